@@ -1,0 +1,53 @@
+//! What a worker can run on: its GPUs, and the facts about its host.
+
+use super::labels::Labels;
+
+/// One GPU as the rules see it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gpu {
+    /// Stable id; GPUs are granted by it.
+    pub uuid: String,
+    /// Model.
+    pub name: String,
+    /// Memory in GB; none where the part does not say.
+    pub vram_gb: Option<f64>,
+}
+
+/// What an agent reported when it registered.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Capability {
+    /// Every GPU; empty on a host without.
+    pub gpus: Vec<Gpu>,
+    /// `cuda`, `rocm`, `mps`, `xpu` or `cpu`.
+    pub accelerator: String,
+    /// The host's name.
+    pub hostname: Option<String>,
+    /// Labels the agent reported.
+    pub labels: Labels,
+    /// The agent's version.
+    pub agent_version: Option<String>,
+    /// The contract's version it speaks; none for older agents.
+    pub protocol: Option<u32>,
+    /// The GPU driver's version.
+    pub driver: Option<String>,
+}
+
+impl Capability {
+    /// Facts that can be matched like labels, though nobody set them.
+    pub fn facts(&self) -> Labels {
+        let mut facts = std::collections::BTreeMap::new();
+        facts.insert("accelerator_type".to_owned(), self.accelerator.clone());
+        if let Some(gpu) = self.gpus.first() {
+            facts.insert("gpu_name".to_owned(), gpu.name.clone());
+        }
+        if let Some(hostname) = &self.hostname {
+            facts.insert("hostname".to_owned(), hostname.clone());
+        }
+        Labels(facts)
+    }
+
+    /// The first GPU's memory in GB.
+    pub fn vram_gb(&self) -> Option<f64> {
+        self.gpus.first().and_then(|gpu| gpu.vram_gb)
+    }
+}

@@ -1,0 +1,304 @@
+//! A job's life: `Queued → Offered → Starting → Running → Completed | Failed | Cancelled`, with `Cancelling` on the
+//! way to the last. A lost attempt goes back to `Queued`; a terminal state never changes (invariant I2).
+
+mod transitions;
+
+#[cfg(test)]
+mod tests;
+
+use super::ids::{Attempt, JobId, WorkerId};
+use super::labels::Labels;
+use super::time::Timestamp;
+
+/// A job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    /// Its id.
+    pub id: JobId,
+    /// What was asked for.
+    pub spec: Spec,
+    /// When it was submitted. First come, first served.
+    pub submitted_at: Timestamp,
+    /// By whom.
+    pub submitted_by: String,
+    /// The newest attempt that was offered; 0 before the first.
+    pub attempt: Attempt,
+    /// How many attempts were lost.
+    pub losses: u32,
+    /// Where it stands.
+    pub state: State,
+}
+
+/// What was asked for at the submit; it never changes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spec {
+    /// The configuration.
+    pub config_name: String,
+    /// Its revision, pinned.
+    pub config_revision: u32,
+    /// Where it may run.
+    pub target: Target,
+    /// What the worker must be like.
+    pub demand: Demand,
+    /// How many processes the trainer is to start, if the configuration says so.
+    pub num_processes: Option<u32>,
+    /// How many lost attempts are tried again.
+    pub max_retries: u32,
+    /// Whether the trainer's own failure counts as a loss too.
+    pub retry_on_failure: bool,
+}
+
+/// Where a job may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// Remote workers first, then the orchestrator's own GPUs.
+    Auto,
+    /// Remote workers only.
+    Worker,
+    /// The orchestrator's own GPUs only.
+    Local,
+}
+
+impl Target {
+    /// Its word: in the database, on the wire and on the page.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Worker => "worker",
+            Self::Local => "local",
+        }
+    }
+}
+
+/// What a worker must be like.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Demand {
+    /// Labels that must match; values are globs.
+    pub labels: Labels,
+    /// How many GPUs; none asks for one slot on any worker.
+    pub gpu_count: Option<u32>,
+    /// Least memory of each GPU in GB.
+    pub min_vram_gb: Option<f64>,
+    /// `cuda`, `rocm`, `mps`, `xpu` or `cpu`.
+    pub accelerator: Option<String>,
+}
+
+/// What an attempt holds: a worker and its GPUs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// The worker.
+    pub worker: WorkerId,
+    /// The attempt.
+    pub attempt: Attempt,
+    /// UUIDs of the granted GPUs.
+    pub gpus: Vec<String>,
+}
+
+/// The attempt before, of a job that waits again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Previous {
+    /// What it held.
+    pub lease: Lease,
+    /// How it was lost; none if its offer was not answered.
+    pub loss: Option<Loss>,
+}
+
+/// Where a job stands.
+#[derive(Debug, Clone, PartialEq)]
+pub enum State {
+    /// Waits for a worker.
+    Queued {
+        /// Since when.
+        since: Timestamp,
+        /// Not offered before this moment (back-off after a loss).
+        not_before: Option<Timestamp>,
+        /// The attempt before: until a newer one is offered it may come back (I1).
+        previous: Option<Previous>,
+    },
+    /// Offered to a worker that has not answered.
+    Offered {
+        /// To whom.
+        lease: Lease,
+        /// Since when.
+        since: Timestamp,
+        /// The offer ends then.
+        until: Timestamp,
+    },
+    /// The worker took it and prepares the trainer.
+    Starting {
+        /// Who has it.
+        lease: Lease,
+        /// Since when.
+        since: Timestamp,
+    },
+    /// The trainer runs.
+    Running {
+        /// Who has it.
+        lease: Lease,
+        /// Since when.
+        since: Timestamp,
+    },
+    /// A person cancelled it; the worker has not confirmed.
+    Cancelling {
+        /// Who has it.
+        lease: Lease,
+        /// Since when.
+        since: Timestamp,
+    },
+    /// The trainer ended well.
+    Completed {
+        /// When.
+        at: Timestamp,
+        /// Who had it.
+        lease: Lease,
+    },
+    /// It failed for good.
+    Failed {
+        /// When.
+        at: Timestamp,
+        /// Who had it last.
+        lease: Lease,
+        /// Why.
+        failure: Failure,
+    },
+    /// A person cancelled it.
+    Cancelled {
+        /// When.
+        at: Timestamp,
+        /// Who had it, if anyone.
+        lease: Option<Lease>,
+    },
+}
+
+impl State {
+    /// Its word: in the database, on the wire and on the page.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Queued { .. } => "queued",
+            Self::Offered { .. } => "offered",
+            Self::Starting { .. } => "starting",
+            Self::Running { .. } => "running",
+            Self::Cancelling { .. } => "cancelling",
+            Self::Completed { .. } => "completed",
+            Self::Failed { .. } => "failed",
+            Self::Cancelled { .. } => "cancelled",
+        }
+    }
+}
+
+/// Why an attempt, or a job, failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// The trainer, or the agent on its behalf, gave up.
+    Trainer {
+        /// Its exit code, 128 + signal if it was killed; none if it never started.
+        exit_code: Option<i32>,
+        /// In its words.
+        error: String,
+    },
+    /// The attempt was lost more often than the retries allow.
+    Lost(Loss),
+}
+
+/// How an attempt was lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Loss {
+    /// The agent came back without it.
+    AgentForgot,
+    /// The worker went offline with it.
+    WorkerOffline,
+    /// The agent stopped it, and not by the job's fault (shutdown, exit code 75, …).
+    Requeued(String),
+    /// The trainer failed, and the submit said to try again.
+    TrainerFailed {
+        /// Its exit code.
+        exit_code: Option<i32>,
+        /// In its words.
+        error: String,
+    },
+}
+
+/// What a worker says of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Report {
+    /// It takes the offer.
+    Starting,
+    /// The trainer runs.
+    Running,
+    /// The trainer ended with 0.
+    Completed,
+    /// The trainer failed.
+    Failed {
+        /// Its exit code.
+        exit_code: Option<i32>,
+        /// In its words.
+        error: String,
+    },
+    /// It was stopped. Only a person's cancel makes this the end.
+    Cancelled,
+    /// It was stopped, and not by the job's fault.
+    Requeue {
+        /// Why.
+        error: String,
+    },
+}
+
+/// Why a transition is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refused {
+    /// The job has ended.
+    Ended,
+    /// The report is of an attempt that is no longer the job's.
+    OldAttempt {
+        /// The job's newest attempt.
+        current: Attempt,
+    },
+    /// The attempt belongs to another worker, or was never offered.
+    NotYours,
+    /// Only a waiting job can be offered.
+    NotQueued,
+}
+
+impl Job {
+    /// The lease that is in force: one worker's slot and GPUs are taken by it.
+    pub fn live_lease(&self) -> Option<&Lease> {
+        match &self.state {
+            State::Offered { lease, .. }
+            | State::Starting { lease, .. }
+            | State::Running { lease, .. }
+            | State::Cancelling { lease, .. } => Some(lease),
+            State::Queued { .. } | State::Completed { .. } | State::Failed { .. } | State::Cancelled { .. } => None,
+        }
+    }
+
+    /// The newest lease, in force or not.
+    pub fn last_lease(&self) -> Option<&Lease> {
+        match &self.state {
+            State::Queued { previous, .. } => previous.as_ref().map(|previous| &previous.lease),
+            State::Cancelled { lease, .. } => lease.as_ref(),
+            State::Offered { lease, .. }
+            | State::Starting { lease, .. }
+            | State::Running { lease, .. }
+            | State::Cancelling { lease, .. }
+            | State::Completed { lease, .. }
+            | State::Failed { lease, .. } => Some(lease),
+        }
+    }
+
+    /// Since when it stands where it stands.
+    pub fn since(&self) -> Timestamp {
+        match &self.state {
+            State::Queued { since, .. }
+            | State::Offered { since, .. }
+            | State::Starting { since, .. }
+            | State::Running { since, .. }
+            | State::Cancelling { since, .. } => *since,
+            State::Completed { at, .. } | State::Failed { at, .. } | State::Cancelled { at, .. } => *at,
+        }
+    }
+
+    /// Whether nothing follows.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.state, State::Completed { .. } | State::Failed { .. } | State::Cancelled { .. })
+    }
+}

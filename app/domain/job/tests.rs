@@ -1,0 +1,244 @@
+//! Tables for single steps, and random lives for the invariants.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const NOW: Timestamp = Timestamp(1_000_000);
+
+fn spec() -> Spec {
+    Spec {
+        config_name: "digits".to_owned(),
+        config_revision: 1,
+        target: Target::Worker,
+        demand: Demand::default(),
+        num_processes: None,
+        max_retries: 3,
+        retry_on_failure: false,
+    }
+}
+
+fn worker(n: u8) -> WorkerId {
+    WorkerId::new(NOW, [n; 10])
+}
+
+fn queued() -> Job {
+    Job::submitted(JobId::new(NOW, [9; 10]), spec(), NOW, "ada".to_owned())
+}
+
+fn offered() -> Job {
+    queued().offered(NOW, worker(1), vec!["GPU-1".to_owned()], Timestamp(NOW.0 + 30_000)).expect("it waits")
+}
+
+fn after(job: Job, report: Report) -> Job {
+    job.reported(NOW, &worker(1), Attempt(1), report).expect("the attempt is current")
+}
+
+fn failed() -> Report {
+    Report::Failed { exit_code: Some(1), error: "CUDA out of memory".to_owned() }
+}
+
+fn requeue() -> Report {
+    Report::Requeue { error: "spot notice".to_owned() }
+}
+
+fn name(job: &Job) -> &'static str {
+    job.state.as_str()
+}
+
+#[test]
+fn reports_row_by_row() {
+    let starting = || after(offered(), Report::Starting);
+    let running = || after(starting(), Report::Running);
+    let cancelling = || running().cancelled(NOW).expect("it runs");
+    let lost = || running().lost(NOW, Loss::WorkerOffline);
+    let completed = || after(running(), Report::Completed);
+    let dead = || after(running(), failed());
+    let cancelled = || after(cancelling(), Report::Cancelled);
+    // Columns: starting, running, completed, failed, cancelled, requeue. `!` is a refusal.
+    let rows: [(&str, Job, [&str; 6]); 9] = [
+        ("offered", offered(), ["starting", "running", "completed", "failed", "queued", "queued"]),
+        ("starting", starting(), ["starting", "running", "completed", "failed", "queued", "queued"]),
+        ("running", running(), ["running", "running", "completed", "failed", "queued", "queued"]),
+        ("cancelling", cancelling(), ["cancelling", "cancelling", "cancelled", "cancelled", "cancelled", "cancelled"]),
+        ("lost", lost(), ["starting", "running", "completed", "failed", "queued", "queued"]),
+        ("completed", completed(), ["!", "!", "completed", "!", "!", "!"]),
+        ("failed", dead(), ["!", "!", "!", "failed", "!", "!"]),
+        ("cancelled", cancelled(), ["!", "!", "!", "!", "cancelled", "!"]),
+        (
+            "expired",
+            offered().offer_expired(Timestamp(NOW.0 + 30_000)),
+            ["starting", "running", "completed", "failed", "queued", "queued"],
+        ),
+    ];
+    for (from, job, expected) in rows {
+        let reports = [Report::Starting, Report::Running, Report::Completed, failed(), Report::Cancelled, requeue()];
+        for (report, expected) in reports.into_iter().zip(expected) {
+            let label = format!("{from} then {report:?}");
+            match job.clone().reported(NOW, &worker(1), Attempt(1), report) {
+                Ok(next) => assert_eq!(name(&next), expected, "{label}"),
+                Err(refused) => assert_eq!((expected, refused), ("!", Refused::Ended), "{label}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_repeat_changes_nothing() {
+    let running = after(offered(), Report::Running);
+    assert_eq!(running.clone().reported(Timestamp(9), &worker(1), Attempt(1), Report::Starting), Ok(running.clone()));
+    assert_eq!(running.clone().reported(Timestamp(9), &worker(1), Attempt(1), Report::Running), Ok(running.clone()));
+    let completed = after(running, Report::Completed);
+    assert_eq!(completed.clone().reported(Timestamp(9), &worker(1), Attempt(1), Report::Completed), Ok(completed));
+}
+
+#[test]
+fn foreign_and_old_attempts_are_fenced_out() {
+    assert_eq!(queued().reported(NOW, &worker(1), Attempt(1), Report::Running), Err(Refused::NotYours));
+    assert_eq!(offered().reported(NOW, &worker(2), Attempt(1), Report::Running), Err(Refused::NotYours));
+    assert_eq!(offered().reported(NOW, &worker(1), Attempt(2), Report::Running), Err(Refused::NotYours));
+    let again = after(offered(), Report::Running)
+        .lost(NOW, Loss::AgentForgot)
+        .offered(NOW, worker(2), vec![], NOW)
+        .expect("it waits");
+    assert_eq!(
+        again.reported(NOW, &worker(1), Attempt(1), Report::Completed),
+        Err(Refused::OldAttempt { current: Attempt(2) })
+    );
+}
+
+#[test]
+fn a_lost_attempt_takes_its_job_back_while_nobody_else_has_it() {
+    let lost = after(offered(), Report::Running).lost(NOW, Loss::WorkerOffline);
+    let back = after(lost.clone(), Report::Running);
+    assert_eq!(back.live_lease().map(|lease| lease.attempt), Some(Attempt(1)));
+    assert_eq!(back.losses, 1);
+    let lost_twice = after(lost, requeue());
+    assert_eq!(lost_twice.losses, 1, "one attempt is one loss");
+}
+
+#[test]
+fn retries_run_out() {
+    let mut job = queued();
+    for attempt in 1..=4 {
+        job = job.offered(NOW, worker(1), vec![], NOW).expect("it waits");
+        job = job.reported(NOW, &worker(1), Attempt(attempt), Report::Running).expect("current");
+        job = job.lost(NOW, Loss::WorkerOffline);
+        assert_eq!(job.losses, attempt);
+    }
+    assert!(matches!(job.state, State::Failed { failure: Failure::Lost(Loss::WorkerOffline), .. }));
+}
+
+#[test]
+fn a_trainers_failure_is_retried_only_if_the_submit_said_so() {
+    let mut job = offered();
+    job.spec.retry_on_failure = true;
+    let waiting = after(job, failed());
+    assert!(matches!(waiting.state, State::Queued { not_before: Some(moment), .. } if moment.0 == NOW.0 + 10_000));
+}
+
+#[test]
+fn cancel_row_by_row() {
+    let cancel = |job: Job| job.cancelled(NOW).map(|job| name(&job));
+    assert_eq!(cancel(queued()), Ok("cancelled"));
+    assert_eq!(cancel(offered()), Ok("cancelled"));
+    assert_eq!(cancel(after(offered(), Report::Starting)), Ok("cancelling"));
+    assert_eq!(cancel(after(offered(), Report::Running)), Ok("cancelling"));
+    let cancelling = after(offered(), Report::Running).cancelled(NOW).expect("it runs");
+    assert_eq!(cancelling.clone().cancelled(Timestamp(5)), Ok(cancelling.clone()));
+    assert_eq!(name(&cancelling.clone().lost(NOW, Loss::WorkerOffline)), "cancelled");
+    assert_eq!(cancel(after(cancelling, Report::Cancelled)), Err(Refused::Ended));
+    assert_eq!(cancel(after(offered(), Report::Completed)), Err(Refused::Ended));
+    assert_eq!(cancel(after(offered(), failed())), Err(Refused::Ended));
+}
+
+#[test]
+fn an_offer_expires_at_its_time_and_not_before() {
+    let until = Timestamp(NOW.0 + 30_000);
+    assert_eq!(name(&offered().offer_expired(Timestamp(until.0 - 1))), "offered");
+    let expired = offered().offer_expired(until);
+    assert_eq!((name(&expired), expired.losses, expired.since()), ("queued", 0, until));
+    assert_eq!(expired.last_lease().map(|lease| lease.attempt), Some(Attempt(1)));
+    assert_eq!(expired.live_lease(), None);
+    let running = after(offered(), Report::Running);
+    assert_eq!(running.clone().offer_expired(Timestamp(i64::MAX)), running);
+    assert_eq!(name(&offered().offer_withdrawn(NOW)), "queued");
+    assert_eq!(running.clone().offer_withdrawn(NOW), running);
+}
+
+#[test]
+fn only_a_waiting_job_is_offered() {
+    assert_eq!(offered().offered(NOW, worker(2), vec![], NOW), Err(Refused::NotQueued));
+    let completed = after(offered(), Report::Completed);
+    assert_eq!(completed.offered(NOW, worker(2), vec![], NOW), Err(Refused::Ended));
+}
+
+#[derive(Debug, Clone)]
+enum Command {
+    Offer(u8),
+    Expire,
+    Cancel,
+    Lose,
+    Report(u8, u32, Report),
+}
+
+fn command() -> impl Strategy<Value = Command> {
+    let report = prop_oneof![
+        Just(Report::Starting),
+        Just(Report::Running),
+        Just(Report::Completed),
+        Just(failed()),
+        Just(Report::Cancelled),
+        Just(requeue()),
+    ];
+    prop_oneof![
+        3 => (0_u8..3).prop_map(Command::Offer),
+        1 => Just(Command::Expire),
+        1 => Just(Command::Cancel),
+        1 => Just(Command::Lose),
+        6 => (0_u8..3, 0_u32..6, report).prop_map(|(w, a, r)| Command::Report(w, a, r)),
+    ]
+}
+
+fn apply(job: Job, command: Command, now: Timestamp) -> Job {
+    let before = job.clone();
+    match command {
+        Command::Offer(w) => job.offered(now, worker(w), vec![], Timestamp(now.0 + 5)).unwrap_or(before),
+        Command::Expire => job.offer_expired(now),
+        Command::Cancel => job.cancelled(now).unwrap_or(before),
+        Command::Lose => job.lost(now, Loss::WorkerOffline),
+        Command::Report(w, a, r) => job.reported(now, &worker(w), Attempt(a), r).unwrap_or(before),
+    }
+}
+
+proptest! {
+    #[test]
+    fn invariants_hold_through_any_life(commands in prop::collection::vec(command(), 0..60), retry: bool) {
+        let mut job = queued();
+        job.spec.retry_on_failure = retry;
+        for (tick, command) in (0_i64..).zip(commands) {
+            let before = job.clone();
+            let reported = matches!(&command, Command::Report(..));
+            job = apply(job, command.clone(), Timestamp(NOW.0 + tick));
+            prop_assert!(job.attempt >= before.attempt, "attempts only grow (I1)");
+            prop_assert!(job.losses <= job.spec.max_retries + 1);
+            if before.has_ended() {
+                prop_assert_eq!(&job, &before, "a terminal state never changes (I2)");
+            }
+            if let (true, Some(lease)) = (reported && job != before, job.last_lease()) {
+                let Command::Report(w, a, _) = &command else { unreachable!() };
+                prop_assert_eq!(lease.attempt, job.attempt, "only the newest attempt has effects");
+                prop_assert_eq!((&lease.worker, lease.attempt), (&worker(*w), Attempt(*a)));
+            }
+            if matches!(before.state, State::Cancelling { .. }) {
+                prop_assert!(
+                    matches!(job.state, State::Cancelling { .. } | State::Cancelled { .. }),
+                    "a cancelled job never completes"
+                );
+            }
+            if let Some(lease) = job.live_lease() {
+                prop_assert_eq!(lease.attempt, job.attempt, "the live lease is the newest attempt's");
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Labels: what an admin, or the agent, says of a worker, and what a job asks for.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::glob;
+
+/// The most labels a worker or a job may carry.
+pub const MAX_LABELS: usize = 32;
+/// The longest label key or value, in characters.
+pub const MAX_LABEL_CHARS: usize = 256;
+
+/// Key and value pairs; for a job the values are globs.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Labels(pub BTreeMap<String, String>);
+
+/// Why labels are refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BadLabels {
+    /// More than [`MAX_LABELS`].
+    TooMany(usize),
+    /// An empty key, or a key or value that is too long or has control characters.
+    BadEntry(String),
+}
+
+impl fmt::Display for BadLabels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooMany(count) => write!(f, "{count} labels are too many; at most {MAX_LABELS} are kept"),
+            Self::BadEntry(key) => write!(
+                f,
+                "label {key:?} is not usable: keys are not empty, keys and values have at most {MAX_LABEL_CHARS} characters and no control characters"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for BadLabels {}
+
+impl Labels {
+    /// Checks number and size.
+    pub fn validate(&self) -> Result<(), BadLabels> {
+        if self.0.len() > MAX_LABELS {
+            return Err(BadLabels::TooMany(self.0.len()));
+        }
+        let usable = |text: &str| text.chars().count() <= MAX_LABEL_CHARS && !text.chars().any(char::is_control);
+        match self.0.iter().find(|(key, value)| key.is_empty() || !usable(key) || !usable(value)) {
+            Some((key, _)) => Err(BadLabels::BadEntry(key.chars().take(40).collect())),
+            None => Ok(()),
+        }
+    }
+
+    /// The first requested label, in key order, that `self` (a worker's labels) does not satisfy.
+    pub fn first_mismatch<'a>(&'a self, requested: &'a Self) -> Option<Mismatch<'a>> {
+        requested.0.iter().find_map(|(key, pattern)| match self.0.get(key) {
+            Some(value) if glob::matches(pattern, value) => None,
+            found => Some(Mismatch { key, pattern, found: found.map(String::as_str) }),
+        })
+    }
+
+    /// `self` with the entries of `other` that `self` does not have.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        let mut merged = other.0.clone();
+        merged.extend(self.0.clone());
+        Self(merged)
+    }
+}
+
+/// A requested label that a worker does not satisfy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mismatch<'a> {
+    /// The label's key.
+    pub key: &'a str,
+    /// The glob that was asked for.
+    pub pattern: &'a str,
+    /// What the worker has, if it has the key at all.
+    pub found: Option<&'a str>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(pairs: &[(&str, &str)]) -> Labels {
+        Labels(pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect())
+    }
+
+    #[test]
+    fn all_requested_labels_must_match() {
+        let worker = labels(&[("gpu_type", "a100-80"), ("team", "nlp")]);
+        assert_eq!(worker.first_mismatch(&labels(&[])), None);
+        assert_eq!(worker.first_mismatch(&labels(&[("gpu_type", "a100*"), ("team", "nlp")])), None);
+        let asked = labels(&[("gpu_type", "a100*"), ("team", "vision")]);
+        assert_eq!(
+            worker.first_mismatch(&asked),
+            Some(Mismatch { key: "team", pattern: "vision", found: Some("nlp") })
+        );
+        let asked = labels(&[("zone", "*")]);
+        assert_eq!(worker.first_mismatch(&asked), Some(Mismatch { key: "zone", pattern: "*", found: None }));
+    }
+
+    #[test]
+    fn the_admins_word_wins() {
+        let merged = labels(&[("a", "admin")]).or(&labels(&[("a", "reported"), ("b", "reported")]));
+        assert_eq!(merged, labels(&[("a", "admin"), ("b", "reported")]));
+    }
+
+    #[test]
+    fn size_and_control_characters_are_checked() {
+        assert_eq!(labels(&[("a", "b")]).validate(), Ok(()));
+        let longest = "x".repeat(MAX_LABEL_CHARS);
+        assert_eq!(labels(&[(&longest, &longest)]).validate(), Ok(()));
+        for bad in [
+            labels(&[("", "b")]),
+            labels(&[("a", "b\n")]),
+            labels(&[("a\u{7}", "b")]),
+            labels(&[("a", &(longest + "x"))]),
+        ] {
+            assert!(matches!(bad.validate(), Err(BadLabels::BadEntry(_))));
+        }
+        let many = |count: usize| Labels((0..count).map(|i| (i.to_string(), String::new())).collect());
+        assert_eq!(many(MAX_LABELS).validate(), Ok(()));
+        assert_eq!(many(MAX_LABELS + 1).validate(), Err(BadLabels::TooMany(33)));
+    }
+}

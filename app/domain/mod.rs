@@ -1,0 +1,17 @@
+//! The rules of the product as pure, total functions over plain data.
+//!
+//! Nothing in here reads a clock, draws a random number, or does I/O: time and randomness are
+//! parameters, so every decision can be tested as a table.
+
+pub mod audit;
+pub mod capability;
+pub mod glob;
+pub mod ids;
+pub mod job;
+pub mod labels;
+pub mod matching;
+pub mod plan;
+pub mod reconcile;
+pub mod retry;
+pub mod time;
+pub mod worker;

@@ -1,0 +1,17 @@
+//! What server, agent and browser share.
+//!
+//! * [`domain`]: the rules, pure: no clock, no randomness, no I/O.
+//! * [`protocol`]: the types that cross a process boundary.
+//! * `ui`: the dashboard, rendered on the server (`ssr`) and brought to life in the browser (`hydrate`).
+
+// Views are deeply nested types.
+#![recursion_limit = "512"]
+
+pub mod domain;
+pub mod protocol;
+
+#[cfg(any(feature = "ssr", feature = "hydrate"))]
+pub mod ui;
+
+#[cfg(feature = "hydrate")]
+mod hydrate;

@@ -1,0 +1,48 @@
+//! `/api/configs`: training configurations, each a directory of text files with revisions.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::time::Timestamp;
+
+/// The files of one configuration: `PUT /api/configs/{name}`, and what a job takes along.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Bundle {
+    /// Text by relative path; `config.json` must be among them.
+    pub files: BTreeMap<String, String>,
+}
+
+/// A configuration in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigView {
+    /// Its name.
+    pub name: String,
+    /// The newest revision, from 1.
+    pub revision: u32,
+    /// SHA-256 of the newest revision's bundle, in hex.
+    pub sha256: String,
+    /// When the newest revision came.
+    pub updated_at: Timestamp,
+    /// The files' names.
+    pub files: Vec<String>,
+    /// What the configuration says it trains (`model_type`, `model_family`…), for the list.
+    pub summary: BTreeMap<String, String>,
+}
+
+/// `GET /api/configs`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ConfigsPage {
+    /// By name.
+    pub configs: Vec<ConfigView>,
+}
+
+/// `GET /api/configs/{name}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigDetail {
+    /// As in the list.
+    #[serde(flatten)]
+    pub config: ConfigView,
+    /// The newest revision's files.
+    pub bundle: Bundle,
+}

@@ -1,0 +1,82 @@
+//! Events on a worker's stream, `GET /api/workers/stream`. Each is one `data:` line of JSON with a top-level `type`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::worker::StopReason;
+use crate::domain::ids::{Attempt, JobId};
+
+/// One event. It is a hint: the heartbeat's answer says the same, so a lost one costs only time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum WorkerEvent {
+    /// Run this.
+    JobSubmit(Box<JobSubmit>),
+    /// Stop this.
+    JobCancel {
+        /// The job.
+        job_id: JobId,
+        /// Which attempt of it.
+        attempt: Attempt,
+        /// Why.
+        reason: StopReason,
+    },
+    /// End: now when idle, else after the running job.
+    Shutdown {
+        /// Why, in words.
+        reason: String,
+    },
+    /// Whether to take nothing new: a drain began or was undone.
+    Drain {
+        /// Whether the drain holds.
+        drain: bool,
+    },
+    /// Proof that the stream lives, at least every 15 s.
+    Ping,
+    /// Anything newer than this build.
+    #[serde(other)]
+    Unknown,
+}
+
+/// An offered attempt. Its first status report is the acceptance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobSubmit {
+    /// The job.
+    pub job_id: JobId,
+    /// Which attempt of it.
+    pub attempt: Attempt,
+    /// The configuration's name.
+    pub config_name: String,
+    /// The whole configuration, for older agents; empty for ours, which fetch the bundle.
+    pub config: Map<String, Value>,
+    /// The data-loader file's content, for older agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dataloader: Option<Value>,
+    /// Where artifacts go: a path that starts with `/`.
+    pub upload_endpoint: String,
+    /// The job token, `jt_…`: valid for this attempt's reports and files only.
+    pub upload_token: String,
+    /// Access to the model hub, if the server holds a secret for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hf_token: Option<String>,
+    /// Says to older agents how to read the trainer's output (`kubeflow`: without blocking).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// The configuration's files, by reference.
+    pub bundle: BundleRef,
+    /// UUIDs of the granted GPUs; empty on a host without.
+    #[serde(default)]
+    pub gpus: Vec<String>,
+    /// How many processes to start; `TRAINING_NUM_PROCESSES`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub num_processes: Option<u32>,
+}
+
+/// Where the configuration's files are: `GET` gives a [`super::configs::Bundle`] as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BundleRef {
+    /// A path that starts with `/`; asked for with the job token in `X-Upload-Token`.
+    pub url: String,
+    /// SHA-256 of the body, in hex.
+    pub sha256: String,
+}

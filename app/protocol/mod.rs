@@ -1,0 +1,15 @@
+//! The types that cross a process boundary: agent ↔ orchestrator, browser ↔ orchestrator.
+//!
+//! They are the contract, apart from the domain's state: names and spellings here change only by
+//! adding. Unknown fields are ignored, and moments are RFC 3339 text in UTC.
+
+pub mod access;
+pub mod configs;
+pub mod dispatch;
+pub mod problem;
+pub mod queue;
+pub mod status;
+mod time;
+pub mod topic;
+pub mod worker;
+pub mod workers;

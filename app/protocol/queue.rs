@@ -1,0 +1,274 @@
+//! `/api/queue`: jobs as people and scripts see them.
+
+use serde::{Deserialize, Serialize};
+
+use super::status::{ArtifactKind, JobStatus, Target};
+use super::worker::ProgressPoint;
+use crate::domain::ids::{Attempt, JobId, WorkerId};
+use crate::domain::labels::Labels;
+use crate::domain::time::Timestamp;
+
+/// `POST /api/queue/submit`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SubmitJob {
+    /// The configuration to run, at its newest revision.
+    pub config_name: String,
+    /// Where it may run.
+    #[serde(default = "auto")]
+    pub target: Target,
+    /// Labels that the worker must have; values are globs.
+    #[serde(default)]
+    pub worker_labels: Labels,
+    /// How many GPUs; left out, the configuration's `num_processes` if above 1, else one slot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_count: Option<u32>,
+    /// Least memory of each GPU in GB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_vram_gb: Option<f64>,
+    /// `cuda`, `rocm`, `mps`, `xpu` or `cpu`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accelerator_type: Option<String>,
+    /// How often a lost attempt may be started again.
+    #[serde(default = "three")]
+    pub max_retries: u32,
+    /// Whether the trainer's own failure is retried too.
+    #[serde(default)]
+    pub retry_on_failure: bool,
+}
+
+fn auto() -> Target {
+    Target::Auto
+}
+
+fn three() -> u32 {
+    3
+}
+
+impl SubmitJob {
+    /// A submit with every default.
+    pub fn of(config_name: &str) -> Self {
+        Self {
+            config_name: config_name.to_owned(),
+            target: auto(),
+            worker_labels: Labels::default(),
+            gpu_count: None,
+            min_vram_gb: None,
+            accelerator_type: None,
+            max_retries: three(),
+            retry_on_failure: false,
+        }
+    }
+}
+
+/// The answer to [`SubmitJob`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Submitted {
+    /// Always true; a refusal is a problem document.
+    pub success: bool,
+    /// The new job.
+    pub job_id: JobId,
+    /// `queued`, or `offered` if a worker was free.
+    pub status: JobStatus,
+    /// Its place among the waiting, from 1; none once it is offered.
+    pub queue_position: Option<u64>,
+    /// The worker it was offered to.
+    pub allocated_worker_id: Option<WorkerId>,
+}
+
+/// `GET /api/queue`, the query string.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct JobsQuery {
+    /// Only jobs in this status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<JobStatus>,
+    /// Only jobs that have not ended (`active`), or that have (`ended`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
+    /// At most so many, 100 if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Continue after the page that gave this `next_cursor`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// Half of a job's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Not ended.
+    Active,
+    /// Ended.
+    Ended,
+}
+
+/// `GET /api/queue`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobsPage {
+    /// Newest first.
+    pub jobs: Vec<JobView>,
+    /// How many match the filters in all.
+    pub total: u64,
+    /// How many jobs there are in each status, whatever the filters.
+    pub counts: JobCounts,
+    /// Where the next page starts, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// The server's clock when it answered.
+    pub server_time: Timestamp,
+}
+
+/// Jobs by status: `GET /api/queue/stats`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct JobCounts {
+    /// `queued` and `offered`.
+    pub waiting: u64,
+    /// `starting`, `running` and `cancelling`.
+    pub running: u64,
+    /// `completed`.
+    pub completed: u64,
+    /// `failed`.
+    pub failed: u64,
+    /// `cancelled`.
+    pub cancelled: u64,
+}
+
+/// A job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobView {
+    /// The job's id.
+    pub job_id: JobId,
+    /// Where it stands.
+    pub status: JobStatus,
+    /// Since when it stands there.
+    pub status_since: Timestamp,
+    /// The configuration it runs.
+    pub config_name: String,
+    /// The configuration's revision, pinned at the submit.
+    pub config_revision: u32,
+    /// Where it may run.
+    pub target: Target,
+    /// The labels it asks for.
+    pub worker_labels: Labels,
+    /// How many GPUs it asks for.
+    pub gpu_count: Option<u32>,
+    /// The newest attempt; 0 before the first.
+    pub attempt: Attempt,
+    /// How many attempts there can be.
+    pub max_attempts: u32,
+    /// The worker that has it, or had it last.
+    pub worker_id: Option<WorkerId>,
+    /// That worker's name.
+    pub worker_name: Option<String>,
+    /// When it was submitted.
+    pub submitted_at: Timestamp,
+    /// By whom.
+    pub submitted_by: String,
+    /// When the newest attempt's worker took it.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// Its place among the waiting, from 1.
+    pub queue_position: Option<u64>,
+    /// How far the newest attempt is.
+    pub progress: Option<ProgressView>,
+    /// Why it failed, or why it waits again, in words.
+    pub error: Option<String>,
+}
+
+/// How far an attempt is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProgressView {
+    /// The newest point.
+    #[serde(flatten)]
+    pub point: ProgressPoint,
+    /// 0 to 100, if the number of steps is known.
+    pub percent: Option<f64>,
+}
+
+/// `GET /api/queue/{id}`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobDetail {
+    /// As in the list.
+    #[serde(flatten)]
+    pub job: JobView,
+    /// Every attempt, oldest first.
+    pub attempts: Vec<AttemptView>,
+    /// The server's clock when it answered.
+    pub server_time: Timestamp,
+}
+
+/// One attempt of a job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttemptView {
+    /// Its number, from 1.
+    pub attempt: Attempt,
+    /// The worker it was offered to.
+    pub worker_id: WorkerId,
+    /// That worker's name, if it still exists.
+    pub worker_name: Option<String>,
+    /// When it was offered.
+    pub offered_at: Timestamp,
+    /// When the worker took it.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// How it ended: `completed`, `failed`, `cancelled`, `lost`, `expired`.
+    pub outcome: Option<String>,
+    /// What went wrong.
+    pub error: Option<String>,
+    /// The trainer's exit code.
+    pub exit_code: Option<i32>,
+    /// How many bytes of log there are.
+    pub log_bytes: u64,
+}
+
+/// `GET /api/queue/{id}/logs?attempt=&offset=&limit=`: a piece of an attempt's log. `?raw=1` gives the bytes themselves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogChunk {
+    /// Which attempt.
+    pub attempt: Attempt,
+    /// Where `text` starts, in bytes.
+    pub offset: u64,
+    /// Where to go on, in bytes.
+    pub next_offset: u64,
+    /// How many bytes there are now.
+    pub size: u64,
+    /// The text, with bytes that are no UTF-8 replaced.
+    pub text: String,
+}
+
+/// `GET /api/queue/{id}/progress`: the newest attempt's points, thinned to a number that a chart can show.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ProgressSeries {
+    /// Which attempt.
+    pub attempt: Attempt,
+    /// In order of steps.
+    pub points: Vec<ProgressPoint>,
+}
+
+/// `GET /api/queue/{id}/artifacts`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ArtifactsPage {
+    /// By path.
+    pub artifacts: Vec<ArtifactView>,
+}
+
+/// A file that a job made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArtifactView {
+    /// Path below the job's output directory.
+    pub path: String,
+    /// Which attempt made it.
+    pub attempt: Attempt,
+    /// What it is.
+    pub kind: ArtifactKind,
+    /// Size in bytes.
+    pub size_bytes: u64,
+    /// SHA-256 in hex.
+    pub sha256: String,
+    /// When it arrived.
+    pub created_at: Timestamp,
+    /// Where to download it.
+    pub url: String,
+}

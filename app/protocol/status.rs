@@ -1,0 +1,109 @@
+//! Status words, spelled the same on the wire, in the database, in code and on the page.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum $name {
+            $($(#[$variant_doc])* #[serde(rename = $word)] $variant,)+
+        }
+
+        impl $name {
+            /// Every word, in the order of a life.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// The word itself.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+
+            /// Reads the word.
+            pub fn parse(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|known| known.as_str() == word)
+            }
+        }
+    };
+}
+
+words!(
+    /// Where a worker stands.
+    WorkerStatus {
+        /// Registered, its stream is not open yet.
+        Connecting = "connecting",
+        /// Ready to receive jobs.
+        Idle = "idle",
+        /// Holds at least one job.
+        Busy = "busy",
+        /// Finishes what it has and takes nothing new.
+        Draining = "draining",
+        /// Not connected, or never seen.
+        Offline = "offline",
+    }
+);
+
+words!(
+    /// Whether a worker goes when its job ends.
+    WorkerType {
+        /// Ends after one job.
+        Ephemeral = "ephemeral",
+        /// Stays between jobs.
+        Persistent = "persistent",
+    }
+);
+
+words!(
+    /// Where a job stands.
+    JobStatus {
+        /// Waits for a worker.
+        Queued = "queued",
+        /// Offered to a worker that has not answered yet; reads as queued to whoever does not know it.
+        Offered = "offered",
+        /// The worker prepares the trainer.
+        Starting = "starting",
+        /// The trainer runs.
+        Running = "running",
+        /// A person cancelled it; the worker has not confirmed yet.
+        Cancelling = "cancelling",
+        /// The trainer ended well.
+        Completed = "completed",
+        /// The trainer failed, or its retries are used up.
+        Failed = "failed",
+        /// Cancelled by a person.
+        Cancelled = "cancelled",
+    }
+);
+
+impl JobStatus {
+    /// Whether nothing follows.
+    pub const fn is_terminal(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+}
+
+words!(
+    /// Where a job may run.
+    Target {
+        /// Prefers a remote worker, falls back to the orchestrator's own GPUs.
+        Auto = "auto",
+        /// Remote workers only.
+        Worker = "worker",
+        /// The orchestrator's own GPUs only.
+        Local = "local",
+    }
+);
+
+words!(
+    /// What kind of file an artifact is.
+    ArtifactKind {
+        /// The trained weights at the end.
+        Final = "final",
+        /// Part of a checkpoint.
+        Checkpoint = "checkpoint",
+        /// A validation sample.
+        Sample = "sample",
+        /// Anything else in the output directory.
+        Other = "other",
+    }
+);

@@ -1,0 +1,67 @@
+//! Topics: what a listener can be told has changed. The message is a hint; the change itself is asked for.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::{JobId, WorkerId};
+
+/// Something that can change, as text: `workers`, `worker:w_…`, `jobs`, `job:j_…`, `log:j_…`, `configs`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Topic {
+    /// The list of workers.
+    Workers,
+    /// One worker, its desired state included.
+    Worker(WorkerId),
+    /// The list of jobs.
+    Jobs,
+    /// One job: state, progress, artifacts.
+    Job(JobId),
+    /// The log of one job.
+    Log(JobId),
+    /// The list of configurations.
+    Configs,
+}
+
+impl std::fmt::Display for Topic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Workers => f.write_str("workers"),
+            Self::Worker(id) => write!(f, "worker:{id}"),
+            Self::Jobs => f.write_str("jobs"),
+            Self::Job(id) => write!(f, "job:{id}"),
+            Self::Log(id) => write!(f, "log:{id}"),
+            Self::Configs => f.write_str("configs"),
+        }
+    }
+}
+
+impl Topic {
+    /// Reads the text form.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.split_once(':') {
+            None => match text {
+                "workers" => Some(Self::Workers),
+                "jobs" => Some(Self::Jobs),
+                "configs" => Some(Self::Configs),
+                _ => None,
+            },
+            Some(("worker", id)) => WorkerId::parse(id).ok().map(Self::Worker),
+            Some(("job", id)) => JobId::parse(id).ok().map(Self::Job),
+            Some(("log", id)) => JobId::parse(id).ok().map(Self::Log),
+            Some(_) => None,
+        }
+    }
+}
+
+/// The `data:` of one message on `GET /api/events`: these topics changed, the newest at this version.
+///
+/// `resync` asks the listener to take everything as changed: it missed more than the server remembers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TopicsChanged {
+    /// The version to resume after, with the server's epoch: `<epoch>-<n>`.
+    pub version: String,
+    /// The topics, as text.
+    pub topics: Vec<String>,
+    /// Whether everything is to be fetched anew.
+    #[serde(default)]
+    pub resync: bool,
+}

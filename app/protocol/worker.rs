@@ -1,0 +1,296 @@
+//! `/api/workers/*`: what agents and the orchestrator say to each other.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::dispatch::JobSubmit;
+use crate::domain::ids::{Attempt, JobId, WorkerId};
+use crate::domain::labels::Labels;
+use crate::domain::time::Timestamp;
+
+/// The version of this contract that this build speaks.
+pub const PROTOCOL: u32 = 1;
+
+/// `POST /api/workers/register`. Older agents send the first four fields only, scripts may send the flat GPU fields.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Register {
+    /// The agent's own idea of its name; the admin's wins.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// What hardware there is, in the older shape.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_info: Option<GpuInfo>,
+    /// Whether the agent stays between jobs.
+    #[serde(default)]
+    pub persistent: Option<bool>,
+    /// The job that an older agent is running.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_job_id: Option<JobId>,
+    /// The documented flat field for [`GpuInfo::count`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_count: Option<u32>,
+    /// The documented flat field for [`GpuInfo::name`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_name: Option<String>,
+    /// The documented flat field for [`GpuInfo::vram_gb`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_vram_gb: Option<f64>,
+    /// The documented flat field for [`GpuInfo::accelerator`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accelerator_type: Option<String>,
+    /// Every GPU, from our own agent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<Gpu>,
+    /// Labels that the agent reports; the admin's win.
+    #[serde(default)]
+    pub labels: Labels,
+    /// The host's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The agent's version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_version: Option<String>,
+    /// [`PROTOCOL`] as the agent speaks it; older agents send none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<u32>,
+    /// Random per start of the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
+    /// The attempts that run on this host, adopted ones included.
+    #[serde(default)]
+    pub attempts: Vec<RunningAttempt>,
+}
+
+/// Hardware in the older agent's shape, also in every worker's view.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct GpuInfo {
+    /// Model of the first GPU.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Memory of the first GPU in GB.
+    #[serde(default)]
+    pub vram_gb: Option<f64>,
+    /// Number of GPUs.
+    #[serde(default)]
+    pub count: u32,
+    /// Driver version.
+    #[serde(default)]
+    pub driver: Option<String>,
+    /// `cuda`, `rocm`, `mps`, `xpu` or `cpu`.
+    #[serde(default)]
+    pub accelerator: Option<String>,
+}
+
+/// One GPU.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Gpu {
+    /// Its number on the host.
+    pub index: u32,
+    /// Its stable id.
+    pub uuid: String,
+    /// Model.
+    pub name: String,
+    /// Memory in GB; none where the part does not say (unified memory).
+    #[serde(default)]
+    pub vram_gb: Option<f64>,
+}
+
+/// An attempt that an agent is running.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningAttempt {
+    /// The job.
+    pub job_id: JobId,
+    /// Which attempt of it.
+    pub attempt: Attempt,
+}
+
+/// The answer to [`Register`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Registered {
+    /// The worker's id.
+    pub worker_id: WorkerId,
+    /// The name that counts.
+    pub name: String,
+    /// How often to send heartbeats, in seconds.
+    pub heartbeat_interval_seconds: u64,
+    /// After how many silent seconds the worker counts as offline.
+    pub heartbeat_timeout_seconds: u64,
+    /// [`PROTOCOL`] as the server speaks it.
+    pub protocol: u32,
+    /// The server's clock.
+    pub server_time: Timestamp,
+    /// For older agents: keep running this job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume_job: Option<ResumeJob>,
+    /// For older agents: the job they run is no longer theirs.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub abandon_job: bool,
+    /// What should be true on this host.
+    pub desired: Desired,
+}
+
+/// See [`Registered::resume_job`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResumeJob {
+    /// The job to keep.
+    pub job_id: JobId,
+}
+
+/// `POST /api/workers/heartbeat`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Heartbeat {
+    /// The worker's id, as older agents send it; it must be the token's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker_id: Option<WorkerId>,
+    /// `idle` or `busy`; the server knows better and only checks the word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// The job that an older agent is running.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_job_id: Option<JobId>,
+    /// What our agent is running.
+    #[serde(default)]
+    pub attempts: Vec<RunningAttempt>,
+}
+
+/// The answer to [`Heartbeat`] and to `GET /api/workers/next`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct HeartbeatAnswer {
+    /// What should be true on this host.
+    pub desired: Desired,
+}
+
+/// What should be true on a host: the whole of it, each time. Whatever runs and is not in `run` stays as it is unless it is in `stop`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Desired {
+    /// Attempts that should be running here.
+    #[serde(default)]
+    pub run: Vec<RunningAttempt>,
+    /// Attempts that must not run here (any more), and why.
+    #[serde(default)]
+    pub stop: Vec<StopAttempt>,
+    /// Offers that wait for an answer.
+    #[serde(default)]
+    pub offers: Vec<JobSubmit>,
+    /// Whether to finish what runs and then take nothing new (persistent) or leave (ephemeral).
+    #[serde(default)]
+    pub drain: bool,
+}
+
+/// An attempt to stop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopAttempt {
+    /// The job.
+    pub job_id: JobId,
+    /// Which attempt of it.
+    pub attempt: Attempt,
+    /// Why.
+    pub reason: StopReason,
+}
+
+/// Why an attempt has to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// A person cancelled the job: stop, and report `cancelled`.
+    Cancelled,
+    /// The attempt is over or was given to someone else: stop, and report nothing.
+    Superseded,
+}
+
+/// `POST /api/workers/job/{id}/status`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusReport {
+    /// `starting`, `training` or `running`, `completed`, `failed`, `cancelled`, or `requeue` (stopped, but not by the job's fault).
+    pub status: String,
+    /// Which attempt; older agents send none and mean the one they hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<Attempt>,
+    /// What went wrong, in the trainer's or agent's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The trainer's exit code, or 128 + signal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+}
+
+/// The answer to a report about a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accepted {
+    /// Always true; a refusal is a problem document.
+    pub success: bool,
+}
+
+/// `POST /api/workers/job/{id}/progress`: points in order, the newest last.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ProgressReport {
+    /// Which attempt.
+    pub attempt: Attempt,
+    /// At most 500 at a time.
+    pub points: Vec<ProgressPoint>,
+}
+
+/// How a training stood at one step.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ProgressPoint {
+    /// The step, from 0.
+    pub step: u64,
+    /// How many steps there will be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_steps: Option<u64>,
+    /// When, by the agent's clock.
+    pub at: Timestamp,
+    /// The epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<f64>,
+    /// The loss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<f64>,
+    /// The learning rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learning_rate: Option<f64>,
+    /// Seconds until the end, by the trainer's estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eta_seconds: Option<f64>,
+    /// Any other number by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metrics: BTreeMap<String, f64>,
+    /// What the trainer says it is doing ("Loading data").
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
+}
+
+/// The answer to `PUT /api/workers/job/{id}/logs?attempt=&offset=`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogAck {
+    /// How many bytes of the log are now safe on the server's disk: the next offset to send.
+    pub durable: u64,
+}
+
+/// The answer to `PUT /api/workers/job/{id}/artifacts/{path}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArtifactAck {
+    /// The path below the job's output.
+    pub path: String,
+    /// How many bytes were stored.
+    pub size_bytes: u64,
+    /// Their SHA-256 in hex.
+    pub sha256: String,
+}
+
+/// `POST /api/workers/disconnect`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Disconnect {
+    /// The worker's id, as older agents send it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker_id: Option<WorkerId>,
+    /// Attempts that go on under their supervisors while the agent is away.
+    #[serde(default)]
+    pub left_running: Vec<RunningAttempt>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_false(value: &bool) -> bool {
+    !value
+}

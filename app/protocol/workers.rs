@@ -1,0 +1,147 @@
+//! `/api/admin/workers`: workers as administrators see them.
+
+use serde::{Deserialize, Serialize};
+
+use super::status::{JobStatus, WorkerStatus, WorkerType};
+use super::worker::GpuInfo;
+use crate::domain::ids::{JobId, WorkerId};
+use crate::domain::labels::Labels;
+use crate::domain::time::Timestamp;
+
+/// `POST /api/admin/workers`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CreateWorker {
+    /// Unique among workers, 1 to 64 characters.
+    pub name: String,
+    /// Left open, the agent's first registration decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker_type: Option<WorkerType>,
+    /// Labels to match jobs by.
+    #[serde(default)]
+    pub labels: Labels,
+}
+
+/// The answer to [`CreateWorker`] and to a rotation: the only time the token is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CreatedWorker {
+    /// The worker's id.
+    pub worker_id: WorkerId,
+    /// The worker's secret, `wt_…`.
+    pub token: String,
+    /// The worker's name.
+    pub name: String,
+    /// What to run on the GPU machine. It reads the token from the environment, not from the command line.
+    pub connection_command: String,
+}
+
+/// `GET /api/admin/workers`, the query string.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct WorkersQuery {
+    /// Only workers in this status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<WorkerStatus>,
+    /// Only workers whose name, id, GPU or label contains this text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub q: Option<String>,
+    /// At most so many; left out, all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Continue after the page that gave this `next_cursor`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// `GET /api/admin/workers`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkersPage {
+    /// By name.
+    pub workers: Vec<WorkerView>,
+    /// How many match the filters in all.
+    pub total: u64,
+    /// How many workers there are in each status, whatever the filters.
+    pub counts: WorkerCounts,
+    /// Where the next page starts, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// The server's clock when it answered.
+    pub server_time: Timestamp,
+}
+
+/// Workers by status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct WorkerCounts {
+    /// `connecting`.
+    pub connecting: u64,
+    /// `idle`.
+    pub idle: u64,
+    /// `busy`.
+    pub busy: u64,
+    /// `draining`.
+    pub draining: u64,
+    /// `offline`, those never contacted included.
+    pub offline: u64,
+}
+
+/// A worker in a list, under both spellings that clients know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkerView {
+    /// The worker's id.
+    pub id: WorkerId,
+    /// The same id.
+    pub worker_id: WorkerId,
+    /// Unique name.
+    pub name: String,
+    /// Where it stands.
+    pub status: WorkerStatus,
+    /// Since when it stands there.
+    pub status_since: Timestamp,
+    /// Whether a drain is wished, also while it is offline.
+    pub draining: bool,
+    /// Whether it leaves after a job; none until an admin or a registration said so.
+    pub worker_type: Option<WorkerType>,
+    /// How many GPUs it reported.
+    pub gpu_count: u32,
+    /// The first GPU's model.
+    pub gpu_name: Option<String>,
+    /// The first GPU's memory in GB.
+    pub gpu_vram_gb: Option<f64>,
+    /// `cuda`, `rocm`, `mps`, `xpu` or `cpu`.
+    pub accelerator_type: Option<String>,
+    /// The same, as older clients read it.
+    pub gpu_info: Option<GpuInfo>,
+    /// The labels that count for matching, the admin's and the reported ones.
+    pub labels: Labels,
+    /// When it was last heard of; none if never.
+    pub last_heartbeat: Option<Timestamp>,
+    /// When the admin made it.
+    pub created_at: Timestamp,
+    /// The jobs it holds.
+    pub jobs: Vec<HeldJob>,
+    /// The first of [`WorkerView::jobs`], as older clients read it.
+    pub current_job_id: Option<JobId>,
+    /// The host's name, as reported.
+    pub hostname: Option<String>,
+    /// The agent's version, as reported.
+    pub agent_version: Option<String>,
+}
+
+/// A job on a worker, in the worker's row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HeldJob {
+    /// The job.
+    pub job_id: JobId,
+    /// Its configuration's name.
+    pub config_name: String,
+    /// Where it stands.
+    pub status: JobStatus,
+    /// How far it is, 0 to 100.
+    pub percent: Option<f64>,
+}
+
+/// `POST /api/admin/workers/{id}/drain`; the body may be left out.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DrainWorker {
+    /// Why, for whoever looks later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}

@@ -1,0 +1,62 @@
+//! The application: what every page shares, and which page an address shows.
+
+use leptos::prelude::*;
+use leptos_meta::provide_meta_context;
+use leptos_router::components::{ParentRoute, Route, Router, Routes};
+use leptos_router::{SsrMode, path};
+use serde::{Deserialize, Serialize};
+
+use super::clock::Clock;
+use super::components::layout::Layout;
+use super::flash::{CurrentFlash, Flash};
+use super::live::Live;
+use super::pages::job::JobPage;
+use super::pages::jobs::JobsPage;
+use super::pages::login::LoginPage;
+use super::pages::not_found::NotFoundPage;
+use super::pages::overview::OverviewPage;
+use super::pages::train::TrainPage;
+use super::pages::worker::WorkerPage;
+use super::pages::worker_delete::WorkerDeletePage;
+use super::pages::worker_new::WorkerNewPage;
+use super::pages::workers::WorkersPage;
+use super::prefs::Prefs;
+
+/// What the server hands to the page and the page to the browser.
+#[derive(Serialize, Deserialize)]
+struct Boot {
+    prefs: Prefs,
+    flash: Option<Flash>,
+}
+
+/// The application. The server's contexts may be missing: routes are listed without them.
+#[component]
+pub fn App() -> impl IntoView {
+    provide_meta_context();
+    let boot = SharedValue::new(|| Boot {
+        prefs: use_context().unwrap_or_default(),
+        flash: use_context::<Option<Flash>>().flatten(),
+    })
+    .into_inner();
+    provide_context(Clock::starting_at(boot.prefs.now));
+    provide_context(Live::after(boot.prefs.version.clone(), boot.prefs.session.is_some()));
+    provide_context(CurrentFlash(RwSignal::new(boot.flash)));
+    provide_context(boot.prefs);
+    view! {
+        <Router>
+            <Routes fallback=NotFoundPage>
+                <Route path=path!("/login") view=LoginPage ssr=SsrMode::Async/>
+                <ParentRoute path=path!("") view=Layout ssr=SsrMode::Async>
+                    <Route path=path!("/") view=OverviewPage ssr=SsrMode::Async/>
+                    <Route path=path!("/jobs") view=JobsPage ssr=SsrMode::Async/>
+                    <Route path=path!("/jobs/:id") view=JobPage ssr=SsrMode::Async/>
+                    <Route path=path!("/train") view=TrainPage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/workers") view=WorkersPage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/workers/new") view=WorkerNewPage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/workers/:id") view=WorkerPage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/workers/:id/delete") view=WorkerDeletePage ssr=SsrMode::Async/>
+                </ParentRoute>
+            </Routes>
+        </Router>
+    }
+}

@@ -1,0 +1,105 @@
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use wasm_bindgen::JsCast;
+use wasm_bindgen::closure::Closure;
+use web_sys::{Element, EventSource, HtmlDocument, HtmlTextAreaElement, MessageEvent};
+
+use super::{StreamEvent, Unsubscribe};
+use crate::domain::time::Timestamp;
+use crate::protocol::problem::Problem;
+use crate::ui::client;
+use crate::ui::prefs::Theme;
+
+/// The reader's clock.
+pub(crate) fn now() -> Timestamp {
+    #[expect(clippy::cast_possible_truncation, reason = "whole milliseconds, far below 2^53")]
+    Timestamp(js_sys::Date::now() as i64)
+}
+
+/// Puts text on the clipboard and says whether that worked.
+///
+/// The clipboard API exists on https and localhost only, and an orchestrator is often reached by plain http in a
+/// private network: there the old way over a selected text field still works.
+pub(crate) fn copy(text: &str) -> bool {
+    let navigator = window().navigator();
+    let has_api = js_sys::Reflect::get(&navigator, &"clipboard".into()).is_ok_and(|found| !found.is_undefined());
+    if has_api {
+        drop(navigator.clipboard().write_text(text));
+        return true;
+    }
+    copy_by_selection(text).unwrap_or(false)
+}
+
+fn copy_by_selection(text: &str) -> Option<bool> {
+    let document = document();
+    let field: HtmlTextAreaElement = document.create_element("textarea").ok()?.dyn_into().ok()?;
+    field.set_value(text);
+    field.set_class_name("sr-only");
+    document.body()?.append_child(&field).ok()?;
+    field.select();
+    let copied = document.dyn_into::<HtmlDocument>().ok()?.exec_command("copy").ok();
+    field.remove();
+    copied
+}
+
+/// Shows the theme at once, and has the server remember it.
+pub(crate) fn set_theme(theme: Theme) {
+    if let Some(root) = document().document_element() {
+        let _shown = match theme.attribute() {
+            Some(name) => root.set_attribute("data-theme", name),
+            None => root.remove_attribute("data-theme"),
+        };
+    }
+    spawn_local(async move {
+        // What could not be stored is asked for again on the next visit.
+        let _stored = client::post_form("/ui/theme", &[("theme", theme.as_str()), ("next", "/")]).await;
+    });
+}
+
+/// Where the pointer is, from 0 at the left edge of the element that listens to 1 at its right.
+pub(crate) fn share_of_width(event: &leptos::ev::PointerEvent) -> f64 {
+    let element = event.current_target().and_then(|target| target.dyn_into::<Element>().ok());
+    element.map_or(0.0, |element| {
+        let seen = element.get_bounding_client_rect();
+        (f64::from(event.client_x()) - seen.left()) / seen.width()
+    })
+}
+
+/// A write over REST, without a body.
+pub(crate) async fn send(method: &'static str, path: String) -> Result<(), Problem> {
+    client::send(method, &path).await
+}
+
+/// Listens to an event stream until it fails or the answer is called.
+pub(crate) fn subscribe(url: &str, listener: impl Fn(StreamEvent) + Clone + 'static) -> Option<Unsubscribe> {
+    let source = EventSource::new(url).ok()?;
+    let opened = {
+        let listener = listener.clone();
+        Closure::<dyn Fn()>::new(move || listener(StreamEvent::Opened))
+    };
+    let message = {
+        let listener = listener.clone();
+        Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
+            listener(StreamEvent::Message(event.data().as_string().unwrap_or_default()));
+        })
+    };
+    let failed = {
+        let source = source.clone();
+        Closure::<dyn Fn()>::new(move || {
+            // The browser would reconnect to the same address, and so after an old version: we open a new one.
+            source.close();
+            listener(StreamEvent::Failed);
+        })
+    };
+    source.set_onopen(Some(opened.as_ref().unchecked_ref()));
+    source.set_onmessage(Some(message.as_ref().unchecked_ref()));
+    source.set_onerror(Some(failed.as_ref().unchecked_ref()));
+    let held = send_wrapper::SendWrapper::new((source, opened, message, failed));
+    Some(Box::new(move || {
+        let (source, ..) = &*held;
+        source.set_onopen(None);
+        source.set_onmessage(None);
+        source.set_onerror(None);
+        source.close();
+    }))
+}

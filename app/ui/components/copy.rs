@@ -1,0 +1,65 @@
+//! Buttons that copy; without JavaScript they are not there, and the text beside them can be selected.
+
+use std::time::Duration;
+
+use leptos::prelude::*;
+
+use super::icon::{Glyph, Icon};
+use crate::ui::browser;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+
+/// Copies `text`.
+#[component]
+pub(crate) fn CopyButton(
+    #[prop(into)] text: String,
+    /// What is copied, for those who do not see the button's place.
+    #[prop(into)]
+    label: String,
+    /// Whether the word stands beside the icon.
+    #[prop(optional)]
+    wordy: bool,
+) -> impl IntoView {
+    let copied = RwSignal::new(false);
+    let common = &t().common;
+    let copy = move |_| {
+        if browser::copy(&text) {
+            copied.set(true);
+            set_timeout(move || _ = copied.try_set(false), Duration::from_secs(2));
+        }
+    };
+    let glyph = move || if copied.get() { Glyph::Check } else { Glyph::Copy };
+    view! {
+        <button type="button" class="js-only copy-button" class:is-copied=copied aria-label=format!("{}: {label}", common.copy) on:click=copy>
+            {move || view! { <Icon glyph=glyph()/> }}
+            <span class=if wordy { "" } else { "sr-only" } aria-live="polite">
+                {move || if copied.get() { common.copied } else if wordy { common.copy } else { "" }}
+            </span>
+        </button>
+    }
+    .erased()
+}
+
+/// Text to copy whole: a command, a token.
+#[component]
+pub(crate) fn CopyBlock(#[prop(into)] text: String, #[prop(into)] label: String) -> impl IntoView {
+    view! {
+        <div class="copy-block">
+            <pre tabindex="0" aria-label=label.clone()><code>{text.clone()}</code></pre>
+            <CopyButton text=text label=label wordy=true/>
+        </div>
+    }
+    .erased()
+}
+
+/// An id in full, to copy.
+#[component]
+pub(crate) fn IdText(id: String) -> impl IntoView {
+    view! {
+        <span class="inline-flex items-center gap-1 font-mono text-xs">
+            <span class="break-all">{id.clone()}</span>
+            <CopyButton text=id label=t().job.id/>
+        </span>
+    }
+    .erased()
+}

@@ -1,0 +1,47 @@
+//! Form fields with bound labels and hints.
+
+use leptos::prelude::*;
+
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+
+/// A label, its control and its hint; the control takes `id` and, as `aria-describedby`, `<id>-hint`.
+#[component]
+pub(crate) fn Field(
+    id: &'static str,
+    label: &'static str,
+    #[prop(optional)] hint: Option<&'static str>,
+    #[prop(optional)] optional: bool,
+    children: Children,
+) -> impl IntoView {
+    view! {
+        <div class="field">
+            <label for=id>
+                {label}
+                {optional.then(|| view! { <span class="field-optional">{t().common.optional}</span> })}
+            </label>
+            {hint.map(|hint| view! { <p class="field-hint" id=format!("{id}-hint")>{hint}</p> })}
+            {children()}
+        </div>
+    }
+    .erased()
+}
+
+/// One choice of several, with what it means.
+#[component]
+pub(crate) fn Choice(
+    name: &'static str,
+    value: &'static str,
+    checked: bool,
+    label: &'static str,
+    text: &'static str,
+) -> impl IntoView {
+    let id = format!("{name}-{value}");
+    view! {
+        <div class="choice">
+            <input type="radio" class="radio radio-sm radio-primary" id=id.clone() name=name value=value checked=checked/>
+            <label for=id><span class="font-medium">{label}</span><span class="choice-text">{text}</span></label>
+        </div>
+    }
+    .erased()
+}

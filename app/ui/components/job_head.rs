@@ -1,0 +1,98 @@
+//! The first panel of a job's page: how it stands, and what is known about how far it is.
+
+use leptos::prelude::*;
+
+use super::icon::{Glyph, Icon};
+use super::scale::BigScale;
+use super::time::Elapsed;
+use crate::domain::time::Millis;
+use crate::protocol::queue::{JobDetail, JobView};
+use crate::protocol::status::JobStatus;
+use crate::ui::erase::Erase;
+use crate::ui::format;
+use crate::ui::i18n::t;
+use crate::ui::locales::Job;
+
+/// Progress while there is some, else what the job waits for or how it ended.
+#[component]
+pub(crate) fn JobHead(detail: RwSignal<JobDetail>) -> impl IntoView {
+    let words = &t().job;
+    let percent = Signal::derive(move || {
+        detail.with(|detail| detail.job.progress.as_ref().and_then(|progress| progress.percent))
+    });
+    let ended = Signal::derive(move || detail.with(|detail| detail.job.status.is_terminal()));
+    let label = detail.with_untracked(|detail| (words.progress_of)(&detail.job.config_name));
+    view! {
+        <section class="panel job-head" aria-label=words.progress>
+            <div class="job-head-top">
+                <p class="job-percent">
+                    {move || match percent.get() {
+                        Some(percent) => format::percent(percent),
+                        None => "–".to_owned(),
+                    }}
+                </p>
+                <p class="job-note">{move || detail.with(|detail| note(words, &detail.job))}</p>
+            </div>
+            <BigScale percent=percent label=label ended=ended/>
+            <dl class="readings">{move || detail.with(|detail| readings(words, &detail.job))}</dl>
+            {move || detail.with(|detail| detail.job.error.clone()).map(|error| view! { <Wrong error=error/> })}
+        </section>
+    }
+    .erased()
+}
+
+fn note(words: &Job, job: &JobView) -> String {
+    let stage = job.progress.as_ref().and_then(|progress| progress.point.stage.clone());
+    match job.status {
+        JobStatus::Queued => {
+            let place = job.queue_position.map_or_else(|| words.waiting_for.to_owned(), words.position);
+            format!("{place}. {}", words.waiting_hint)
+        }
+        JobStatus::Offered => words.offered_hint.to_owned(),
+        JobStatus::Starting => stage.unwrap_or_else(|| words.starting_hint.to_owned()),
+        JobStatus::Running => stage.unwrap_or_default(),
+        JobStatus::Cancelling => words.cancelling_hint.to_owned(),
+        JobStatus::Completed => words.completed_hint.to_owned(),
+        JobStatus::Cancelled => words.cancelled_hint.to_owned(),
+        JobStatus::Failed => String::new(),
+    }
+}
+
+fn readings(words: &'static Job, job: &JobView) -> impl IntoView + use<> {
+    let point = job.progress.as_ref().map(|progress| progress.point.clone()).unwrap_or_default();
+    let has_point = job.progress.is_some();
+    let step = match point.total_steps {
+        Some(total) => (t().common.of)(&format::grouped(point.step), &format::grouped(total)),
+        None => format::grouped(point.step),
+    };
+    let dash = || "–".to_owned();
+    #[expect(clippy::cast_possible_truncation, reason = "an estimate in whole seconds; a float saturates")]
+    let remaining =
+        point.eta_seconds.filter(|_| !job.status.is_terminal()).map(|seconds| Millis::seconds(seconds as i64));
+    let elapsed = job.started_at.map(|from| view! { <Elapsed from=from until=job.ended_at/> });
+    view! {
+        <Reading name=words.step value=if has_point { step } else { dash() }/>
+        <Reading name=words.loss value=point.loss.map_or_else(dash, format::number)/>
+        <Reading name=words.learning_rate value=point.learning_rate.map_or_else(dash, format::number)/>
+        <Reading name=words.epoch value=point.epoch.map_or_else(dash, format::number)/>
+        <Reading name=words.remaining value=remaining.map_or_else(dash, |span| format::span(&t().time, span))/>
+        <div><dt>{words.elapsed}</dt><dd>{elapsed.map_or_else(|| dash().erased(), Erase::erased)}</dd></div>
+    }
+    .erased()
+}
+
+#[component]
+fn Reading(name: &'static str, value: String) -> impl IntoView {
+    view! { <div><dt>{name}</dt><dd>{value}</dd></div> }.erased()
+}
+
+#[component]
+fn Wrong(error: String) -> impl IntoView {
+    view! {
+        <div class="notice notice-bad mt-4 mb-0">
+            <Icon glyph=Glyph::Warning/>
+            <div class="min-w-0"><p class="font-medium">{t().job.what_went_wrong}</p><p class="break-words whitespace-pre-wrap">{error}</p></div>
+        </div>
+    }
+    .erased()
+}

@@ -1,0 +1,46 @@
+//! What an empty server shows: the way to the first job.
+
+use leptos::prelude::*;
+
+use super::action::ButtonLink;
+use super::icon::{Glyph, Icon};
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+
+/// The three steps; those that are done are ticked.
+#[component]
+pub(crate) fn StartSteps(has_worker: bool, has_contact: bool) -> impl IntoView {
+    let words = &t().overview;
+    let steps = [
+        (words.step_worker, words.step_worker_text, has_worker),
+        (words.step_connect, words.step_connect_text, has_contact),
+        (words.step_job, words.step_job_text, false),
+    ];
+    let (href, label, glyph) = match (has_worker, has_contact) {
+        (false, _) => ("/admin/workers/new", words.step_worker, Glyph::Plus),
+        (true, false) => ("/admin/workers", words.all_workers, Glyph::Workers),
+        (true, true) => ("/train", words.step_job, Glyph::Train),
+    };
+    let items = steps.into_iter().enumerate().map(|(place, (title, text, done))| {
+        view! {
+            <li class=if done { "start-step is-done" } else { "start-step" }>
+                <span class="start-number">
+                    {if done { view! { <Icon glyph=Glyph::Check/> }.erased() } else { (place + 1).erased() }}
+                </span>
+                <div>
+                    <p class="font-medium">{title}{done.then(|| view! { <span class="sr-only">": "{words.done}</span> })}</p>
+                    <p class="mt-0.5 text-muted">{text}</p>
+                </div>
+            </li>
+        }
+    });
+    view! {
+        <section class="panel start" aria-labelledby="start">
+            <h2 id="start" class="text-lg font-semibold">{words.start_title}</h2>
+            <p class="mt-1 text-muted">{words.start_intro}</p>
+            <ol class="start-steps">{items.collect_view()}</ol>
+            <ButtonLink href=href label=label glyph=glyph class="btn btn-primary"/>
+        </section>
+    }
+    .erased()
+}

@@ -1,0 +1,49 @@
+//! Light, dark, or as the system says.
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_location;
+
+use super::icon::{Glyph, Icon};
+use crate::ui::browser;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+use crate::ui::prefs::{Prefs, Theme};
+
+/// Three buttons of one form.
+#[component]
+pub(crate) fn ThemeSwitch() -> impl IntoView {
+    let words = &t().nav;
+    let chosen = RwSignal::new(use_context::<Prefs>().map(|prefs| prefs.theme).unwrap_or_default());
+    let path = use_location().pathname;
+    let buttons = Theme::ALL.into_iter().map(|theme| {
+        let (glyph, label) = match theme {
+            Theme::Light => (Glyph::Sun, words.theme_light),
+            Theme::System => (Glyph::System, words.theme_system),
+            Theme::Dark => (Glyph::Moon, words.theme_dark),
+        };
+        let choose = move |event: leptos::ev::MouseEvent| {
+            event.prevent_default();
+            chosen.set(theme);
+            browser::set_theme(theme);
+        };
+        view! {
+            <button
+                name="theme"
+                value=theme.as_str()
+                aria-label=label
+                title=label
+                aria-pressed=move || if chosen.get() == theme { "true" } else { "false" }
+                on:click=choose
+            >
+                <Icon glyph=glyph/>
+            </button>
+        }
+    });
+    view! {
+        <form method="post" action="/ui/theme">
+            <input type="hidden" name="next" value=move || path.get()/>
+            <div class="theme-switch" role="group" aria-label=words.theme>{buttons.collect_view()}</div>
+        </form>
+    }
+    .erased()
+}

@@ -1,0 +1,82 @@
+//! What the server says once, on the page after a form: made by the form's handler, kept with the session
+//! for the next page, and gone after it. A new token travels this way because an address is no place for a secret.
+
+use std::collections::BTreeMap;
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::problem::Problem;
+use crate::protocol::workers::CreatedWorker;
+
+/// The one thing to say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "flash", rename_all = "snake_case")]
+pub enum Flash {
+    /// A worker was made: its page shows the token.
+    Created(CreatedWorker),
+    /// The setup code was accepted: the next page shows the admin's token.
+    AdminToken {
+        /// The new admin token.
+        token: String,
+    },
+    /// A form was refused.
+    Problem {
+        /// Which form.
+        form: FormName,
+        /// Why.
+        problem: Problem,
+        /// What was typed, to fill the form again; never a secret.
+        fields: BTreeMap<String, String>,
+    },
+    /// Something was done.
+    Notice {
+        /// What.
+        code: Notice,
+    },
+}
+
+/// The forms that can be refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FormName {
+    /// `POST /ui/login`.
+    Login,
+    /// `POST /ui/workers`.
+    Worker,
+    /// `POST /ui/jobs`.
+    Job,
+    /// A button: drain, resume, delete, cancel.
+    Action,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Notice {
+    /// The reader signed out.
+    SignedOut,
+    /// A worker was deleted.
+    WorkerDeleted,
+    /// A worker takes nothing new.
+    WorkerDraining,
+    /// A drain was undone.
+    WorkerResumed,
+    /// A job was submitted.
+    JobSubmitted,
+    /// A job is being cancelled.
+    JobCancelled,
+}
+
+/// The flash of this page, until it is dismissed or another page is opened.
+#[derive(Clone, Copy)]
+pub(crate) struct CurrentFlash(pub RwSignal<Option<Flash>>);
+
+/// What the server refused of one form, if it did.
+pub(crate) fn refused(form: FormName) -> (Option<Problem>, BTreeMap<String, String>) {
+    let current = use_context::<CurrentFlash>().and_then(|flash| flash.0.get_untracked());
+    match current {
+        Some(Flash::Problem { form: of, problem, fields }) if of == form => (Some(problem), fields),
+        _ => (None, BTreeMap::new()),
+    }
+}

@@ -1,0 +1,231 @@
+//! Numbers, sizes, moments and spans as text. The words in them come from the translation.
+
+use super::locales::TimeWords;
+use crate::domain::time::{Millis, Timestamp};
+
+/// A size: `812 B`, `4.7 GB` (powers of 1,000, as disks and downloads are counted).
+pub(crate) fn bytes(size: u64) -> String {
+    const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
+    if size < 1_000 {
+        return format!("{size} B");
+    }
+    let mut scaled = to_f64(size) / 1_000.0;
+    let mut unit = 0;
+    while scaled >= 999.5 && unit + 1 < UNITS.len() {
+        scaled /= 1_000.0;
+        unit += 1;
+    }
+    if scaled < 9.95 { format!("{scaled:.1} {}", UNITS[unit]) } else { format!("{scaled:.0} {}", UNITS[unit]) }
+}
+
+/// A whole number with thin groups: `12 400`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3 * 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A share of 100: `0%`, `41%`, `99.6%`; never a false `100%`.
+pub(crate) fn percent(percent: f64) -> String {
+    let percent = percent.clamp(0.0, 100.0);
+    if (99.0..100.0).contains(&percent) {
+        return format!("{:.1}%", (percent * 10.0).floor() / 10.0);
+    }
+    format!("{percent:.0}%")
+}
+
+/// A measured number in about four digits: `0.0823`, `1.21`, `1.0e-5`.
+pub(crate) fn number(value: f64) -> String {
+    let size = value.abs();
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    match size {
+        _ if size == 0.0 => "0".to_owned(),
+        _ if !(0.001..1_000_000.0).contains(&size) => format!("{value:.1e}"),
+        _ if size < 1.0 => format!("{value:.4}"),
+        _ if size < 100.0 => format!("{value:.2}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// A span in its two largest units: `38 s`, `4 min 12 s`, `3 h 20 min`, `2 d 4 h`.
+pub(crate) fn span(words: &TimeWords, span: Millis) -> String {
+    let seconds = span.0.max(0) / 1_000;
+    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
+    let two = |(first, unit), (second, small)| match second {
+        0 => format!("{first}\u{a0}{unit}"),
+        _ => format!("{first}\u{a0}{unit}\u{a0}{second}\u{a0}{small}"),
+    };
+    match seconds {
+        ..60 => format!("{seconds}\u{a0}{}", words.seconds),
+        60..3_600 => two((minutes, words.minutes), (seconds % 60, words.seconds)),
+        3_600..86_400 => two((hours, words.hours), (minutes % 60, words.minutes)),
+        _ => two((days, words.days), (hours % 24, words.hours)),
+    }
+}
+
+/// How long ago, in one unit and in calm steps: `just now`, `20 s ago`, `4 min ago`, `3 d ago`.
+pub(crate) fn ago(words: &TimeWords, at: Timestamp, now: Timestamp) -> String {
+    let seconds = (now - at).0 / 1_000;
+    let (count, unit) = match seconds {
+        ..5 => return words.just_now.to_owned(),
+        5..60 => (seconds / 5 * 5, words.seconds),
+        60..3_600 => (seconds / 60, words.minutes),
+        3_600..86_400 => (seconds / 3_600, words.hours),
+        _ => (seconds / 86_400, words.days),
+    };
+    (words.ago)(&format!("{count}\u{a0}{unit}"))
+}
+
+/// The moment in full: `2024-01-15 10:30:00 UTC`.
+pub(crate) fn moment(at: Timestamp) -> String {
+    let text = at.to_string();
+    format!("{} {} UTC", &text[..10], &text[11..19])
+}
+
+/// An id shortened for a table: its prefix and its last six characters, which are random and so tell ids apart.
+pub(crate) fn short_id(id: &str) -> String {
+    match (id.find('_'), id.len()) {
+        (Some(prefix), length) if length > prefix + 9 && id.is_ascii() => {
+            format!("{}…{}", &id[..=prefix], &id[length - 6..])
+        }
+        _ => id.to_owned(),
+    }
+}
+
+/// `?a=1&b=2` out of those that are some and not empty; empty if none is.
+pub(crate) fn query_string(pairs: &[(&str, Option<String>)]) -> String {
+    let mut query = String::new();
+    for (key, value) in pairs {
+        let Some(value) = value.as_ref().filter(|value| !value.is_empty()) else { continue };
+        query.push(if query.is_empty() { '?' } else { '&' });
+        query.push_str(key);
+        query.push('=');
+        percent_encode(value, &mut query);
+    }
+    query
+}
+
+fn percent_encode(text: &str, into: &mut String) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            into.push(char::from(byte));
+        } else {
+            into.push('%');
+            into.push(char::from(HEX[usize::from(byte >> 4)]));
+            into.push(char::from(HEX[usize::from(byte & 15)]));
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "rounded to a few digits anyway")]
+pub(crate) fn to_f64(number: u64) -> f64 {
+    number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::locales::EN;
+
+    #[test]
+    fn sizes() {
+        let cases = [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1_000, "1.0 kB"),
+            (9_949, "9.9 kB"),
+            (9_960, "10 kB"),
+            (999_499, "999 kB"),
+            (999_500, "1.0 MB"),
+            (4_700_000_000, "4.7 GB"),
+            (u64::MAX, "18446744 TB"),
+        ];
+        for (size, text) in cases {
+            assert_eq!(bytes(size), text);
+        }
+    }
+
+    #[test]
+    fn groups_and_shares() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_000), "1\u{202f}000");
+        assert_eq!(grouped(1_234_567), "1\u{202f}234\u{202f}567");
+        for (share, text) in
+            [(-3.0, "0%"), (41.4, "41%"), (99.64, "99.6%"), (99.99, "99.9%"), (100.0, "100%"), (250.0, "100%")]
+        {
+            assert_eq!(percent(share), text);
+        }
+    }
+
+    #[test]
+    fn measured_numbers() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.082_34, "0.0823"),
+            (1.206, "1.21"),
+            (640.4, "640"),
+            (1e-5, "1.0e-5"),
+            (-2.5, "-2.50"),
+            (f64::NAN, "–"),
+        ] {
+            assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn spans_and_ages() {
+        let plain = |text: String| text.replace('\u{a0}', " ");
+        let cases = [
+            (-5, "0 s"),
+            (38, "38 s"),
+            (60, "1 min"),
+            (252, "4 min 12 s"),
+            (12_000, "3 h 20 min"),
+            (187_200, "2 d 4 h"),
+        ];
+        for (seconds, text) in cases {
+            assert_eq!(plain(span(&EN.time, Millis::seconds(seconds))), text);
+        }
+        let cases = [
+            (-40, "just now"),
+            (4, "just now"),
+            (23, "20 s ago"),
+            (59, "55 s ago"),
+            (60, "1 min ago"),
+            (3_599, "59 min ago"),
+            (7_200, "2 h ago"),
+            (400_000, "4 d ago"),
+        ];
+        for (seconds, text) in cases {
+            assert_eq!(plain(ago(&EN.time, Timestamp(0), Timestamp(seconds * 1_000))), text);
+        }
+        assert_eq!(moment(Timestamp(1_705_314_600_999)), "2024-01-15 10:30:00 UTC");
+    }
+
+    #[test]
+    fn ids_are_shortened_to_what_tells_them_apart() {
+        assert_eq!(short_id("j_01k9zv3m8e6q2c4r7t5w0x1y2z"), "j_…0x1y2z");
+        assert_eq!(short_id("j_abc"), "j_abc");
+        assert_eq!(short_id("plain"), "plain");
+    }
+
+    #[test]
+    fn query_strings_are_encoded() {
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(query_string(&[("a", None), ("b", some(""))]), "");
+        assert_eq!(
+            query_string(&[("topics", some("job:j_1,ü &=")), ("n", some("5"))]),
+            "?topics=job%3Aj_1%2C%C3%BC%20%26%3D&n=5"
+        );
+    }
+}

@@ -1,0 +1,218 @@
+//! Lines out of pieces of a log that arrive by offset.
+
+use std::collections::VecDeque;
+
+use super::ansi::{Span, spans};
+use crate::protocol::queue::LogChunk;
+
+/// One shown line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// Counts shown lines from 0; stays the same while the line grows.
+    pub number: u64,
+    /// Grows with each change of the line, so that a list knows it anew.
+    pub revision: u32,
+    /// What it says; none marks a gap of that many bytes.
+    pub content: Content,
+}
+
+/// What a line is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// Text.
+    Text(Vec<Span>),
+    /// So many bytes are not shown.
+    Gap(u64),
+}
+
+/// The newest lines of a log.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lines {
+    shown: VecDeque<Line>,
+    /// The line that has not ended, as it came.
+    open: String,
+    next_number: u64,
+    /// The offset to go on at; none before the first piece.
+    next_offset: Option<u64>,
+    /// Whether older lines are not shown.
+    cut: bool,
+}
+
+/// Shows at most so many lines.
+const MAX_LINES: usize = 5_000;
+/// A line longer than this is broken, so that output without line ends stays bounded.
+const MAX_LINE_BYTES: usize = 16 * 1024;
+
+impl Lines {
+    /// Takes a piece. One that was here before changes nothing, and one that comes too far ahead leaves a visible gap.
+    pub fn push(&mut self, chunk: &LogChunk) {
+        let expected = self.next_offset.unwrap_or(chunk.offset);
+        if chunk.offset < expected || chunk.next_offset <= expected && self.next_offset.is_some() {
+            return;
+        }
+        if self.next_offset.is_none() {
+            self.cut = chunk.offset > 0;
+        } else if chunk.offset > expected {
+            self.close();
+            self.append(Content::Gap(chunk.offset - expected));
+        }
+        self.next_offset = Some(chunk.next_offset);
+        let mut text = chunk.text.as_str();
+        if self.cut && self.next_number == 0 && self.open.is_empty() {
+            // The piece starts somewhere within a line.
+            text = text.split_once('\n').map_or(text, |(_, rest)| rest);
+        }
+        let ends = text.ends_with('\n');
+        let mut pieces = text.split('\n').peekable();
+        let mut touched = false;
+        while let Some(piece) = pieces.next() {
+            let last = pieces.peek().is_none();
+            if last && ends {
+                break;
+            }
+            self.open.push_str(piece);
+            touched = true;
+            if !last || self.open.len() > MAX_LINE_BYTES {
+                self.show_open();
+                self.close();
+                touched = false;
+            }
+        }
+        if touched && !self.open.is_empty() {
+            self.show_open();
+        }
+    }
+
+    /// Where to go on asking.
+    pub fn next_offset(&self) -> Option<u64> {
+        self.next_offset
+    }
+
+    /// Whether older lines are not shown.
+    pub fn is_cut(&self) -> bool {
+        self.cut
+    }
+
+    /// The lines, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Line> {
+        self.shown.iter()
+    }
+
+    /// Shows what the open line says now: what stands after its last `\r`, as on a terminal.
+    fn show_open(&mut self) {
+        let text = self.open.trim_end_matches('\r');
+        let text = text.rsplit('\r').next().unwrap_or_default();
+        let content = Content::Text(spans(text));
+        match self.shown.back_mut().filter(|line| line.number == self.next_number) {
+            Some(line) => {
+                line.revision += 1;
+                line.content = content;
+            }
+            None => self.show(content),
+        }
+    }
+
+    fn close(&mut self) {
+        if self.shown.back().is_some_and(|line| line.number == self.next_number) {
+            self.next_number += 1;
+        }
+        self.open.clear();
+    }
+
+    fn append(&mut self, content: Content) {
+        self.show(content);
+        self.next_number += 1;
+    }
+
+    fn show(&mut self, content: Content) {
+        self.shown.push_back(Line { number: self.next_number, revision: 0, content });
+        if self.shown.len() > MAX_LINES {
+            self.shown.pop_front();
+            self.cut = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::Attempt;
+
+    fn piece(offset: u64, text: &str) -> LogChunk {
+        let next_offset = offset + text.len() as u64;
+        LogChunk { attempt: Attempt(1), offset, next_offset, size: next_offset, text: text.to_owned() }
+    }
+
+    fn text(lines: &Lines) -> Vec<String> {
+        let joined = |spans: &[Span]| spans.iter().map(|span| span.text.as_str()).collect::<String>();
+        lines
+            .iter()
+            .map(|line| match &line.content {
+                Content::Text(spans) => joined(spans),
+                Content::Gap(bytes) => format!("<gap {bytes}>"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn lines_grow_across_pieces() {
+        let mut lines = Lines::default();
+        lines.push(&piece(0, "one\ntw"));
+        assert_eq!(text(&lines), ["one", "tw"]);
+        lines.push(&piece(6, "o\n\nthree\n"));
+        assert_eq!(text(&lines), ["one", "two", "", "three"]);
+        let numbers: Vec<_> = lines.iter().map(|line| line.number).collect();
+        assert_eq!(numbers, [0, 1, 2, 3]);
+        assert_eq!(lines.next_offset(), Some(15));
+        assert!(!lines.is_cut());
+    }
+
+    #[test]
+    fn a_progress_bar_is_one_line() {
+        let mut lines = Lines::default();
+        lines.push(&piece(0, "10%\r20%\r"));
+        assert_eq!(text(&lines), ["20%"]);
+        lines.push(&piece(8, "30%\r\ndone\r\n"));
+        assert_eq!(text(&lines), ["30%", "done"]);
+    }
+
+    #[test]
+    fn pieces_may_come_twice_or_leave_a_gap() {
+        let mut lines = Lines::default();
+        lines.push(&piece(0, "a\n"));
+        lines.push(&piece(0, "a\n"));
+        assert_eq!(text(&lines), ["a"]);
+        lines.push(&piece(10, "b\n"));
+        assert_eq!(text(&lines), ["a", "<gap 8>", "b"]);
+    }
+
+    #[test]
+    fn the_tail_starts_with_a_whole_line() {
+        let mut lines = Lines::default();
+        lines.push(&piece(100, "rest of a line\nnext\n"));
+        assert_eq!(text(&lines), ["next"]);
+        assert!(lines.is_cut());
+    }
+
+    #[test]
+    fn only_the_newest_lines_are_kept() {
+        let mut lines = Lines::default();
+        lines.push(&piece(0, &"x\n".repeat(MAX_LINES + 7)));
+        assert_eq!(lines.iter().count(), MAX_LINES);
+        assert!(lines.is_cut());
+        let mut endless = Lines::default();
+        for round in 0..3_u64 {
+            endless.push(&piece(round * 20_000, &"y".repeat(20_000)));
+        }
+        assert_eq!(endless.iter().count(), 3);
+    }
+
+    #[test]
+    fn an_empty_log_has_no_line() {
+        let mut lines = Lines::default();
+        lines.push(&piece(0, ""));
+        assert!(text(&lines).is_empty());
+        lines.push(&piece(0, "first\n"));
+        assert_eq!(text(&lines), ["first"]);
+    }
+}

@@ -1,0 +1,28 @@
+//! The pages, one a file. Each asks the port for what it shows, and is complete without JavaScript.
+
+pub(crate) mod job;
+pub(crate) mod jobs;
+pub(crate) mod login;
+pub(crate) mod not_found;
+pub(crate) mod overview;
+pub(crate) mod train;
+pub(crate) mod worker;
+pub(crate) mod worker_delete;
+pub(crate) mod worker_new;
+pub(crate) mod workers;
+
+use leptos::prelude::*;
+
+use crate::ui::erase::Erase;
+use crate::ui::port::SharedPort;
+
+/// What pages ask. It is there on every page; only the listing of routes goes without.
+fn use_port() -> SharedPort {
+    expect_context::<SharedPort>()
+}
+
+/// What stands where data will be; on the server nothing does, it waits.
+#[component]
+fn Skeleton() -> impl IntoView {
+    view! { <div class="skeleton-panel" aria-hidden="true"></div> }.erased()
+}

@@ -1,0 +1,29 @@
+//! An address that leads nowhere.
+
+use leptos::prelude::*;
+use leptos_meta::Title;
+
+use crate::ui::answer::set_status;
+use crate::ui::components::layout::Brand;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+
+/// Says so, and leads home.
+#[component]
+pub(crate) fn NotFoundPage() -> impl IntoView {
+    let words = &t().problem;
+    set_status(404);
+    view! {
+        <Title text=(t().common.title)(words.not_found_page)/>
+        <main class="login" id="content">
+            <div class="login-card">
+                <Brand/>
+                <p class="mt-8 font-mono text-muted">"404"</p>
+                <h1>{words.not_found_page}</h1>
+                <p class="mt-1 mb-6 text-muted">{words.not_found_page_text}</p>
+                <a class="btn btn-primary" href="/">{words.home}</a>
+            </div>
+        </main>
+    }
+    .erased()
+}

@@ -1,0 +1,211 @@
+//! How it stands: the fleet, what runs, what ran.
+
+use leptos::prelude::*;
+
+use super::{Skeleton, use_port};
+use crate::protocol::problem::Problem;
+use crate::protocol::queue::{JobView, JobsPage, JobsQuery};
+use crate::protocol::status::WorkerStatus;
+use crate::protocol::topic::Topic;
+use crate::protocol::workers::{WorkersPage, WorkersQuery};
+use crate::ui::components::action::ButtonLink;
+use crate::ui::components::action::MoreLink;
+use crate::ui::components::empty::Empty;
+use crate::ui::components::failure::Failure;
+use crate::ui::components::icon::Glyph;
+use crate::ui::components::job_table::{JobProgress, JobTable, WorkerLink};
+use crate::ui::components::page_head::PageHead;
+use crate::ui::components::start_steps::StartSteps;
+use crate::ui::components::status::{JobBadge, WorkerBadge};
+use crate::ui::components::time::Elapsed;
+use crate::ui::components::worker_table::gpus;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+use crate::ui::live::refreshed;
+use crate::ui::port::{Answer, SharedPort};
+
+/// Everything on the page, asked for together.
+type Snapshot = (WorkersPage, JobsPage);
+
+fn ask(port: &SharedPort) -> Answer<Snapshot> {
+    let port = port.clone();
+    Box::pin(async move {
+        let workers = port.workers(WorkersQuery::default()).await?;
+        let jobs = port.jobs(JobsQuery { limit: Some(30), ..JobsQuery::default() }).await?;
+        Ok((workers, jobs))
+    })
+}
+
+/// The first page.
+#[component]
+pub(crate) fn OverviewPage() -> impl IntoView {
+    let words = &t().overview;
+    let port = use_port();
+    let snapshot = Resource::new(|| (), {
+        let port = port.clone();
+        move |()| ask(&port)
+    });
+    let shown = move || {
+        let port = port.clone();
+        Suspend::new(async move {
+            let snapshot: Result<Snapshot, Problem> = snapshot.await;
+            match snapshot {
+                Ok(first) => view! { <Shown first=first port=port/> }.erased(),
+                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+            }
+        })
+    };
+    view! {
+        <PageHead title=words.title/>
+        <Suspense fallback=Skeleton>{shown}</Suspense>
+    }
+    .erased()
+}
+
+#[component]
+fn Shown(first: Snapshot, port: SharedPort) -> impl IntoView {
+    let now = refreshed(first, &[Topic::Workers, Topic::Jobs], move || ask(&port));
+    let is_new =
+        Memo::new(move |_| now.with(|(workers, jobs)| workers.total == 0 || jobs.total == 0 && jobs.jobs.is_empty()));
+    let has_worker = Memo::new(move |_| now.with(|(workers, _)| workers.total > 0));
+    let has_contact = Memo::new(move |_| {
+        now.with(|(workers, _)| workers.workers.iter().any(|worker| worker.last_heartbeat.is_some()))
+    });
+    view! {
+        {move || is_new.get().then(|| view! { <StartSteps has_worker=has_worker.get() has_contact=has_contact.get()/> })}
+        {move || (has_worker.get() || !is_new.get()).then(|| view! {
+            <Tiles now=now/>
+            <div class="overview-grid">
+                <div class="min-w-0 space-y-6">
+                    {(!is_new.get()).then(|| view! { <RunningNow now=now/> <Recent now=now/> })}
+                </div>
+                <Fleet now=now/>
+            </div>
+        })}
+    }
+    .erased()
+}
+
+#[component]
+fn Tiles(now: RwSignal<Snapshot>) -> impl IntoView {
+    let words = &t().overview;
+    let tiles = move || {
+        now.with(|(workers, jobs)| {
+            let counts = workers.counts;
+            let online = counts.connecting + counts.idle + counts.busy + counts.draining;
+            let is_online = |status| status != WorkerStatus::Offline;
+            let gpus: u64 = workers.workers.iter().filter(|worker| is_online(worker.status)).map(|worker| u64::from(worker.gpu_count)).sum();
+            let used: u64 = workers.workers.iter().filter(|worker| !worker.jobs.is_empty() && is_online(worker.status)).map(|worker| u64::from(worker.gpu_count)).sum();
+            let done = (words.ended_well)(jobs.counts.completed);
+            view! {
+                <Tile href="/admin/workers" name=words.workers_online value=online note=(words.workers_of)(workers.total)/>
+                <Tile href="/admin/workers" name=words.gpus value=gpus note=(words.gpus_busy)(used)/>
+                <Tile href="/jobs?phase=active" name=words.running value=jobs.counts.running note=String::new()/>
+                <Tile href="/jobs?status=queued" name=words.waiting value=jobs.counts.waiting note=String::new()/>
+                <Tile href="/jobs?status=failed" name=words.failed value=jobs.counts.failed note=done/>
+            }
+        })
+    };
+    view! { <ul class="tiles">{tiles}</ul> }.erased()
+}
+
+#[component]
+fn Tile(href: &'static str, name: &'static str, value: u64, note: String) -> impl IntoView {
+    view! {
+        <li>
+            <a class="tile" href=href>
+                <span class="tile-name">{name}</span>
+                <span class="tile-value">{value}</span>
+                <span class="tile-note">{note}</span>
+            </a>
+        </li>
+    }
+    .erased()
+}
+
+/// Whether the job stands in the upper list, and so not in the lower one.
+fn is_running(job: &JobView) -> bool {
+    job.started_at.is_some() && !job.status.is_terminal()
+}
+
+#[component]
+fn RunningNow(now: RwSignal<Snapshot>) -> impl IntoView {
+    let words = &t().overview;
+    let running = Memo::new(move |_| {
+        now.with(|(_, jobs)| jobs.jobs.iter().filter(|job| is_running(job)).cloned().collect::<Vec<_>>())
+    });
+    view! {
+        <section class="panel" aria-labelledby="running">
+            <h2 id="running" class="panel-head">{words.now_running}</h2>
+            {move || {
+                if running.with(Vec::is_empty) {
+                    view! {
+                        <Empty glyph=Glyph::Train title=words.nothing_running text=words.nothing_running_hint>
+                            <ButtonLink href="/train" label=t().jobs.new glyph=Glyph::Train/>
+                        </Empty>
+                    }
+                    .erased()
+                } else {
+                    view! { <ul class="rows">{running.get().into_iter().map(|job| view! { <RunningJob job=job/> }).collect_view()}</ul> }.erased()
+                }
+            }}
+        </section>
+    }
+    .erased()
+}
+
+#[component]
+fn RunningJob(job: JobView) -> impl IntoView {
+    view! {
+        <li class="running-job">
+            <span class="min-w-0">
+                <a class="row-link" href=format!("/jobs/{}", job.job_id)>{job.config_name.clone()}</a>
+                <span class="row-sub"><WorkerLink job=job.clone()/>{job.started_at.map(|from| view! { " · "<Elapsed from=from/> })}</span>
+            </span>
+            <JobBadge status=job.status/>
+            <JobProgress job=job/>
+        </li>
+    }
+    .erased()
+}
+
+#[component]
+fn Recent(now: RwSignal<Snapshot>) -> impl IntoView {
+    let words = &t().overview;
+    let recent = Signal::derive(move || {
+        now.with(|(_, jobs)| jobs.jobs.iter().filter(|job| !is_running(job)).take(8).cloned().collect::<Vec<_>>())
+    });
+    view! {
+        <section class="panel" aria-labelledby="recent">
+            <h2 id="recent" class="panel-head">{words.recent}<MoreLink href="/jobs" label=words.all_jobs/></h2>
+            <JobTable jobs=recent/>
+        </section>
+    }
+    .erased()
+}
+
+#[component]
+fn Fleet(now: RwSignal<Snapshot>) -> impl IntoView {
+    let words = t();
+    let rows =
+        move || {
+            now.with(|(workers, _)| workers.workers.clone()).into_iter().take(12).map(|worker| {
+            view! {
+                <li class="fleet-row">
+                    <span class="min-w-0">
+                        <a class="row-link" href=format!("/admin/workers/{}", worker.id)>{worker.name.clone()}</a>
+                        <span class="row-sub">{gpus(&words.workers, &worker)}</span>
+                    </span>
+                    <WorkerBadge worker=worker/>
+                </li>
+            }
+        }).collect_view()
+        };
+    view! {
+        <section class="panel self-start" aria-labelledby="fleet">
+            <h2 id="fleet" class="panel-head">{words.overview.fleet}<MoreLink href="/admin/workers" label=words.overview.all_workers/></h2>
+            <ul class="rows">{rows}</ul>
+        </section>
+    }
+    .erased()
+}

@@ -1,0 +1,61 @@
+//! Whether to delete a worker: a page of its own, so that it asks without JavaScript too.
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_params_map;
+
+use super::not_found::NotFoundPage;
+use super::{Skeleton, use_port};
+use crate::domain::ids::WorkerId;
+use crate::protocol::workers::WorkerView;
+use crate::ui::components::failure::Failure;
+use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::page_head::PageHead;
+use crate::ui::components::status::WorkerBadge;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+
+/// Says what will happen, and asks.
+#[component]
+pub(crate) fn WorkerDeletePage() -> impl IntoView {
+    let port = use_port();
+    let params = use_params_map();
+    let Some(id) = params.with_untracked(|params| params.get("id")).and_then(|id| WorkerId::parse(&id).ok()) else {
+        return view! { <NotFoundPage/> }.erased();
+    };
+    let worker = Resource::new(|| (), move |()| port.worker(id.clone()));
+    let shown = move || {
+        Suspend::new(async move {
+            match worker.await {
+                Ok(worker) => view! { <Question worker=worker/> }.erased(),
+                Err(problem) => view! {
+                    <PageHead title=t().workers.worker above=("/admin/workers", t().workers.title)/>
+                    <Failure problem=problem/>
+                }
+                .erased(),
+            }
+        })
+    };
+    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.erased()
+}
+
+#[component]
+fn Question(worker: WorkerView) -> impl IntoView {
+    let words = t();
+    let held = worker.jobs.len() as u64;
+    let page = format!("/admin/workers/{}", worker.id);
+    view! {
+        <PageHead title=(words.worker.delete_title)(&worker.name) above=("/admin/workers", words.workers.title)/>
+        <div class="panel form">
+            <p><WorkerBadge worker=worker.clone()/></p>
+            <p>{words.worker.delete_text}</p>
+            {(held > 0).then(|| view! {
+                <div class="notice notice-warn mb-0"><Icon glyph=Glyph::Warning/><p>{(words.worker.delete_busy)(held)}</p></div>
+            })}
+            <form method="post" action=format!("/ui/workers/{}/delete", worker.id) class="form-actions">
+                <button class="btn btn-error"><Icon glyph=Glyph::Trash/>{words.worker.delete_confirm}</button>
+                <a class="btn btn-ghost" href=page>{words.worker.keep}</a>
+            </form>
+        </div>
+    }
+    .erased()
+}

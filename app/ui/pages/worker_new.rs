@@ -1,0 +1,66 @@
+//! Create Worker.
+
+use leptos::prelude::*;
+
+use crate::protocol::status::WorkerType;
+use crate::ui::components::failure::Refusal;
+use crate::ui::components::field::{Choice, Field};
+use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::page_head::PageHead;
+use crate::ui::erase::Erase;
+use crate::ui::flash::{FormName, refused};
+use crate::ui::i18n::t;
+
+/// The form; the next page shows the token once.
+#[component]
+pub(crate) fn WorkerNewPage() -> impl IntoView {
+    let words = t();
+    let (problem, fields) = refused(FormName::Worker);
+    let typed = |name: &str| fields.get(name).cloned().unwrap_or_default();
+    let kind = WorkerType::parse(&typed("worker_type"));
+    let (name, labels) = (typed("name"), typed("labels"));
+    view! {
+        <PageHead title=words.create.title above=("/admin/workers", words.workers.title) intro=words.create.intro/>
+        {problem.map(|problem| view! { <Refusal problem=problem/> })}
+        <form method="post" action="/ui/workers" class="panel form">
+            <Field id="name" label=words.create.name hint=words.create.name_hint>
+                <input
+                    class="input w-full"
+                    id="name"
+                    name="name"
+                    required=true
+                    maxlength="64"
+                    autocomplete="off"
+                    spellcheck="false"
+                    aria-describedby="name-hint"
+                    value=name
+                />
+            </Field>
+            <fieldset class="field">
+                <legend>{words.create.kind}</legend>
+                <p class="field-hint">{words.create.kind_hint}</p>
+                <div class="choices">
+                    <Choice name="worker_type" value="persistent" checked={kind != Some(WorkerType::Ephemeral)} label=words.status.persistent text=words.create.persistent/>
+                    <Choice name="worker_type" value="ephemeral" checked={kind == Some(WorkerType::Ephemeral)} label=words.status.ephemeral text=words.create.ephemeral/>
+                </div>
+            </fieldset>
+            <Field id="labels" label=words.create.labels hint=words.create.labels_hint optional=true>
+                <textarea
+                    class="textarea w-full font-mono"
+                    id="labels"
+                    name="labels"
+                    rows="3"
+                    spellcheck="false"
+                    aria-describedby="labels-hint"
+                    placeholder=words.create.labels_example
+                    prop:value=labels
+                ></textarea>
+            </Field>
+            <div class="form-actions">
+                <button class="btn btn-primary"><Icon glyph=Glyph::Plus/>{words.create.submit}</button>
+                <a class="btn btn-ghost" href="/admin/workers">{words.common.cancel}</a>
+            </div>
+        </form>
+    }
+    .erased()
+}

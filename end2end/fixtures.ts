@@ -1,0 +1,162 @@
+// `test`, with a server of its own for each test, agents on demand, and pages that must not complain.
+import AxeBuilder from '@axe-core/playwright';
+import { expect, test as base, type BrowserContext, type Page } from '@playwright/test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DIST, freePort, Program, ROOT } from './programs';
+
+export { expect };
+
+export interface Server {
+  url: string;
+  adminToken: string;
+  dataDir: string;
+  program: Program;
+  /** Stops it as an operator would, and starts it again on the same data and port. */
+  restart(): Promise<void>;
+  /** A request to the API as administrator; `path` starts with `/`. */
+  api(path: string, init?: RequestInit): Promise<Response>;
+}
+
+export interface AgentOptions {
+  token: string;
+  name?: string;
+  args?: string[];
+  env?: Record<string, string>;
+}
+
+interface Fixtures {
+  server: Server;
+  /** Starts an agent of `server` on this machine with the example trainer; it is stopped at the test's end. */
+  agent(options: AgentOptions): Program;
+  /** Runs a command that a page shows, in a shell with dist/ on its path; it is stopped at the test's end. */
+  shell(command: string): Program;
+  /** Errors, warnings and hydration messages of the pages so far. Any left at the end fails the test: splice out what it expects. */
+  complaints: string[];
+}
+
+async function startServer(dataDir: string): Promise<Server> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const adminToken = `st_${'end2end'.repeat(6)}`;
+  const args = ['server', '--host', '127.0.0.1', '--port', `${port}`, '--data-dir', dataDir, '--configs-dir', join(ROOT, 'examples/configs')];
+  const env = { SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN: adminToken };
+  const start = async () => {
+    const program = new Program('server', 'simpletuner', args, env, join(dataDir, 'server.log'));
+    await program.until('ready', () => fetch(`${url}/readyz`).then((answer) => answer.ok, () => false));
+    return program;
+  };
+  const api = (path: string, init: RequestInit = {}) => {
+    const headers = new Headers(init.headers);
+    headers.set('authorization', `Bearer ${adminToken}`);
+    if (typeof init.body === 'string') headers.set('content-type', 'application/json');
+    return fetch(url + path, { ...init, headers });
+  };
+  const server: Server = {
+    url,
+    adminToken,
+    dataDir,
+    program: await start(),
+    api,
+    async restart() {
+      await server.program.stop();
+      server.program = await start();
+    },
+  };
+  return server;
+}
+
+function listen(context: BrowserContext, complaints: string[], scripts: boolean): void {
+  context.on('weberror', (error) => complaints.push(`uncaught: ${error.error().message}`));
+  context.on('console', (message) => {
+    const text = `${message.type()}: ${message.text()}`;
+    // Without scripts nobody uses what is preloaded for them.
+    if (!scripts && text.includes('was preloaded using link preload')) return;
+    if (['error', 'warning'].includes(message.type()) || /hydration/i.test(text)) complaints.push(text);
+  });
+}
+
+export const test = base.extend<Fixtures>({
+  server: async ({}, use) => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'simpletuner-end2end-'));
+    try {
+      const server = await startServer(dataDir);
+      await use(server);
+      await server.program.stop();
+    } finally {
+      rmSync(dataDir, { recursive: true, force: true });
+    }
+  },
+
+  baseURL: async ({ server }, use) => use(server.url),
+
+  agent: async ({ server }, use) => {
+    const started: Program[] = [];
+    await use(({ token, name = `agent-${started.length + 1}`, args = [], env = {} }) => {
+      const log = join(server.dataDir, `${name}.log`);
+      const program = new Program(name, 'simpletuner-worker', args, {
+        SIMPLETUNER_ORCHESTRATOR_URL: server.url,
+        SIMPLETUNER_WORKER_TOKEN: token,
+        SIMPLETUNER_WORKER_NAME: name,
+        SIMPLETUNER_WORK_DIR: join(server.dataDir, name),
+        PYTHONPATH: join(ROOT, 'examples/trainer'),
+        ...env,
+      }, log);
+      started.push(program);
+      return program;
+    });
+    for (const program of started.reverse()) await program.stop();
+  },
+
+  shell: async ({ server }, use) => {
+    const started: Program[] = [];
+    await use((command) => {
+      const env = {
+        PATH: `${DIST}:${process.env.PATH}`,
+        PYTHONPATH: join(ROOT, 'examples/trainer'),
+        SIMPLETUNER_WORK_DIR: join(server.dataDir, `shell-${started.length}`),
+      };
+      // `exec`: the program itself, and not the shell around it, is what is stopped at the end.
+      const program = new Program('shell', '/bin/bash', ['-c', command.replace(/(?<= |^)simpletuner /, 'exec simpletuner ')], env, join(server.dataDir, 'shell.log'));
+      started.push(program);
+      return program;
+    });
+    for (const program of started.reverse()) await program.stop();
+  },
+
+  complaints: async ({}, use) => use([]),
+
+  context: async ({ context, complaints, javaScriptEnabled }, use) => {
+    listen(context, complaints, javaScriptEnabled ?? true);
+    await use(context);
+    expect(complaints, 'the pages must not complain').toEqual([]);
+  },
+});
+
+/** The page as it is, without its scripts, in a browser context that can run axe. Where scripts are off, axe cannot run. */
+async function copyForAxe(page: Page): Promise<Page> {
+  const [url = ''] = page.url().split('#');
+  const storageState = await page.context().storageState();
+  const context = await page.context().browser()!.newContext({ javaScriptEnabled: true, storageState, viewport: page.viewportSize() });
+  const html = (await page.content()).replace(/<script\b[\s\S]*?<\/script>|<\/?noscript\b[^>]*>/gi, '');
+  const copy = await context.newPage();
+  await copy.route(url, (route) => route.fulfill({ body: html, contentType: 'text/html; charset=utf-8' }));
+  await copy.goto(url);
+  return copy;
+}
+
+/** No violation of WCAG 2.2 AA that axe can find. */
+export async function expectAccessible(page: Page): Promise<void> {
+  const scripts = test.info().project.use.javaScriptEnabled ?? true;
+  const looked = scripts ? page : await copyForAxe(page);
+  const { violations } = await new AxeBuilder({ page: looked }).withTags(['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa']).analyze();
+  if (!scripts) await looked.context().close();
+  const found = violations.map(({ id, help, nodes }) => `${id}: ${help}\n${nodes.map((node) => `  ${node.html}`).join('\n')}`);
+  expect(found, 'the page must be accessible').toEqual([]);
+}
+
+/** A full-page picture in end2end/screenshots/<project>, for people to look at. */
+export async function picture(page: Page, name: string): Promise<void> {
+  await page.screenshot({ path: join(__dirname, 'screenshots', test.info().project.name, `${name}.png`), fullPage: true });
+}

@@ -1,0 +1,92 @@
+// The real programs of dist/, started for one test and stopped at its end.
+import { expect } from '@playwright/test';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { join, resolve } from 'node:path';
+
+export const ROOT = resolve(__dirname, '..');
+export const DIST = process.env.SIMPLETUNER_DIST ?? join(ROOT, 'dist');
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((done, failed) => {
+    probe.once('error', failed);
+    probe.listen(0, '127.0.0.1', done);
+  });
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((done) => probe.close(done));
+  return port;
+}
+
+/** A running program of dist/, whose output goes to a file. */
+export class Program {
+  private readonly child: ChildProcess;
+  private readonly ended: Promise<string>;
+  private ending: string | undefined;
+
+  constructor(
+    readonly name: string,
+    file: string,
+    args: string[],
+    env: Record<string, string>,
+    readonly logFile: string,
+  ) {
+    const out = openSync(logFile, 'a');
+    // Nothing of the caller's SIMPLETUNER_* variables may reach a program under test.
+    const inherited = Object.entries(process.env).filter(([key]) => !key.startsWith('SIMPLETUNER_'));
+    this.child = spawn(resolve(DIST, file), args, {
+      stdio: ['ignore', out, out],
+      env: { ...Object.fromEntries(inherited), ...env },
+    });
+    closeSync(out);
+    this.ended = new Promise((done) => {
+      this.child.once('error', (error) => done(error.message));
+      this.child.once('exit', (code, signal) => done(signal ?? `exit status ${code}`));
+    });
+    void this.ended.then((how) => (this.ending = how));
+  }
+
+  get pid(): number | undefined {
+    return this.child.pid;
+  }
+
+  log(): string {
+    return readFileSync(this.logFile, 'utf8');
+  }
+
+  /** Waits until `ready` says so; fails at once if the program ends. */
+  async until(what: string, ready: () => Promise<boolean>, ms = 15_000): Promise<void> {
+    for (const end = Date.now() + ms; Date.now() < end; await new Promise((next) => setTimeout(next, 50))) {
+      if (this.ending !== undefined) throw new Error(`${this.name} ended (${this.ending}):\n${this.log()}`);
+      if (await ready()) return;
+    }
+    throw new Error(`${this.name} was not ${what} in ${ms} ms:\n${this.log()}`);
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+
+  /** How it ended, or `undefined` if it is still there after `ms`. */
+  async end(ms: number): Promise<string | undefined> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<undefined>((done) => (timer = setTimeout(() => done(undefined), ms)));
+    const how = await Promise.race([this.ended, late]);
+    clearTimeout(timer);
+    return how;
+  }
+
+  /** Stops it as an operator would, and fails the test if it does not go in 5 s, or panicked in its life. */
+  async stop(): Promise<void> {
+    this.signal('SIGTERM');
+    const how = await this.end(5_000);
+    if (how === undefined) {
+      this.signal('SIGKILL');
+      await this.end(5_000);
+    }
+    expect.soft(how, `${this.name} must end within 5 s of SIGTERM:\n${this.log()}`).toBeDefined();
+    expect.soft(this.log(), `${this.name} must not panic`).not.toMatch(/panicked at/);
+  }
+}

@@ -1,0 +1,36 @@
+// What several specs do: sign in, make a worker, wait for a job.
+import { expect, type Page } from '@playwright/test';
+import type { Server } from './fixtures';
+
+/** Signs in through the login page, as a person does. */
+export async function signIn(page: Page, server: Server): Promise<void> {
+  await page.goto('/login');
+  await page.getByLabel('Admin token or setup code').fill(server.adminToken);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
+}
+
+/** Waits until the browser's half has taken over and listens. */
+export async function live(page: Page): Promise<void> {
+  await expect(page.locator('.is-live:visible').first()).toBeVisible();
+}
+
+/** Makes a worker through the API. */
+export async function makeWorker(server: Server, name: string): Promise<{ worker_id: string; token: string }> {
+  const answer = await server.api('/api/admin/workers', { method: 'POST', body: JSON.stringify({ name, worker_type: 'persistent' }) });
+  expect(answer.status).toBe(201);
+  return answer.json();
+}
+
+/** Submits a configuration through the API; returns the job's id. */
+export async function submit(server: Server, config: string): Promise<string> {
+  const answer = await server.api('/api/queue/submit', { method: 'POST', body: JSON.stringify({ config_name: config, target: 'worker' }) });
+  expect(answer.status).toBe(201);
+  return (await answer.json()).job_id;
+}
+
+/** Waits until a job is in this status. */
+export async function jobIs(server: Server, job: string, status: string): Promise<void> {
+  const now = async () => (await (await server.api(`/api/queue/${job}`)).json()).status;
+  await expect.poll(now, { timeout: 60_000 }).toBe(status);
+}

@@ -1,0 +1,122 @@
+// Everything that a reader can do, with and without JavaScript.
+import { expect, expectAccessible, picture, test } from '../fixtures';
+import { jobIs, makeWorker, signIn, submit } from '../steps';
+
+test('strangers are shown the way in, and a wrong token says so', async ({ page }) => {
+  await page.goto('/admin/workers');
+  await expect(page).toHaveURL(/\/login\?next=/);
+  await page.getByLabel('Admin token or setup code').fill('st_wrong');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expect(page.getByText('opens nothing here')).toBeVisible();
+  await expectAccessible(page);
+});
+
+test('a new worker shows its token once, and the command to copy', async ({ page, server }) => {
+  await signIn(page, server);
+  await page.goto('/admin/workers/new');
+  await page.getByLabel('Name').fill('gpu-1');
+  await page.getByLabel('Labels').fill('location=lab\nteam=nlp');
+  await page.getByRole('button', { name: 'Create worker' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('gpu-1');
+  await expect(page.locator('pre', { hasText: 'wt_' }).first()).toBeVisible();
+  expect(page.url()).not.toContain('wt_');
+  await page.reload();
+  await expect(page.getByText(/wt_\w{20}/)).toHaveCount(0);
+  const listed = await (await server.api('/api/admin/workers')).json();
+  expect(listed.workers[0].labels).toEqual({ location: 'lab', team: 'nlp' });
+});
+
+test('a refused name is said beside the form, which keeps what was typed', async ({ page, server }) => {
+  await makeWorker(server, 'twice');
+  await signIn(page, server);
+  await page.goto('/admin/workers/new');
+  await page.getByLabel('Name').fill('twice');
+  await page.getByRole('button', { name: 'Create worker' }).click();
+  await expect(page.getByRole('alert')).toContainText('exists');
+  await expect(page.getByLabel('Name')).toHaveValue('twice');
+});
+
+test('a worker is drained, resumed and deleted', async ({ page, server }) => {
+  const { worker_id: id } = await makeWorker(server, 'gpu-1');
+  await signIn(page, server);
+  await page.goto(`/admin/workers/${id}`);
+  await page.locator('summary', { hasText: 'Drain' }).click();
+  await page.getByRole('button', { name: 'Drain this worker' }).click();
+  await expect.poll(async () => (await (await server.api(`/api/admin/workers/${id}`)).json()).draining).toBe(true);
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await expect.poll(async () => (await (await server.api(`/api/admin/workers/${id}`)).json()).draining).toBe(false);
+  await page.getByRole('link', { name: 'Delete' }).click();
+  await page.getByRole('button', { name: 'Delete this worker' }).click();
+  await expect(page).toHaveURL(/\/admin\/workers$/);
+  expect((await server.api(`/api/admin/workers/${id}`)).status).toBe(404);
+});
+
+test('a job is submitted and cancelled', async ({ page, server }) => {
+  await signIn(page, server);
+  await page.goto('/train');
+  await page.locator('label', { hasText: /^digits-quick/ }).click();
+  await page.getByRole('button', { name: 'Submit job' }).click();
+  await expect(page).toHaveURL(/\/jobs\/j_/);
+  const job = page.url().split('/').pop() ?? '';
+  await page.locator('summary', { hasText: 'Cancel job' }).click();
+  await page.getByRole('button', { name: 'Cancel this job' }).click();
+  await jobIs(server, job, 'cancelled');
+  await page.goto('/jobs');
+  await expect(page.getByRole('row').filter({ hasText: 'digits-quick' })).toContainText('Cancelled');
+});
+
+test('a finished job can be read: log, chart, samples, files', async ({ page, server, agent }) => {
+  test.setTimeout(90_000);
+  const { token } = await makeWorker(server, 'gpu-1');
+  agent({ token, args: ['--persistent'] });
+  const job = await submit(server, 'digits-quick');
+  await jobIs(server, job, 'completed');
+  await signIn(page, server);
+  await page.goto(`/jobs/${job}`);
+  await expect(page.getByText('Completed').first()).toBeVisible();
+  await expect(page.getByRole('img', { name: /loss/i })).toBeVisible();
+  await expect(page.getByText('model.safetensors').first()).toBeVisible();
+  await expect(page.locator('img[src*="validation_images"]').first()).toBeVisible();
+  await picture(page, 'job');
+});
+
+test('the theme is remembered', async ({ page, server }) => {
+  await signIn(page, server);
+  await page.getByRole('button', { name: 'Dark' }).first().click();
+  await expect(page.locator('html')).toHaveAttribute('data-theme', 'dark');
+  await page.goto('/jobs');
+  await expect(page.locator('html')).toHaveAttribute('data-theme', 'dark');
+});
+
+test('what is not there says so', async ({ page, server, complaints }) => {
+  await signIn(page, server);
+  for (const path of ['/nowhere', '/jobs/j_none', '/admin/workers/w_none']) {
+    const answer = await page.goto(path);
+    expect(answer?.status()).toBe(404);
+    await expect(page.getByRole('heading').first()).toBeVisible();
+  }
+  // The browser notes a document that is 404 as an error of its console.
+  complaints.splice(0, complaints.length, ...complaints.filter((line) => !line.includes('404')));
+});
+
+for (const theme of ['light', 'dark']) {
+  test(`pages are accessible and fit a phone, ${theme}`, async ({ page, server, context }) => {
+    test.setTimeout(120_000);
+    const { worker_id: id } = await makeWorker(server, 'a-worker-with-a-rather-long-name.example.com');
+    const job = await submit(server, 'digits');
+    await signIn(page, server);
+    await context.addCookies([{ name: 'theme', value: theme, url: server.url }]);
+    for (const path of ['/', '/jobs', `/jobs/${job}`, '/train', '/admin/workers', '/admin/workers/new', `/admin/workers/${id}`]) {
+      for (const [width, height] of [[1280, 800], [380, 800]] as const) {
+        await page.setViewportSize({ width, height });
+        await page.goto(path);
+        await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
+        const name = path.split('/').filter(Boolean).map((part) => (/^[jw]_/.test(part) ? 'one' : part)).join('-') || 'overview';
+        await picture(page, `${name}-${theme}-${width}`);
+      }
+      await expectAccessible(page);
+      const wide = (await page.locator('html').evaluate((html) => html.scrollWidth)) > 380;
+      expect(wide, `${path} fits 380 px`).toBe(false);
+    }
+  });
+}

@@ -1,0 +1,153 @@
+// The benchmarks, called by scripts/bench/run. One line a figure: what, measured, target, and how.
+import { execFileSync } from 'node:child_process';
+import { closeSync, existsSync, fdatasyncSync, openSync, readdirSync, readFileSync, statSync, writeSync } from 'node:fs';
+import { availableParallelism, cpus, loadavg, release } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { stopAll } from '../programs.mjs';
+import { FakeAgent } from './fake-agent.mjs';
+import { ADMIN, DIST, ROOT, startAgent, startServer, until } from './fleet.mjs';
+
+/** The value below which so much of them lies. */
+const quantile = (values, part) => [...values].sort((a, b) => a - b)[Math.max(0, Math.ceil(values.length * part) - 1)];
+const millis = (value) => `${value.toFixed(value < 10 ? 2 : 0)} ms`;
+
+/** Prints a figure: `parts` are [name, value, unit printer, target if any]. */
+function figure(what, parts, how) {
+  const told = parts.map(([name, value, unit, target]) => {
+    const goal = target === undefined ? '' : ` (target <= ${unit(target)}${value <= target ? '' : ', MISSED'})`;
+    return `${name ? `${name} ` : ''}${unit(value)}${goal}`;
+  });
+  console.log(`${what}: ${told.join(', ')}; ${how}`);
+}
+
+/** From before the process is started to the first 200 of /readyz, with the database made on the way. */
+async function start() {
+  const times = [];
+  for (let n = 0; n < 20; n += 1) {
+    const server = await startServer();
+    times.push(server.readyAfter);
+    await server.kill();
+  }
+  const parts = [['median', quantile(times, 0.5), millis, 300], ['p90', quantile(times, 0.9), millis]];
+  figure('server, cold start to ready', parts, '20 starts, each in an empty data directory, /readyz asked each ms');
+}
+
+/** What one durable write costs here: SQLite runs with synchronous=FULL, so no submit can be faster. */
+function syncLatency(dir) {
+  const file = openSync(join(dir, 'sync-latency'), 'w');
+  const page = Buffer.alloc(4096, 1);
+  const times = Array.from({ length: 100 }, () => {
+    const began = performance.now();
+    writeSync(file, page);
+    fdatasyncSync(file);
+    return performance.now() - began;
+  });
+  closeSync(file);
+  return times;
+}
+
+/** From just before a submit is sent to the arrival of the offer at an idle agent. */
+async function dispatch() {
+  const server = await startServer({ configs: true });
+  const agent = await FakeAgent.connect(server, 'bench');
+  const times = [];
+  for (let n = 0; n < 105; n += 1) {
+    const began = performance.now();
+    const [offer] = await Promise.all([agent.offer(), server.api('POST', '/api/queue/submit', { config_name: 'digits', target: 'worker' })]);
+    if (n >= 5) times.push(offer.at - began); // the first ones warm up
+    for (const status of ['starting', 'completed']) await agent.report(offer, status);
+    await sleep(20 + Math.random() * 100);
+  }
+  agent.close();
+  const parts = [['p50', quantile(times, 0.5), millis, 5], ['p99', quantile(times, 0.99), millis, 25], ['max', Math.max(...times), millis]];
+  figure('submit to offer on an idle agent\'s stream', parts, '100 submits, 20 to 120 ms apart, from before the POST to the event\'s bytes');
+  const synced = syncLatency(server.dir);
+  const sync = [['p50', quantile(synced, 0.5), millis], ['p99', quantile(synced, 0.99), millis]];
+  figure('  the disk alone, for comparison', sync, '100 times 4 KiB written and fdatasync\'ed in the data directory');
+  await server.kill();
+}
+
+/** Time that a process has computed: fields 14 and 15 of proc(5), in ticks, of which Linux has 100 a second. */
+function cpuSeconds(pid) {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+/** What an agent takes from its host while it waits. */
+async function agent() {
+  const server = await startServer();
+  const { pid, worker } = await startAgent(server, 'idle');
+  await until('the agent to be idle', async () => (await server.api('GET', `/api/admin/workers/${worker}`)).status === 'idle');
+  await sleep(2_000); // its start is not what is asked for
+  const [began, before] = [performance.now(), cpuSeconds(pid)];
+  await sleep(20_000);
+  const share = (cpuSeconds(pid) - before) / ((performance.now() - began) / 1_000) * 100;
+  const resident = Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;
+  figure('agent, idle, memory', [['', resident, (mib) => `${mib.toFixed(1)} MiB`, 15]], 'VmRSS after 22 s with an open stream');
+  figure('agent, idle, CPU', [['', share, (percent) => `${percent.toFixed(2)} % of a core`, 0.2]], 'user and system time over 20 s');
+  await server.kill();
+}
+
+/** What is downloaded. */
+function size() {
+  const mib = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+  const kb = (bytes) => `${(bytes / 1_000).toFixed(0)} kB`;
+  const show = (what, file, unit, target) => figure(what, [['', statSync(file).size, unit, target]], 'size of the file');
+  show('agent, size', join(DIST, 'simpletuner-worker'), mib, 12 * 2 ** 20);
+  show('server, size', join(DIST, 'simpletuner'), mib);
+  const pkg = join(DIST, 'web/site/pkg');
+  const wasm = existsSync(pkg) && readdirSync(pkg).find((name) => name.endsWith('.wasm.br'));
+  if (!wasm) throw new Error(`there is no .wasm.br in ${pkg}`);
+  show('page, WebAssembly as sent', join(pkg, wasm), kb, 350_000);
+}
+
+/** How soon a person sees something. */
+async function page() {
+  const { chromium } = await import('@playwright/test');
+  const server = await startServer();
+  for (let n = 1; n <= 20; n += 1) await server.api('POST', '/api/admin/workers', { name: `gpu-${n}`, labels: { rack: `r${n % 4}` } });
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', chromiumSandbox: process.getuid() !== 0, args: ['--disable-gpu'] });
+  const times = [];
+  try {
+    for (let n = 0; n < 10; n += 1) {
+      const context = await browser.newContext({ extraHTTPHeaders: { authorization: `Bearer ${ADMIN}` } });
+      const tab = await context.newPage();
+      await tab.goto(`${server.url}/admin/workers`);
+      if (!tab.url().endsWith('/admin/workers')) throw new Error(`the page is ${tab.url()}`);
+      const paint = await tab.waitForFunction(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime);
+      times.push(await paint.jsonValue());
+      await context.close();
+    }
+  } finally {
+    await browser.close();
+  }
+  const parts = [['median', quantile(times, 0.5), millis, 300], ['p90', quantile(times, 0.9), millis]];
+  figure('page /admin/workers, first contentful paint', parts, '10 visits to a list of 20 workers over loopback, each with an empty cache');
+  await server.kill();
+}
+
+function machine() {
+  const commit = execFileSync('git', ['describe', '--always', '--dirty= with changes'], { cwd: ROOT, encoding: 'utf8' }).trim();
+  return `${availableParallelism()} cores (${cpus()[0].model}), Linux ${release()}, load ${loadavg()[0].toFixed(1)}, Node ${process.version}, commit ${commit}`;
+}
+
+const FIGURES = { start, dispatch, agent, size, page };
+const wanted = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(FIGURES);
+const unknown = wanted.filter((name) => !Object.hasOwn(FIGURES, name));
+if (unknown.length > 0) {
+  console.error(`error: there is no figure "${unknown[0]}"; there are: ${Object.keys(FIGURES).join(', ')}`);
+  process.exit(2);
+}
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(130));
+
+console.log(machine());
+for (const name of wanted) {
+  try {
+    await FIGURES[name]();
+  } catch (error) {
+    console.log(`${name}: not measured: ${error.message}`);
+  }
+  await stopAll();
+}
+process.exit(0);

@@ -1,0 +1,52 @@
+// An agent that takes every offer and trains nothing: it registers, holds the stream, and reports what it is told to.
+import { Agent, request } from 'node:http';
+import { json, until } from './fleet.mjs';
+
+export class FakeAgent {
+  #http = new Agent({ keepAlive: true });
+  #waiting = [];
+  #text = '';
+
+  /** Of a new worker; it is idle when this returns. */
+  static async connect(server, name) {
+    const self = new FakeAgent();
+    const { worker_id: worker, token } = await server.api('POST', '/api/admin/workers', { name, worker_type: 'persistent' });
+    Object.assign(self, { url: server.url, headers: { 'x-worker-token': token } });
+    await json(self.#http, `${server.url}/api/workers/register`, 'POST', self.headers, { name, protocol: 1, persistent: true, boot_id: 'bench' });
+    self.stream = request(`${server.url}/api/workers/stream`, { headers: self.headers }, (answer) => {
+      answer.setEncoding('utf8').on('data', (part) => self.#hear(part, performance.now())).on('error', () => {});
+    });
+    self.stream.on('error', () => {}).end(); // whoever waits for an offer then says that none came
+    await until('the stream', async () => (await server.api('GET', `/api/admin/workers/${worker}`)).status === 'idle');
+    return self;
+  }
+
+  #hear(part, at) {
+    this.#text += part;
+    const events = this.#text.split('\n\n');
+    this.#text = events.pop();
+    for (const event of events) {
+      const data = event.split('\n').find((line) => line.startsWith('data:'));
+      const told = data && JSON.parse(data.slice('data:'.length));
+      if (told?.type === 'job_submit') this.#waiting.shift()?.({ ...told, at });
+    }
+  }
+
+  /** The next offer, with the moment `at` of its arrival. */
+  offer() {
+    return new Promise((done, failed) => {
+      const timer = setTimeout(() => failed(new Error('no offer came within 30 s')), 30_000);
+      this.#waiting.push((offer) => (clearTimeout(timer), done(offer)));
+    });
+  }
+
+  /** Reports a status of an offered attempt. */
+  async report({ job_id: job, attempt }, status) {
+    await json(this.#http, `${this.url}/api/workers/job/${job}/status`, 'POST', this.headers, { status, attempt });
+  }
+
+  close() {
+    this.stream.destroy();
+    this.#http.destroy();
+  }
+}

@@ -1,0 +1,87 @@
+// The programs that are measured, started as a user would start them, in directories that go away with the benchmark.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { program } from '../programs.mjs';
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+export const DIST = resolve(process.env.SIMPLETUNER_DIST || join(ROOT, 'dist'));
+/** The administrator's API token. */
+export const ADMIN = 'st_benchmark-benchmark-benchmark';
+const PATIENCE_MS = 30_000;
+
+/** Everything is kept below it, and it goes away at the end. BENCH_DIR chooses the disk. */
+const HOME = mkdtempSync(join(process.env.BENCH_DIR || tmpdir(), 'simpletuner-bench-'));
+process.on('exit', () => rmSync(HOME, { recursive: true, force: true, maxRetries: 3 }));
+
+async function freePort() {
+  const probe = createServer();
+  await new Promise((done) => probe.listen(0, '127.0.0.1', done));
+  const { port } = probe.address();
+  await new Promise((done) => probe.close(done));
+  return port;
+}
+
+/** Looks each few milliseconds until it is so. */
+export async function until(what, isSo, everyMs = 20) {
+  for (const end = performance.now() + PATIENCE_MS; performance.now() < end; await sleep(everyMs)) {
+    if (await isSo()) return;
+  }
+  throw new Error(`waited ${PATIENCE_MS / 1_000} s in vain for ${what}`);
+}
+
+/** One request over a connection that is kept; answers with status and text. */
+function ask(http, url, method, headers, body) {
+  return new Promise((done, failed) => {
+    const sent = request(url, { method, headers: { 'content-type': 'application/json', ...headers }, agent: http }, (answer) => {
+      let text = '';
+      answer.setEncoding('utf8').on('data', (part) => (text += part)).on('end', () => done({ status: answer.statusCode, text })).on('error', failed);
+    });
+    sent.on('error', failed).end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
+
+/** Asks for JSON; anything but a success is an error. */
+export async function json(http, url, method, headers, body) {
+  const { status, text } = await ask(http, url, method, headers, body);
+  if (status < 200 || status > 299) throw new Error(`${method} ${url} was answered ${status}: ${text.slice(0, 300)}`);
+  return JSON.parse(text);
+}
+
+/** A server that is ready; `readyAfter` is how long that took, in ms. */
+export async function startServer({ configs = false } = {}) {
+  const dir = mkdtempSync(join(HOME, 'd-'));
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const http = new Agent({ keepAlive: true });
+  const args = ['server', '--port', `${port}`, '--data-dir', join(dir, 'data'), ...(configs ? ['--configs-dir', join(ROOT, 'examples/configs')] : [])];
+  const began = performance.now();
+  const self = program('server', dir, join(DIST, 'simpletuner'), args, { SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN: ADMIN });
+  await until('the server to be ready', async () => {
+    if (self.child.exitCode !== null) throw new Error(`the server does not start: ${self.lastLines() || await self.ended}`);
+    return ask(http, `${url}/readyz`, 'GET', {}).then(({ status }) => status === 200, () => false);
+  }, 1);
+  const readyAfter = performance.now() - began;
+  const api = (method, path, body) => json(http, url + path, method, { authorization: `Bearer ${ADMIN}` }, body);
+  const kill = async () => {
+    http.destroy();
+    self.child.kill('SIGKILL');
+    await self.ended;
+  };
+  return { url, dir, readyAfter, api, kill };
+}
+
+/** The real agent of a new worker. */
+export async function startAgent(server, name) {
+  const { worker_id: worker, token } = await server.api('POST', '/api/admin/workers', { name, worker_type: 'persistent' });
+  const { child } = program('agent', server.dir, join(DIST, 'simpletuner-worker'), ['--persistent'], {
+    SIMPLETUNER_ORCHESTRATOR_URL: server.url,
+    SIMPLETUNER_WORKER_TOKEN: token,
+    SIMPLETUNER_WORK_DIR: join(server.dir, 'work'),
+  });
+  return { pid: child.pid, worker };
+}

@@ -1,0 +1,49 @@
+// Programs that run.mjs starts and stops: each writes to a log file, and its death is noticed.
+import { spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const running = [];
+
+/** Starts a program. `env` is added to our environment, less the SIMPLETUNER_* variables that are not for it. */
+export function program(name, logs, file, args, env) {
+  const log = join(logs, `${name}.log`);
+  const out = openSync(log, 'w', 0o600);
+  const inherited = Object.entries(process.env).filter(([key]) => !key.startsWith('SIMPLETUNER_'));
+  // In a group of its own, so that Ctrl-C reaches only us and the order of stopping is ours.
+  const child = spawn(file, args, { stdio: ['ignore', out, out], detached: true, env: { ...Object.fromEntries(inherited), ...env } });
+  closeSync(out);
+  const lastLines = () => readFileSync(log, 'utf8').trimEnd().split('\n').slice(-20).join('\n');
+  const self = { name, child, lastLines, stopping: false };
+  self.ended = new Promise((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    child.once('exit', (code, signal) => resolve(signal ?? `exit status ${code}`));
+  });
+  self.ended.then((how) => {
+    running.splice(running.indexOf(self), 1);
+    if (!self.stopping) program.onDeath(name, how, lastLines());
+  });
+  running.push(self);
+  return self;
+}
+/** What to do when a program ends that was not told to. */
+program.onDeath = () => {};
+
+/** Stops what was started, the last one first: asked once, asked again (which means at once), then killed. */
+export async function stopAll() {
+  for (const self of [...running].reverse()) {
+    self.stopping = true;
+    for (const [signal, patience] of [['SIGTERM', 10_000], ['SIGTERM', 5_000], ['SIGKILL', 5_000]]) {
+      self.child.kill(signal);
+      const timer = new AbortController();
+      const late = sleep(patience, 'late', { signal: timer.signal }).catch(() => 'late');
+      const how = await Promise.race([self.ended, late]);
+      timer.abort();
+      if (how !== 'late') break;
+    }
+  }
+}
+
+// If we end in a way nobody foresaw, nothing of ours stays behind.
+process.on('exit', () => running.forEach(({ child }) => child.kill('SIGKILL')));

@@ -1,0 +1,195 @@
+//! From a command line to a server that listens, and back.
+
+mod exit;
+mod import;
+mod site;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use app::domain::time::Millis;
+use axum::serve::ListenerExt;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing_subscriber::EnvFilter;
+
+use self::exit::Exit;
+use crate::cli::ServerArgs;
+use crate::clock::SystemClock;
+use crate::files::artifacts::Artifacts;
+use crate::files::logs::Logs;
+use crate::flashes::Flashes;
+use crate::http::access::Mode;
+use crate::hub::Hub;
+use crate::random::{OsRandom, Random};
+use crate::service::presence::Presence;
+use crate::service::{Core, Policy, access};
+use crate::state::{App, Parts};
+use crate::store::Store;
+use crate::store::sqlite::SqliteStore;
+use crate::{http, lifecycle, loops, tokens};
+
+/// How long requests that are under way may take when the server stops.
+const DRAIN: Duration = Duration::from_secs(8);
+
+/// Runs the server until it is told to stop.
+pub fn main(args: &ServerArgs) -> ExitCode {
+    start_logging(args.verbose);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    // Rendering can stall with one worker thread only (leptos issue 4647).
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(cores.max(4)).enable_all().build();
+    let outcome = match runtime {
+        Ok(runtime) => runtime.block_on(run(args)),
+        Err(error) => Err(Exit::failed(format!("the runtime could not be started: {error}"))),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(exit) => exit.report(),
+    }
+}
+
+fn start_logging(verbose: bool) {
+    let fallback = if verbose { "simpletuner=debug,info" } else { "info,sqlx=warn" };
+    let filter = EnvFilter::try_from_env("SIMPLETUNER_LOG").unwrap_or_else(|_| EnvFilter::new(fallback));
+    let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(ansi).init();
+}
+
+async fn run(args: &ServerArgs) -> Result<(), Exit> {
+    if args.single_user && !args.host.is_loopback() {
+        return Err(Exit::usage(format!(
+            "--single-user has no accounts and is refused on {}; use --host 127.0.0.1, or leave --single-user out",
+            args.host
+        )));
+    }
+    let data = data_directory(args)?;
+    let shutdown = CancellationToken::new();
+    lifecycle::stop_on_signals(shutdown.clone()).map_err(|error| Exit::failed(error.to_string()))?;
+    let core = Arc::new(open(args, &data).await?);
+    admit(args, &core).await?;
+    if let Some(directory) = &args.configs_dir {
+        import::configurations(&core, directory).await?;
+    }
+    core.forget_streams().await.map_err(Exit::refused)?;
+    let listener = bind(args).await?;
+    let address = listener.local_addr().map_err(|error| Exit::failed(error.to_string()))?;
+    let app = App::new(Parts {
+        core: Arc::clone(&core),
+        mode: if args.single_user { Mode::SingleUser } else { Mode::Accounts },
+        shutdown: shutdown.clone(),
+        epoch: tokens::hex(&core.random.bytes::<6>()),
+        address: address.to_string(),
+        flashes: Flashes::default(),
+        leptos: site::options(&data, address).map_err(Exit::failed)?,
+    });
+    let tasks = TaskTracker::new();
+    loops::start(&core, &tasks, &shutdown);
+    tracing::info!("listening on http://{address}");
+    serve(listener, app, &shutdown).await?;
+    tasks.close();
+    tasks.wait().await;
+    if let Err(refusal) = core.flush_presence().await {
+        tracing::warn!(?refusal, "the last times of contact were not written");
+    }
+    core.store.close().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn data_directory(args: &ServerArgs) -> Result<PathBuf, Exit> {
+    let home = || {
+        let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        data.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share")))
+    };
+    let chosen = args.data_dir.clone().or_else(|| Some(home()?.join("simpletuner")));
+    let data = chosen.ok_or_else(|| Exit::config("no data directory is known; name one with --data-dir".to_owned()))?;
+    std::fs::create_dir_all(&data).map_err(|error| {
+        Exit::config(format!(
+            "the data directory {} cannot be made ({error}); choose another with --data-dir",
+            data.display()
+        ))
+    })?;
+    // Artifacts are named relative to it, wherever the process goes.
+    std::path::absolute(&data).map_err(|error| Exit::config(format!("{}: {error}", data.display())))
+}
+
+async fn open(args: &ServerArgs, data: &Path) -> Result<Core, Exit> {
+    let random: Arc<dyn Random> = Arc::new(OsRandom);
+    let chain = format!("c_{}", tokens::hex(&random.bytes::<8>()));
+    let store = SqliteStore::open(data, &chain).await.map_err(|error| Exit::config(error.to_string()))?;
+    let store: Arc<dyn Store> = Arc::new(store);
+    let files = |error: String| Exit::config(format!("the data directory {} cannot be used: {error}", data.display()));
+    Ok(Core {
+        job_token_key: access::job_token_key(&*store, &*random).await.map_err(Exit::refused)?,
+        store,
+        hub: Hub::default(),
+        presence: Presence::default(),
+        clock: Arc::new(SystemClock),
+        random,
+        logs: Logs::open(data.join("logs")).map_err(|error| files(error.to_string()))?,
+        artifacts: Artifacts::open(&data.join("artifacts")).map_err(|error| files(error.to_string()))?,
+        policy: Policy { heartbeat_timeout: Millis::seconds(i64::from(args.heartbeat_timeout)), ..Policy::default() },
+    })
+}
+
+/// Makes sure that somebody can log in, and says how.
+async fn admit(args: &ServerArgs, core: &Arc<Core>) -> Result<(), Exit> {
+    let from_file = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path);
+        text.map_err(|error| Exit::config(format!("the admin token file {} cannot be read: {error}", path.display())))
+    };
+    let from_file = args.bootstrap_admin_token_file.as_ref().map(from_file).transpose()?;
+    let token = args.bootstrap_admin_token.as_ref().map(|secret| secret.0.clone()).or(from_file);
+    if let Some(token) = token {
+        if token.trim().len() < 16 {
+            return Err(Exit::config("the bootstrap admin token is too short; use at least 16 characters".to_owned()));
+        }
+        core.bootstrap_token(&token).await.map_err(Exit::refused)?;
+    }
+    if args.single_user {
+        tracing::info!("single-user mode: whoever reaches the loopback address is the admin");
+    } else if let Some(code) = core.setup_code().await.map_err(Exit::refused)? {
+        tracing::warn!("nobody can log in yet; the one-time setup code for the login page is {code}");
+    }
+    Ok(())
+}
+
+async fn bind(args: &ServerArgs) -> Result<TcpListener, Exit> {
+    let address = SocketAddr::new(args.host, args.port);
+    TcpListener::bind(address).await.map_err(|error| match error.kind() {
+        std::io::ErrorKind::AddrInUse => Exit::unavailable(format!(
+            "port {} on {} is in use; stop what uses it, or choose another with --port",
+            args.port, args.host
+        )),
+        std::io::ErrorKind::PermissionDenied => Exit::unavailable(format!(
+            "port {} needs more rights than this user has; choose one above 1023 with --port",
+            args.port
+        )),
+        _ => Exit::unavailable(format!("{address} cannot be listened on ({error}); choose another --host or --port")),
+    })
+}
+
+async fn serve(listener: TcpListener, app: App, shutdown: &CancellationToken) -> Result<(), Exit> {
+    // Events are small and must not wait for more.
+    let listener = listener.tap_io(|stream| {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "no TCP_NODELAY");
+        }
+    });
+    let served = axum::serve(listener, http::router(app)).with_graceful_shutdown(shutdown.clone().cancelled_owned());
+    let limit = async {
+        shutdown.cancelled().await;
+        tokio::time::sleep(DRAIN).await;
+    };
+    tokio::select! {
+        ended = async { served.await } => ended.map_err(|error| Exit::failed(error.to_string())),
+        () = limit => {
+            tracing::warn!("some connections did not end in time");
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The command line: `simpletuner server …` and `simpletuner worker …`.
+
+mod worker;
+
+use std::ffi::OsString;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::boot;
+
+/// An orchestrator for training jobs on a fleet of GPU machines.
+#[derive(Debug, Parser)]
+#[command(name = "simpletuner", version, about)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the orchestrator with its dashboard.
+    Server(ServerArgs),
+    /// Run the agent on a GPU machine (becomes `simpletuner-worker`).
+    #[command(disable_help_flag = true)]
+    Worker {
+        /// Everything is for the agent; `simpletuner worker --help` is its help.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+}
+
+/// `simpletuner server`
+#[derive(Debug, Clone, Args)]
+pub struct ServerArgs {
+    /// Address to listen on; 0.0.0.0 for every network of this machine.
+    #[arg(long, env = "SIMPLETUNER_HOST", default_value = "127.0.0.1")]
+    pub host: IpAddr,
+    /// Port to listen on.
+    #[arg(long, env = "SIMPLETUNER_PORT", default_value_t = 8001)]
+    pub port: u16,
+    /// Where the database, logs and artifacts are kept [default: simpletuner in the user's data directory].
+    #[arg(long, env = "SIMPLETUNER_DATA_DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Import every directory below this one that holds a `config.json`, at start.
+    #[arg(long, env = "SIMPLETUNER_CONFIGS_DIR")]
+    pub configs_dir: Option<PathBuf>,
+    /// No accounts: whoever reaches this machine's loopback address is the admin.
+    #[arg(long, env = "SIMPLETUNER_SINGLE_USER")]
+    pub single_user: bool,
+    /// Seconds without a heartbeat after which a worker counts as offline.
+    #[arg(long, env = "SIMPLETUNER_HEARTBEAT_TIMEOUT", default_value_t = 120, value_parser = clap::value_parser!(u32).range(4..=86_400))]
+    pub heartbeat_timeout: u32,
+    /// An admin API token to create or keep, for automation.
+    #[arg(long, env = "SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN", hide = true, hide_env_values = true)]
+    pub bootstrap_admin_token: Option<Secret>,
+    /// A file that holds that token.
+    #[arg(long, env = "SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN_FILE")]
+    pub bootstrap_admin_token_file: Option<PathBuf>,
+    /// Log more.
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+/// Text that is never printed.
+#[derive(Clone)]
+pub struct Secret(pub String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
+impl std::str::FromStr for Secret {
+    type Err = std::convert::Infallible;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// Does what the command line says.
+pub fn run() -> ExitCode {
+    match Cli::parse().command {
+        Command::Worker { args } => worker::become_agent(&args),
+        Command::Server(args) => boot::main(&args),
+    }
+}

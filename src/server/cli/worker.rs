@@ -1,0 +1,19 @@
+//! `simpletuner worker`: finds the agent beside this program, or on the `PATH`, and becomes it.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+const AGENT: &str = "simpletuner-worker";
+
+/// Only returns if there is no agent.
+pub fn become_agent(args: &[OsString]) -> ExitCode {
+    let beside = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.join(AGENT)));
+    let program = beside.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(AGENT));
+    let error = Command::new(&program).args(args).exec();
+    eprintln!(
+        "error: the agent `{AGENT}` could not be started ({error}). Put it beside `simpletuner`, or on the PATH."
+    );
+    ExitCode::from(69)
+}

@@ -1,0 +1,131 @@
+//! Artifact files, through `object_store`: a directory now, a bucket where one is configured.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use app::domain::ids::{Attempt, JobId};
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use futures_util::{Stream, StreamExt, TryStreamExt};
+use object_store::path::Path;
+use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt};
+use sha2::{Digest, Sha256};
+
+use crate::tokens::hex;
+
+/// How much is handed to the store at once.
+const PART: usize = 8 << 20;
+
+/// Where artifacts are.
+#[derive(Clone)]
+pub struct Artifacts {
+    store: Arc<dyn ObjectStore>,
+}
+
+/// Why an upload failed.
+#[derive(Debug, thiserror::Error)]
+pub enum UploadError {
+    /// The sender broke off.
+    #[error("the upload broke off: {0}")]
+    Broken(String),
+    /// More bytes than are taken.
+    #[error("the file is larger than {limit} bytes")]
+    TooLarge {
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// Other bytes than were announced.
+    #[error("the bytes that arrived have SHA-256 {found}, announced was {announced}")]
+    WrongDigest {
+        /// What the sender said.
+        announced: String,
+        /// What arrived.
+        found: String,
+    },
+    /// The disk or bucket failed.
+    #[error("the file could not be stored: {0}")]
+    Store(#[from] object_store::Error),
+}
+
+/// What arrived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// Bytes.
+    pub size: u64,
+    /// SHA-256 in hex.
+    pub sha256: String,
+}
+
+impl Artifacts {
+    /// Files below this directory, which is made if need be.
+    pub fn open(root: &PathBuf) -> anyhow::Result<Self> {
+        std::fs::create_dir_all(root)?;
+        Ok(Self { store: Arc::new(object_store::local::LocalFileSystem::new_with_prefix(root)?) })
+    }
+
+    /// Stores a stream under a path that was checked before; nothing is left if it fails.
+    pub async fn put<E: std::fmt::Display>(
+        &self,
+        (job, attempt, path): (&JobId, Attempt, &str),
+        mut body: impl Stream<Item = Result<Bytes, E>> + Unpin + Send,
+        announced: Option<&str>,
+        limit: u64,
+    ) -> Result<Stored, UploadError> {
+        let mut upload = self.store.put_multipart(&location(job, attempt, path)).await?;
+        match receive(&mut *upload, &mut body, announced, limit).await {
+            Ok(stored) => {
+                upload.complete().await?;
+                Ok(stored)
+            }
+            Err(error) => {
+                // The error matters; what is left of the parts is found by their names.
+                let _ = upload.abort().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// The bytes.
+    pub async fn get(
+        &self,
+        (job, attempt, path): (&JobId, Attempt, &str),
+    ) -> object_store::Result<BoxStream<'static, object_store::Result<Bytes>>> {
+        Ok(self.store.get(&location(job, attempt, path)).await?.into_stream().map_err(Into::into).boxed())
+    }
+}
+
+async fn receive<E: std::fmt::Display>(
+    upload: &mut dyn MultipartUpload,
+    body: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin),
+    announced: Option<&str>,
+    limit: u64,
+) -> Result<Stored, UploadError> {
+    let (mut hash, mut size, mut part) = (Sha256::new(), 0_u64, Vec::new());
+    while let Some(chunk) = body.next().await {
+        let chunk = chunk.map_err(|error| UploadError::Broken(error.to_string()))?;
+        hash.update(&chunk);
+        size += chunk.len() as u64;
+        if size > limit {
+            return Err(UploadError::TooLarge { limit });
+        }
+        part.extend_from_slice(&chunk);
+        if part.len() >= PART {
+            upload.put_part(std::mem::take(&mut part).into()).await?;
+        }
+    }
+    if !part.is_empty() {
+        upload.put_part(part.into()).await?;
+    }
+    let sha256 = hex(&hash.finalize());
+    match announced {
+        Some(announced) if !announced.eq_ignore_ascii_case(&sha256) => {
+            Err(UploadError::WrongDigest { announced: announced.to_owned(), found: sha256 })
+        }
+        _ => Ok(Stored { size, sha256 }),
+    }
+}
+
+fn location(job: &JobId, attempt: Attempt, path: &str) -> Path {
+    let attempt = attempt.to_string();
+    [job.as_str(), attempt.as_str()].into_iter().chain(path.split('/')).collect()
+}

@@ -1,0 +1,4 @@
+//! Bytes that are too many for the database: logs and artifacts, below the data directory.
+
+pub mod artifacts;
+pub mod logs;

@@ -1,0 +1,200 @@
+//! Who is asking. One guard for each group of routes.
+
+use app::domain::ids::{Attempt, JobId, WorkerId};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Redirect, Response};
+
+use super::problem::{ApiError, unknown_host};
+use crate::service::refusal::Refusal;
+use crate::service::reports::Subject;
+use crate::state::App;
+use crate::text::percent_escaped;
+
+/// The session's cookie.
+pub const SESSION_COOKIE: &str = "sid";
+
+/// How people and scripts get in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// With an API token or a session.
+    Accounts,
+    /// Whoever reaches the loopback address (`--single-user`).
+    SingleUser,
+}
+
+/// A person or a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    /// The name in the audit trail.
+    pub name: String,
+}
+
+/// What a job route was opened with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JobKey {
+    /// A worker's token: any attempt that this worker holds.
+    Worker(WorkerId),
+    /// A job's token: this attempt only.
+    Job(Subject),
+}
+
+impl JobKey {
+    /// The attempt that is meant, if the key opens it.
+    pub fn subject(self, job: &str, attempt: Option<u32>) -> Result<Subject, ApiError> {
+        let job = JobId::parse(job).map_err(|_| ApiError::bad_id("job"))?;
+        let attempt = attempt.map(Attempt);
+        match self {
+            Self::Worker(worker) => Ok(Subject { worker, job, attempt }),
+            Self::Job(subject) if subject.job == job && attempt.is_none_or(|n| subject.attempt == Some(n)) => {
+                Ok(subject)
+            }
+            Self::Job(_) => Err(ApiError::new(
+                axum::http::StatusCode::FORBIDDEN,
+                "other_attempt",
+                "This job token belongs to another job or attempt.",
+            )),
+        }
+    }
+}
+
+/// Finds out which person or script is asking.
+pub async fn identify(app: &App, headers: &HeaderMap) -> Result<Person, ApiError> {
+    if let Some(token) = bearer(headers).or_else(|| text(headers, "x-api-key")) {
+        return Ok(Person { name: app.core.authenticate_token(token).await? });
+    }
+    if app.mode == Mode::SingleUser {
+        return Ok(Person { name: "local-user".to_owned() });
+    }
+    let Some(cookie) = cookie(headers, SESSION_COOKIE) else { return Err(ApiError::not_authenticated()) };
+    let name = app.core.authenticate_session(cookie).await?;
+    name.map(|name| Person { name }).ok_or_else(ApiError::not_authenticated)
+}
+
+/// Lets in people and scripts.
+pub async fn person(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    match identify(&app, request.headers()).await {
+        Err(error) => error.into_response(),
+        Ok(person) => {
+            request.extensions_mut().insert(person);
+            next.run(request).await
+        }
+    }
+}
+
+/// Lets in browsers that are logged in, and shows the others the way.
+pub async fn page(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    match identify(&app, request.headers()).await {
+        Err(_) => {
+            let wanted = request.uri().path_and_query().map_or("/", |wanted| wanted.as_str());
+            Redirect::to(&format!("/login?next={}", percent_escaped(wanted))).into_response()
+        }
+        Ok(person) => {
+            request.extensions_mut().insert(person);
+            next.run(request).await
+        }
+    }
+}
+
+/// Lets in workers.
+pub async fn worker(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    match worker_of(&app, request.headers()).await {
+        Err(error) => error.into_response(),
+        Ok(worker) => {
+            request.extensions_mut().insert(worker);
+            next.run(request).await
+        }
+    }
+}
+
+/// Lets in workers and the attempts they run.
+pub async fn job(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let key = match text(request.headers(), "x-upload-token") {
+        Some(token) => app.core.authenticate_job(token).await.map(JobKey::Job).map_err(worker_error),
+        None => worker_of(&app, request.headers()).await.map(JobKey::Worker),
+    };
+    match key {
+        Err(error) => error.into_response(),
+        Ok(key) => {
+            request.extensions_mut().insert(key);
+            next.run(request).await
+        }
+    }
+}
+
+/// In single-user mode, nothing but loopback names is answered: a foreign page must not reach us by a name of its own
+/// that points here (DNS rebinding).
+pub async fn known_host(State(app): State<App>, request: Request, next: Next) -> Response {
+    let host = request.uri().host().or_else(|| text(request.headers(), "host")).unwrap_or_default();
+    if app.mode == Mode::SingleUser && !is_loopback(host) {
+        return unknown_host().into_response();
+    }
+    next.run(request).await
+}
+
+/// Whether a host, with or without a port, is this machine.
+pub fn is_loopback(host: &str) -> bool {
+    let bare = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !name.ends_with(':') => name,
+        _ => host,
+    };
+    let bare = bare.trim_start_matches('[').trim_end_matches(']');
+    bare.eq_ignore_ascii_case("localhost") || bare.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+async fn worker_of(app: &App, headers: &HeaderMap) -> Result<WorkerId, ApiError> {
+    let token = text(headers, "x-worker-token").ok_or_else(ApiError::worker_token_refused)?;
+    app.core.authenticate_worker(token).await.map_err(worker_error)
+}
+
+fn worker_error(refusal: Refusal) -> ApiError {
+    match refusal {
+        Refusal::WrongToken => ApiError::worker_token_refused(),
+        other => other.into(),
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = text(headers, header::AUTHORIZATION.as_str())?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+}
+
+fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// The value of a cookie.
+pub fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    let all = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
+    all.flat_map(|value| value.split(';')).find_map(|pair| {
+        let (key, value) = pair.trim().split_once('=')?;
+        (key == name).then_some(value)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_names() {
+        for yes in
+            ["localhost", "localhost:8001", "LOCALHOST:1", "127.0.0.1", "127.0.0.1:8001", "[::1]:8001", "[::1]", "::1"]
+        {
+            assert!(is_loopback(yes), "{yes}");
+        }
+        for no in [
+            "",
+            "evil.example",
+            "evil.example:8001",
+            "localhost.evil.example",
+            "10.0.0.1:8001",
+            "[fe80::1]:1",
+            "127.0.0.1.evil",
+        ] {
+            assert!(!is_loopback(no), "{no}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! `/api/admin/workers`
+
+use app::domain::ids::WorkerId;
+use app::protocol::worker::Accepted;
+use app::protocol::workers::{CreateWorker, CreatedWorker, DrainWorker, WorkerView, WorkersPage, WorkersQuery};
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::{get, post};
+use axum::{Extension, Json, Router};
+
+use super::access::Person;
+use super::json::{Json as Body, OptionalJson};
+use super::limits;
+use super::problem::ApiError;
+use super::request::caller;
+use super::session::base_url;
+use crate::state::App;
+use crate::text::shell_quoted;
+
+/// The routes.
+pub fn routes() -> Router<App> {
+    Router::new()
+        .route("/admin/workers", get(list).post(create))
+        .route("/admin/workers/{id}", get(show).delete(delete))
+        .route("/admin/workers/{id}/drain", post(drain))
+        .route("/admin/workers/{id}/resume", post(resume))
+        .route("/admin/workers/{id}/token", post(rotate))
+        .layer(DefaultBodyLimit::max(limits::API))
+}
+
+async fn list(State(app): State<App>, Query(query): Query<WorkersQuery>) -> Result<Json<WorkersPage>, ApiError> {
+    Ok(Json(app.core.workers_page(&query).await?))
+}
+
+async fn create(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    headers: HeaderMap,
+    Body(create): Body<CreateWorker>,
+) -> Result<(StatusCode, Json<CreatedWorker>), ApiError> {
+    let created = app.core.create_worker(caller(person.name), create).await?;
+    Ok((StatusCode::CREATED, Json(created_view(&base_url(&app, &headers), created))))
+}
+
+async fn show(State(app): State<App>, Path(id): Path<String>) -> Result<Json<WorkerView>, ApiError> {
+    Ok(Json(app.core.worker_page(&worker_id(&id)?).await?))
+}
+
+async fn delete(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Path(id): Path<String>,
+) -> Result<Json<Accepted>, ApiError> {
+    app.core.delete_worker(caller(person.name), worker_id(&id)?).await?;
+    Ok(Json(Accepted { success: true }))
+}
+
+async fn drain(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Path(id): Path<String>,
+    OptionalJson(drain): OptionalJson<DrainWorker>,
+) -> Result<Json<WorkerView>, ApiError> {
+    let id = worker_id(&id)?;
+    app.core.drain_worker(caller(person.name), id.clone(), drain.reason).await?;
+    Ok(Json(app.core.worker_page(&id).await?))
+}
+
+async fn resume(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Path(id): Path<String>,
+) -> Result<Json<WorkerView>, ApiError> {
+    let id = worker_id(&id)?;
+    app.core.resume_worker(caller(person.name), id.clone()).await?;
+    Ok(Json(app.core.worker_page(&id).await?))
+}
+
+async fn rotate(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+) -> Result<Json<CreatedWorker>, ApiError> {
+    let rotated = app.core.rotate_token(caller(person.name), worker_id(&id)?).await?;
+    Ok(Json(created_view(&base_url(&app, &headers), rotated)))
+}
+
+/// A worker's id from a path.
+pub fn worker_id(text: &str) -> Result<WorkerId, ApiError> {
+    WorkerId::parse(text).map_err(|_| ApiError::bad_id("worker"))
+}
+
+/// A new worker with the command that starts its agent.
+pub fn created_view(base_url: &str, created: crate::service::workers::Created) -> CreatedWorker {
+    let persistent = created.worker.kind == Some(app::domain::worker::Kind::Persistent);
+    let flag = if persistent { " --persistent" } else { "" };
+    let connection_command = format!(
+        "SIMPLETUNER_WORKER_TOKEN={} simpletuner worker --orchestrator-url {base_url} --name {}{flag}",
+        created.token,
+        shell_quoted(&created.worker.name),
+    );
+    CreatedWorker { worker_id: created.worker.id, token: created.token, name: created.worker.name, connection_command }
+}

@@ -1,0 +1,10 @@
+//! How large bodies may be, in bytes.
+
+/// An API call.
+pub const API: usize = 256 << 10;
+/// A configuration: its text, with room for JSON's escapes.
+pub const CONFIG: usize = 2 * crate::service::configs::MAX_BUNDLE;
+/// A piece of a log.
+pub const LOG_PIECE: usize = 1 << 20;
+/// A batch of progress points.
+pub const PROGRESS: usize = 2 << 20;

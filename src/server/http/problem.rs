@@ -1,0 +1,277 @@
+//! Where refusals become status codes and sentences; nowhere else.
+
+use app::domain::job;
+use app::domain::worker;
+use app::protocol::problem::Problem;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value};
+
+use super::request::current_id;
+use crate::service::refusal::{Invalid, Refusal};
+use crate::store::StoreError;
+
+/// An answer that is a problem document.
+#[derive(Debug, Clone)]
+pub struct ApiError {
+    status: StatusCode,
+    code: &'static str,
+    detail: String,
+    extra: Map<String, Value>,
+}
+
+impl ApiError {
+    /// A problem of this status, with a stable code and a sentence.
+    pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+        Self { status, code, detail: detail.into(), extra: Map::new() }
+    }
+
+    /// A body over the route's limit.
+    pub fn body_too_large() -> Self {
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "body_too_large",
+            "The body is larger than this route takes. Send less at once.",
+        )
+    }
+
+    /// A body that did not arrive.
+    pub fn broken_body(why: &str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "broken_body", format!("The body did not arrive: {why}."))
+    }
+
+    /// A body that is not the JSON that was expected.
+    pub fn invalid_json(error: &serde_json::Error) -> Self {
+        let detail = format!("The body is not the JSON that this route takes: {error}.");
+        Self::new(StatusCode::BAD_REQUEST, "invalid_json", detail)
+    }
+
+    /// An id in the path or query that is none.
+    pub fn bad_id(what: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", format!("There is no {what} of this id."))
+    }
+
+    /// Nobody is known to be asking.
+    pub fn not_authenticated() -> Self {
+        Self::new(
+            StatusCode::UNAUTHORIZED,
+            "not_authenticated",
+            "Send an admin API token as `Authorization: Bearer …` or `X-API-Key: …`, or log in with a browser.",
+        )
+    }
+
+    /// A worker's token that opens nothing.
+    pub fn worker_token_refused() -> Self {
+        Self::new(
+            StatusCode::UNAUTHORIZED,
+            "worker_token_refused",
+            "Invalid token: it may have been rotated, or its worker deleted. Create a worker, or rotate its token, and use the new one.",
+        )
+    }
+
+    /// The document itself.
+    pub fn problem(&self) -> Problem {
+        let title = self.status.canonical_reason().unwrap_or("Problem");
+        let mut problem = Problem::new(self.status.as_u16(), title, self.code, self.detail.clone());
+        problem.request_id = current_id();
+        problem
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut document = serde_json::to_value(self.problem()).unwrap_or_default();
+        if let Value::Object(fields) = &mut document {
+            fields.extend(self.extra);
+        }
+        let mut response = (self.status, document.to_string()).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        use StatusCode as S;
+        match refusal {
+            Refusal::NoWorker(id) => Self::new(S::NOT_FOUND, "worker_not_found", format!("There is no worker {id}.")),
+            Refusal::NoJob(id) => Self::new(S::NOT_FOUND, "job_not_found", format!("There is no job {id}.")),
+            Refusal::NoConfig(name) => Self::new(
+                S::NOT_FOUND,
+                "config_not_found",
+                format!(
+                    "There is no configuration {name:?}. GET /api/configs lists them; PUT /api/configs/NAME adds one."
+                ),
+            ),
+            Refusal::NoArtifact(path) => {
+                Self::new(S::NOT_FOUND, "artifact_not_found", format!("This job has no file {path:?}."))
+            }
+            Refusal::NoAttempt(number) => {
+                Self::new(S::NOT_FOUND, "attempt_not_found", format!("This job has no attempt {number}."))
+            }
+            Refusal::NameTaken(name) => Self::new(
+                S::CONFLICT,
+                "name_taken",
+                format!("A worker named {name:?} exists. Choose another name, or delete that worker first."),
+            ),
+            Refusal::Invalid(invalid) => invalid_input(&invalid),
+            Refusal::Job(refused) => job_refused(&refused),
+            Refusal::Worker(refused) => worker_refused(refused),
+            Refusal::LogGap { durable } => {
+                let detail = format!("Bytes are missing before this piece. Send the log from offset {durable}.");
+                let mut error = Self::new(S::CONFLICT, "log_gap", detail);
+                error.extra.insert("durable".to_owned(), durable.into());
+                error
+            }
+            Refusal::WrongToken => Self::new(
+                S::UNAUTHORIZED,
+                "wrong_token",
+                "This token or code opens nothing here. Check it for typing errors.",
+            ),
+            Refusal::Upload { what, too_large } => {
+                let status = if too_large { S::PAYLOAD_TOO_LARGE } else { S::BAD_REQUEST };
+                Self::new(status, "upload_refused", format!("The file was not stored: {what}. Nothing was kept of it."))
+            }
+            Refusal::Files(why) => {
+                tracing::error!(error = %why, "the disk failed");
+                unavailable(
+                    "files_unavailable",
+                    "The server's disk did not take or give the file. Try again; if it stays so, look at the server's log and its free space.",
+                )
+            }
+            Refusal::Store(error) => store_failed(&error),
+        }
+    }
+}
+
+fn unavailable(code: &'static str, detail: &str) -> ApiError {
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
+}
+
+fn store_failed(error: &StoreError) -> ApiError {
+    match error {
+        StoreError::Conflict => ApiError::new(
+            StatusCode::CONFLICT,
+            "changed_meanwhile",
+            "Somebody else changed this at the same time. Look again, and repeat if it is still wanted.",
+        ),
+        StoreError::Refused | StoreError::Unavailable(_) => {
+            tracing::error!(%error, "the database failed");
+            unavailable(
+                "database_unavailable",
+                "The database does not answer. Nothing was changed; try again in a moment.",
+            )
+        }
+        StoreError::Inconsistent { .. } => {
+            tracing::error!(%error, "a row makes no sense");
+            ApiError::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "inconsistent_row",
+                "A row of the database makes no sense; the server's log names it.",
+            )
+        }
+    }
+}
+
+fn invalid_input(invalid: &Invalid) -> ApiError {
+    let (code, detail) = match invalid {
+        Invalid::Name(name) => (
+            "invalid_name",
+            format!("{name:?} is not usable as a name: names have 1 to 64 characters and no control characters."),
+        ),
+        Invalid::Labels(bad) => ("invalid_labels", format!("The labels are not usable: {bad}.")),
+        Invalid::Status(word) => ("invalid_status", format!("{word:?} is no status that a worker can report.")),
+        Invalid::Range { field, allowed } => ("out_of_range", format!("`{field}` must be {allowed}.")),
+        Invalid::Path(path) => (
+            "invalid_path",
+            format!("{path:?} is not usable as a path: paths are relative, without `..`, and printable."),
+        ),
+        Invalid::NoConfigJson => {
+            ("config_json_missing", "A configuration needs a file `config.json`; this one has none.".to_owned())
+        }
+        Invalid::BrokenJson { file, error } => {
+            ("config_json_broken", format!("`{file}` is no usable JSON object: {error}."))
+        }
+        Invalid::TooMuch { what, limit } => ("too_much", format!("More than {limit} {what} are not taken.")),
+        Invalid::OtherWorker => {
+            ("other_worker", "The worker's id is not the one that the token belongs to.".to_owned())
+        }
+    };
+    ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail)
+}
+
+fn job_refused(refused: &job::Refused) -> ApiError {
+    let (code, detail) = match refused {
+        job::Refused::Ended => ("job_ended", "The job has ended; nothing changes it any more.".to_owned()),
+        job::Refused::OldAttempt { current } => (
+            "old_attempt",
+            format!("The job was given to somebody else: attempt {current} is the current one. Stop this attempt."),
+        ),
+        job::Refused::NotYours => ("not_your_attempt", "This worker does not hold that attempt. Stop it.".to_owned()),
+        job::Refused::NotQueued => ("job_not_queued", "The job is not waiting.".to_owned()),
+    };
+    ApiError::new(StatusCode::CONFLICT, code, detail)
+}
+
+fn worker_refused(refused: worker::Refused) -> ApiError {
+    let (code, detail) = match refused {
+        worker::Refused::Connected => (
+            "worker_connected",
+            "The worker is connected. Stop its agent first; only workers that are offline can be deleted.",
+        ),
+        worker::Refused::Spent => {
+            return ApiError::new(
+                StatusCode::UNAUTHORIZED,
+                "worker_token_spent",
+                "This ephemeral worker has run its job, and its token opens nothing any more. Create a new worker, or a persistent one.",
+            );
+        }
+        worker::Refused::NotRegistered => ("not_registered", "The worker is not registered here. Register first."),
+    };
+    ApiError::new(StatusCode::CONFLICT, code, detail)
+}
+
+/// A path below `/api` that is none.
+pub fn no_such_route(path: &str) -> ApiError {
+    ApiError::new(StatusCode::NOT_FOUND, "no_such_route", format!("There is nothing at {path:?}."))
+}
+
+/// A route that does not know the method.
+pub fn method_not_allowed() -> ApiError {
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "This route does not know that method.")
+}
+
+/// A form of another site.
+pub fn cross_site() -> ApiError {
+    ApiError::new(
+        StatusCode::FORBIDDEN,
+        "cross_site_request",
+        "The request comes from another site's page and was not carried out.",
+    )
+}
+
+/// A name that this server does not answer to.
+pub fn unknown_host() -> ApiError {
+    ApiError::new(
+        StatusCode::MISDIRECTED_REQUEST,
+        "unknown_host",
+        "A server in single-user mode answers to localhost and loopback addresses only.",
+    )
+}
+
+/// A defect of ours.
+pub fn panicked() -> ApiError {
+    ApiError::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "internal_error",
+        "The server failed at this request; its log says where. Please report it.",
+    )
+}

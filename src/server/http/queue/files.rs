@@ -1,0 +1,112 @@
+//! A job's log, progress and artifacts.
+
+use app::domain::ids::Attempt;
+use app::protocol::queue::{ArtifactsPage, ProgressSeries};
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use tokio_util::io::ReaderStream;
+
+use super::job_id;
+use crate::http::problem::ApiError;
+use crate::service::artifacts::Download;
+use crate::service::refusal::Refusal;
+use crate::state::App;
+
+/// How much of a log is read if nothing else was asked for, in bytes.
+const PIECE: u32 = 64 << 10;
+
+/// Which piece of which log.
+#[derive(Debug, Deserialize)]
+pub struct Piece {
+    attempt: Option<u32>,
+    offset: Option<u64>,
+    limit: Option<u32>,
+    raw: Option<String>,
+}
+
+/// `GET /api/queue/{id}/logs`
+pub async fn logs(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Query(piece): Query<Piece>,
+) -> Result<Response, ApiError> {
+    let id = job_id(&id)?;
+    let attempt = piece.attempt.map(Attempt);
+    if piece.raw.is_some() {
+        return whole_log(&app, &id, attempt).await;
+    }
+    let chunk = app.core.read_log(&id, attempt, piece.offset, piece.limit.unwrap_or(PIECE)).await?;
+    Ok(Json(chunk).into_response())
+}
+
+async fn whole_log(app: &App, id: &app::domain::ids::JobId, attempt: Option<Attempt>) -> Result<Response, ApiError> {
+    let attempt = app.core.attempt_of(id, attempt).await?;
+    let body = match tokio::fs::File::open(app.core.logs.path(id, attempt)).await {
+        Ok(file) => Body::from_stream(ReaderStream::new(file)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Body::empty(),
+        Err(error) => return Err(Refusal::from(error).into()),
+    };
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    let name = format!("attachment; filename=\"{id}-{attempt}.log\"");
+    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).map_err(|_| ApiError::bad_id("job"))?);
+    Ok((headers, body).into_response())
+}
+
+/// `GET /api/queue/{id}/progress`
+pub async fn progress(State(app): State<App>, Path(id): Path<String>) -> Result<Json<ProgressSeries>, ApiError> {
+    Ok(Json(app.core.progress_series(&job_id(&id)?).await?))
+}
+
+/// `GET /api/queue/{id}/artifacts`
+pub async fn artifacts(State(app): State<App>, Path(id): Path<String>) -> Result<Json<ArtifactsPage>, ApiError> {
+    Ok(Json(app.core.artifacts_page(&job_id(&id)?).await?))
+}
+
+/// `GET /api/queue/{id}/artifacts/{path}`: a picture is shown, anything else is saved; nothing is ever run.
+pub async fn download(
+    State(app): State<App>,
+    Path((id, path)): Path<(String, String)>,
+    request_headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let Download { artifact, bytes } = app.core.open_artifact(&job_id(&id)?, &path).await?;
+    let etag = format!("\"{}\"", artifact.sha256);
+    let known = request_headers.get(header::IF_NONE_MATCH).is_some_and(|value| value.as_bytes() == etag.as_bytes());
+    let (content_type, disposition) = presented(&artifact.path);
+    let headers = [
+        (header::CONTENT_TYPE, content_type.to_owned()),
+        (header::CONTENT_DISPOSITION, disposition),
+        (header::ETAG, etag),
+        (header::CACHE_CONTROL, "private, no-cache".to_owned()),
+        (header::CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox".to_owned()),
+    ];
+    if known {
+        return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
+    }
+    let length = [(header::CONTENT_LENGTH, artifact.size.to_string())];
+    Ok((headers, length, Body::from_stream(bytes)).into_response())
+}
+
+fn presented(path: &str) -> (&'static str, String) {
+    let extension = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    let picture = match extension.as_str() {
+        "png" => Some("image/png"),
+        "jpg" | "jpeg" => Some("image/jpeg"),
+        "webp" => Some("image/webp"),
+        "gif" => Some("image/gif"),
+        _ => None,
+    };
+    let name: String = path.rsplit('/').next().unwrap_or_default().chars().map(harmless).collect();
+    match picture {
+        Some(content_type) => (content_type, format!("inline; filename=\"{name}\"")),
+        None => ("application/octet-stream", format!("attachment; filename=\"{name}\"")),
+    }
+}
+
+fn harmless(c: char) -> char {
+    if c.is_ascii_alphanumeric() || "._- ".contains(c) { c } else { '_' }
+}

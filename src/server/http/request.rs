@@ -1,0 +1,59 @@
+//! What every request gets: an id that stands in its answer, its log lines and its audit entries, and safe headers.
+
+use axum::extract::{MatchedPath, Request};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::middleware::Next;
+use axum::response::Response;
+
+use crate::random::{OsRandom, Random};
+use crate::service::unit::Caller;
+use crate::tokens::hex;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+tokio::task_local! {
+    static CURRENT: String;
+}
+
+/// The id of the request that is being answered.
+pub fn current_id() -> Option<String> {
+    CURRENT.try_with(Clone::clone).ok()
+}
+
+/// The caller of a change, with the request's id.
+pub fn caller(actor: impl Into<String>) -> Caller {
+    Caller { actor: actor.into(), request_id: current_id() }
+}
+
+/// Gives the request its id, logs its end, and adds the headers that every answer has.
+pub async fn in_context(request: Request, next: Next) -> Response {
+    let id = accepted_id(request.headers()).unwrap_or_else(|| hex(&<dyn Random>::bytes::<12>(&OsRandom)));
+    let method = request.method().clone();
+    // Never the query string: it may hold what is nobody's business.
+    let path = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned()).unwrap_or_default();
+    let started = std::time::Instant::now();
+    let mut response = CURRENT.scope(id.clone(), next.run(request)).await;
+    let status = response.status().as_u16();
+    tracing::debug!(request_id = %id, %method, path, status, ms = started.elapsed().as_millis(), "answered");
+    let headers = response.headers_mut();
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        headers.insert(REQUEST_ID, value);
+    }
+    for (name, value) in [
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "same-origin"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+        ("x-frame-options", "DENY"),
+    ] {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// An id of the client's, if it is harmless in logs.
+fn accepted_id(headers: &HeaderMap) -> Option<String> {
+    let id = headers.get(REQUEST_ID)?.to_str().ok()?;
+    let harmless = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    ((1..=64).contains(&id.len()) && id.bytes().all(harmless)).then(|| id.to_owned())
+}

@@ -1,0 +1,60 @@
+//! Plain forms: each calls the use case that the API calls, and answers with a redirect and a word for the next page.
+
+pub mod access;
+pub mod jobs;
+pub mod workers;
+
+use std::collections::BTreeMap;
+
+use app::domain::labels::Labels;
+use app::ui::flash::{Flash, FormName};
+use axum::http::header;
+use axum::response::{IntoResponse, Redirect, Response};
+
+use super::FLASH_COOKIE;
+use crate::http::problem::ApiError;
+use crate::service::refusal::Refusal;
+use crate::state::App;
+
+/// What a form sends.
+pub type Fields = BTreeMap<String, String>;
+
+/// To the next page, which says this once.
+pub fn answer(app: &App, to: &str, flash: Flash) -> Response {
+    let id = app.flashes.put(flash, app.core.now(), &*app.core.random);
+    let cookie = format!("{FLASH_COOKIE}={id}; Path=/; Max-Age=60; HttpOnly; SameSite=Lax");
+    ([(header::SET_COOKIE, cookie)], Redirect::to(to)).into_response()
+}
+
+/// Back to the form, which says what was wrong and keeps what was typed.
+pub fn refused(app: &App, to: &str, form: FormName, refusal: Refusal, fields: Fields) -> Response {
+    answer(app, to, Flash::Problem { form, problem: ApiError::from(refusal).problem(), fields })
+}
+
+/// A field without surrounding blanks; none if it is empty.
+pub fn field<'f>(fields: &'f Fields, name: &str) -> Option<&'f str> {
+    fields.get(name).map(|text| text.trim()).filter(|text| !text.is_empty())
+}
+
+/// Labels as people type them: `key=value`, a line or a comma each.
+pub fn labels(text: Option<&str>) -> Labels {
+    let entries = text.unwrap_or_default().split(['\n', ',']).map(str::trim).filter(|entry| !entry.is_empty());
+    let pair = |entry: &str| {
+        let (key, value) = entry.split_once('=').unwrap_or((entry, ""));
+        (key.trim().to_owned(), value.trim().to_owned())
+    };
+    Labels(entries.map(pair).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_as_typed() {
+        let typed = labels(Some("team=nlp\r\n gpu_type = a100* ,zone=\n\nflag"));
+        let pairs: Vec<_> = typed.0.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        assert_eq!(pairs, [("flag", ""), ("gpu_type", "a100*"), ("team", "nlp"), ("zone", "")]);
+        assert_eq!(labels(None), Labels::default());
+    }
+}

@@ -1,0 +1,86 @@
+//! Create, drain, resume, delete.
+
+use app::domain::ids::WorkerId;
+use app::protocol::status::WorkerType;
+use app::protocol::workers::CreateWorker;
+use app::ui::flash::{Flash, FormName, Notice};
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Form};
+
+use super::{Fields, answer, field, labels, refused};
+use crate::http::access::Person;
+use crate::http::admin::{created_view, worker_id};
+use crate::http::request::caller;
+use crate::http::session::base_url;
+use crate::service::refusal::Refusal;
+use crate::state::App;
+
+/// `POST /ui/workers`
+pub async fn create(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    headers: HeaderMap,
+    Form(fields): Form<Fields>,
+) -> Response {
+    let create = CreateWorker {
+        name: field(&fields, "name").unwrap_or_default().to_owned(),
+        worker_type: field(&fields, "worker_type").and_then(WorkerType::parse),
+        labels: labels(field(&fields, "labels")),
+    };
+    match app.core.create_worker(caller(person.name), create).await {
+        Err(refusal) => refused(&app, "/admin/workers/new", FormName::Worker, refusal, fields),
+        Ok(created) => {
+            let created = created_view(&base_url(&app, &headers), created);
+            let page = format!("/admin/workers/{}", created.worker_id);
+            answer(&app, &page, Flash::Created(created))
+        }
+    }
+}
+
+/// `POST /ui/workers/{id}/drain`
+pub async fn drain(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Path(id): Path<String>,
+    Form(fields): Form<Fields>,
+) -> Response {
+    let reason = field(&fields, "reason").map(str::to_owned);
+    let id = match worker_id(&id) {
+        Ok(id) => id,
+        Err(error) => return error.into_response(),
+    };
+    let drained = app.core.drain_worker(caller(person.name), id.clone(), reason).await;
+    done(&app, &id, drained.map(|_| Notice::WorkerDraining))
+}
+
+/// `POST /ui/workers/{id}/resume`
+pub async fn resume(State(app): State<App>, Extension(person): Extension<Person>, Path(id): Path<String>) -> Response {
+    let id = match worker_id(&id) {
+        Ok(id) => id,
+        Err(error) => return error.into_response(),
+    };
+    let resumed = app.core.resume_worker(caller(person.name), id.clone()).await;
+    done(&app, &id, resumed.map(|_| Notice::WorkerResumed))
+}
+
+/// `POST /ui/workers/{id}/delete`
+pub async fn delete(State(app): State<App>, Extension(person): Extension<Person>, Path(id): Path<String>) -> Response {
+    let id = match worker_id(&id) {
+        Ok(id) => id,
+        Err(error) => return error.into_response(),
+    };
+    match app.core.delete_worker(caller(person.name), id.clone()).await {
+        Ok(()) => answer(&app, "/admin/workers", Flash::Notice { code: Notice::WorkerDeleted }),
+        Err(refusal) => done(&app, &id, Err(refusal)),
+    }
+}
+
+fn done(app: &App, id: &WorkerId, outcome: Result<Notice, Refusal>) -> Response {
+    let page = format!("/admin/workers/{id}");
+    match outcome {
+        Ok(code) => answer(app, &page, Flash::Notice { code }),
+        Err(refusal) => refused(app, &page, FormName::Action, refusal, Fields::new()),
+    }
+}

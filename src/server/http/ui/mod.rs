@@ -1,0 +1,110 @@
+//! The dashboard: pages rendered on the server, the forms they post, and the browser's half of them.
+
+mod forms;
+mod port;
+
+use std::sync::Arc;
+
+use app::ui::flash::Flash;
+use app::ui::port::SharedPort;
+use app::ui::prefs::Prefs;
+use app::ui::{App as Dashboard, shell};
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use leptos::nonce::use_nonce;
+use leptos::prelude::{provide_context, use_context};
+use leptos_axum::{
+    AxumRouteListing, LeptosRoutes, ResponseOptions, generate_route_list, render_app_async_with_context,
+};
+
+use self::port::ServerPort;
+use super::access::{self, Person};
+use super::{limits, session, site};
+use crate::state::App;
+
+/// The cookie that names what the next page says once.
+pub const FLASH_COOKIE: &str = "flash";
+
+/// Pages behind their guard, the login page before it, and forms.
+pub fn routes(app: &App) -> Router<App> {
+    let listed = generate_route_list(Dashboard);
+    let (login, pages): (Vec<_>, Vec<_>) = listed.into_iter().partition(|route| route.path() == "/login");
+    let guard = || from_fn_with_state(app.clone(), access::page);
+    let forms = Router::new()
+        .route("/ui/logout", post(forms::access::log_out))
+        .route("/ui/workers", post(forms::workers::create))
+        .route("/ui/workers/{id}/drain", post(forms::workers::drain))
+        .route("/ui/workers/{id}/resume", post(forms::workers::resume))
+        .route("/ui/workers/{id}/delete", post(forms::workers::delete))
+        .route("/ui/jobs", post(forms::jobs::submit))
+        .route("/ui/jobs/{id}/cancel", post(forms::jobs::cancel))
+        .route_layer(guard());
+    let open = Router::new()
+        .route("/ui/login", post(forms::access::log_in))
+        .route("/ui/theme", post(forms::access::set_theme));
+    rendered(app, pages)
+        .route_layer(guard())
+        .merge(rendered(app, login))
+        .merge(forms)
+        .merge(open)
+        .layer(DefaultBodyLimit::max(limits::API))
+        .fallback(file_or_not_found)
+}
+
+fn rendered(app: &App, routes: Vec<AxumRouteListing>) -> Router<App> {
+    let (context, options) = (app.clone(), app.leptos.clone());
+    Router::new().leptos_routes_with_context(app, routes, move || provide(&context), move || shell(options.clone()))
+}
+
+/// What a page is given: who reads, how, and whom to ask.
+fn provide(app: &App) {
+    let Some(parts) = use_context::<Parts>() else { return };
+    let person = parts.extensions.get::<Person>().cloned();
+    let cookies = parts.headers.get(header::COOKIE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let mut prefs = Prefs::from_cookies(cookies, app.core.now());
+    prefs.version = Some(format!("{}-{}", app.epoch, app.core.hub.version()));
+    prefs.session = person.as_ref().map(|person| session::view(app, person, &parts.headers));
+    let flash = access::cookie(&parts.headers, FLASH_COOKIE).and_then(|id| app.flashes.take(id, app.core.now()));
+    if let Some(response) = use_context::<ResponseOptions>() {
+        set_headers(&response, flash.is_some());
+    }
+    if let Some(session) = prefs.session.clone() {
+        provide_context::<SharedPort>(Arc::new(ServerPort::new(app.clone(), session)));
+    }
+    provide_context(prefs);
+    provide_context::<Option<Flash>>(flash);
+}
+
+fn set_headers(response: &ResponseOptions, flash_taken: bool) {
+    let nonce = use_nonce().map(|nonce| format!(" 'nonce-{nonce}'")).unwrap_or_default();
+    let policy = format!(
+        "default-src 'self'; script-src 'self'{nonce} 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; \
+         connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    );
+    if let Ok(policy) = HeaderValue::from_str(&policy) {
+        response.insert_header(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    // Pages show what is true now, and a token at most once.
+    response.insert_header(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if flash_taken {
+        let gone = HeaderValue::from_static("flash=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax");
+        response.append_header(header::SET_COOKIE, gone);
+    }
+}
+
+async fn file_or_not_found(State(app): State<App>, request: Request) -> Response {
+    let known = matches!(request.method().as_str(), "GET" | "HEAD");
+    if known && let Some(file) = site::file(request.uri().path(), request.headers()) {
+        return file;
+    }
+    let (context, options) = (app.clone(), app.leptos.clone());
+    let page = render_app_async_with_context(move || provide(&context), move || shell(options.clone()));
+    let mut response = page(request).await.into_response();
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    response
+}

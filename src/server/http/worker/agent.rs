@@ -1,0 +1,51 @@
+//! Registration, heartbeat, goodbye.
+
+use app::domain::ids::WorkerId;
+use app::protocol::worker::{Accepted, Disconnect, Heartbeat, HeartbeatAnswer, Register, Registered};
+use axum::extract::State;
+use axum::{Extension, Json};
+use serde_json::{Value, json};
+
+use crate::http::json::{Json as Body, OptionalJson};
+use crate::http::problem::ApiError;
+use crate::http::request::caller;
+use crate::state::App;
+
+/// `POST /api/workers/register`
+pub async fn register(
+    State(app): State<App>,
+    Extension(worker): Extension<WorkerId>,
+    Body(register): Body<Register>,
+) -> Result<Json<Registered>, ApiError> {
+    Ok(Json(app.core.register(caller(actor(&worker)), worker, register).await?))
+}
+
+/// `POST /api/workers/heartbeat`
+pub async fn heartbeat(
+    State(app): State<App>,
+    Extension(worker): Extension<WorkerId>,
+    Body(beat): Body<Heartbeat>,
+) -> Result<Json<HeartbeatAnswer>, ApiError> {
+    Ok(Json(app.core.heartbeat(caller(actor(&worker)), worker, beat).await?))
+}
+
+/// `GET /api/workers/queue`: whether there is work; for older agents.
+pub async fn queue(State(app): State<App>, Extension(worker): Extension<WorkerId>) -> Result<Json<Value>, ApiError> {
+    let desired = app.core.desired(&worker).await?;
+    Ok(Json(json!({"has_jobs": !desired.offers.is_empty()})))
+}
+
+/// `POST /api/workers/disconnect`
+pub async fn disconnect(
+    State(app): State<App>,
+    Extension(worker): Extension<WorkerId>,
+    OptionalJson(goodbye): OptionalJson<Disconnect>,
+) -> Result<Json<Accepted>, ApiError> {
+    app.core.disconnect(caller(actor(&worker)), worker, goodbye).await?;
+    Ok(Json(Accepted { success: true }))
+}
+
+/// A worker's name in the audit trail.
+pub fn actor(worker: &WorkerId) -> String {
+    format!("worker:{worker}")
+}

@@ -1,0 +1,175 @@
+//! A worker's stream, and its substitute for networks that do not let streams through.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use app::domain::ids::{Attempt, JobId, WorkerId};
+use app::protocol::dispatch::WorkerEvent;
+use app::protocol::topic::Topic;
+use app::protocol::worker::{Desired, HeartbeatAnswer};
+use axum::extract::{Query, State};
+use axum::response::IntoResponse;
+use axum::response::sse::{Event, Sse};
+use axum::{Extension, Json};
+use futures_util::Stream;
+use serde::Deserialize;
+
+use super::agent::actor;
+use crate::http::events::{STREAM_HEADERS, goodbye};
+use crate::http::problem::ApiError;
+use crate::http::request::caller;
+use crate::service::unit::Caller;
+use crate::state::App;
+
+/// At least so often something is sent, so that both ends know that the stream lives.
+const PING: Duration = Duration::from_secs(15);
+/// The longest wait of a long poll, in seconds.
+const LONGEST_WAIT: u64 = 60;
+
+/// `GET /api/workers/stream`
+pub async fn stream(
+    State(app): State<App>,
+    Extension(worker): Extension<WorkerId>,
+) -> Result<impl IntoResponse, ApiError> {
+    let open = OpenStream::new(&app, &worker);
+    app.core.listening(caller(actor(&worker)), worker).await?;
+    Ok((STREAM_HEADERS, Sse::new(events(open))))
+}
+
+/// How long to wait.
+#[derive(Debug, Deserialize)]
+pub struct Wait {
+    #[serde(default)]
+    wait: u64,
+}
+
+/// `GET /api/workers/next?wait=`: the desired state, at once if there is something to do, else when there is.
+pub async fn next(
+    State(app): State<App>,
+    Extension(worker): Extension<WorkerId>,
+    Query(Wait { wait }): Query<Wait>,
+) -> Result<Json<HeartbeatAnswer>, ApiError> {
+    let mut bell = app.core.hub.listen();
+    app.core.listening(caller(actor(&worker)), worker.clone()).await?;
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(wait.min(LONGEST_WAIT));
+    loop {
+        bell.mark_unchanged();
+        let desired = app.core.desired(&worker).await?;
+        if !desired.offers.is_empty() || !desired.stop.is_empty() {
+            return Ok(Json(HeartbeatAnswer { desired }));
+        }
+        tokio::select! {
+            rung = bell.changed() => if rung.is_err() { return Ok(Json(HeartbeatAnswer { desired })) },
+            () = tokio::time::sleep_until(deadline) => return Ok(Json(HeartbeatAnswer { desired })),
+            () = app.shutdown.cancelled() => return Ok(Json(HeartbeatAnswer { desired })),
+        }
+    }
+}
+
+/// A stream that is open; its end is noted, unless a newer one took its place.
+struct OpenStream {
+    app: App,
+    worker: WorkerId,
+    number: u64,
+}
+
+impl OpenStream {
+    fn new(app: &App, worker: &WorkerId) -> Self {
+        Self { app: app.clone(), worker: worker.clone(), number: app.core.hub.open_stream(worker) }
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        if self.app.core.hub.close_stream(&self.worker, self.number) && !self.app.shutdown.is_cancelled() {
+            let (core, worker) = (self.app.core.clone(), self.worker.clone());
+            let caller = Caller { actor: actor(&worker), request_id: None };
+            tokio::spawn(async move {
+                if let Err(refusal) = core.stopped_listening(caller, worker).await {
+                    tracing::debug!(?refusal, "the end of a stream was not noted");
+                }
+            });
+        }
+    }
+}
+
+fn events(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible>> {
+    async_stream::stream! {
+        let core = open.app.core.clone();
+        let topic = Topic::Worker(open.worker.clone());
+        let mut bell = core.hub.listen();
+        let (mut sent, mut version, mut first) = (Sent::default(), core.hub.version(), true);
+        loop {
+            let changes = core.hub.since(version);
+            version = changes.version;
+            if !core.hub.is_current(&open.worker, open.number) {
+                break;
+            }
+            if first || changes.resync || changes.topics.contains(&topic) {
+                match core.desired(&open.worker).await {
+                    Ok(desired) => for event in sent.news(desired, first) {
+                        yield Ok(encoded(&open.app.epoch, version, &event));
+                    },
+                    Err(refusal) => {
+                        // The agent asks again, and is then told by its answer's status.
+                        tracing::debug!(?refusal, "a worker's stream ends");
+                        break;
+                    }
+                }
+                first = false;
+            }
+            tokio::select! {
+                rung = bell.changed() => if rung.is_err() { break },
+                () = tokio::time::sleep(PING) => yield Ok(encoded(&open.app.epoch, version, &WorkerEvent::Ping)),
+                () = open.app.shutdown.cancelled() => {
+                    yield Ok(goodbye());
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// What a stream has already told.
+#[derive(Default)]
+struct Sent {
+    offers: BTreeSet<(JobId, Attempt)>,
+    stops: BTreeSet<(JobId, Attempt)>,
+    drain: bool,
+}
+
+impl Sent {
+    /// The events that bring the other end from what it was told to what is desired; the first time, all of it.
+    fn news(&mut self, desired: Desired, first: bool) -> Vec<WorkerEvent> {
+        let mut events = Vec::new();
+        if desired.drain != self.drain || first {
+            self.drain = desired.drain;
+            events.push(WorkerEvent::Drain { drain: desired.drain });
+        }
+        for stop in desired.stop {
+            if self.stops.insert((stop.job_id.clone(), stop.attempt)) {
+                events.push(WorkerEvent::JobCancel { job_id: stop.job_id, attempt: stop.attempt, reason: stop.reason });
+            }
+        }
+        for offer in desired.offers {
+            if self.offers.insert((offer.job_id.clone(), offer.attempt)) {
+                events.push(WorkerEvent::JobSubmit(Box::new(offer)));
+            }
+        }
+        events
+    }
+}
+
+fn encoded(epoch: &str, version: u64, event: &WorkerEvent) -> Event {
+    let name = match event {
+        WorkerEvent::JobSubmit(_) => "job_submit",
+        WorkerEvent::JobCancel { .. } => "job_cancel",
+        WorkerEvent::Shutdown { .. } => "shutdown",
+        WorkerEvent::Drain { .. } => "drain",
+        WorkerEvent::Ping => "ping",
+        WorkerEvent::Unknown => "unknown",
+    };
+    let data = serde_json::to_string(event).expect("plain fields");
+    Event::default().event(name).id(format!("{epoch}-{version}")).data(data)
+}

@@ -1,0 +1,32 @@
+//! The orchestrator, `simpletuner server`, and the way to the agent, `simpletuner worker`.
+//!
+//! `boot` puts it together; `http` is the edge; `service` holds the use cases, which ask the rules in `app::domain`
+//! and write through `store`; `hub` is the doorbell; `loops` are the reconcilers.
+
+// Pages are deeply nested types.
+#![recursion_limit = "512"]
+
+mod boot;
+mod cli;
+mod clock;
+mod files;
+mod flashes;
+mod http;
+mod hub;
+mod lifecycle;
+mod loops;
+mod random;
+mod service;
+mod state;
+mod store;
+mod text;
+mod tokens;
+
+#[cfg(test)]
+mod tests;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::run()
+}

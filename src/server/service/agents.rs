@@ -1,0 +1,329 @@
+//! What agents do: register, listen, send heartbeats, say goodbye.
+
+use std::sync::Arc;
+
+use app::domain::audit::Action;
+use app::domain::capability::{Capability, Gpu};
+use app::domain::ids::WorkerId;
+use app::domain::reconcile::{Claim, Verdict, judge, unclaimed};
+use app::domain::time::Timestamp;
+use app::domain::worker::{Kind, OfflineCause};
+use app::protocol::worker::{
+    Desired, Disconnect, Heartbeat, HeartbeatAnswer, PROTOCOL, Register, Registered, ResumeJob,
+};
+use serde_json::json;
+
+use super::Core;
+use super::desired::desired;
+use super::dispatch::plan;
+use super::refusal::{Invalid, Refusal};
+use super::unit::{Caller, Unit};
+use crate::store::Work;
+use crate::store::workers::StoredWorker;
+use crate::tokens;
+
+/// The most GPUs that one host may report.
+const MAX_GPUS: u32 = 64;
+/// The longest text in a registration, in characters.
+const MAX_TEXT: usize = 256;
+
+impl Core {
+    /// Whose token this is; noting that it was heard of.
+    pub async fn authenticate_worker(&self, token: &str) -> Result<WorkerId, Refusal> {
+        let worker = self.read().await?.worker_by_token(&tokens::digest(token.trim())).await?;
+        let worker = worker.ok_or(Refusal::WrongToken)?;
+        self.presence.note(&worker, self.now());
+        Ok(worker)
+    }
+
+    /// An agent starts, or comes back.
+    pub async fn register(
+        self: &Arc<Self>,
+        caller: Caller,
+        worker: WorkerId,
+        register: Register,
+    ) -> Result<Registered, Refusal> {
+        let capability = capability(&worker, &register)?;
+        let kind = if register.persistent == Some(true) { Kind::Persistent } else { Kind::Ephemeral };
+        let claims = claims(&register);
+        let input = Arc::new((worker, capability, kind, claims));
+        self.change(caller, move |unit| {
+            let input = Arc::clone(&input);
+            Box::pin(async move {
+                let (worker, capability, kind, claims) = &*input;
+                register_in(unit, worker, capability, *kind, claims).await
+            })
+        })
+        .await
+    }
+
+    /// A worker listens: its stream opened, or it asks what there is to do.
+    pub async fn listening(self: &Arc<Self>, caller: Caller, worker: WorkerId) -> Result<(), Refusal> {
+        self.change(caller, move |unit| {
+            let worker = worker.clone();
+            Box::pin(async move {
+                let before = unit.worker(&worker).await?.worker;
+                let after = before.clone().listening(unit.now)?;
+                unit.save_worker(&before, &after, Action::WorkerOnline, &json!({})).await?;
+                plan(unit).await?;
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    /// A worker's stream ended.
+    pub async fn stopped_listening(self: &Arc<Self>, caller: Caller, worker: WorkerId) -> Result<(), Refusal> {
+        self.change(caller, move |unit| {
+            let worker = worker.clone();
+            Box::pin(async move {
+                let before = unit.worker(&worker).await?.worker;
+                let after = before.clone().stopped_listening(unit.now);
+                unit.save_worker(&before, &after, Action::WorkerConnecting, &json!({})).await
+            })
+        })
+        .await
+    }
+
+    /// What a worker should do; for its stream.
+    pub async fn desired(&self, worker: &WorkerId) -> Result<Desired, Refusal> {
+        let mut tx = self.read().await?;
+        let stored = tx.worker(worker).await?.ok_or_else(|| Refusal::NoWorker(worker.clone()))?;
+        desired(self, &mut *tx, &stored, &[]).await
+    }
+
+    /// A worker says that it lives and what it runs, and is told what it should do.
+    pub async fn heartbeat(
+        self: &Arc<Self>,
+        caller: Caller,
+        worker: WorkerId,
+        beat: Heartbeat,
+    ) -> Result<HeartbeatAnswer, Refusal> {
+        check_heartbeat(&worker, &beat)?;
+        let claims = claims_of_heartbeat(&beat);
+        let mut tx = self.read().await?;
+        let stored = tx.worker(&worker).await?.ok_or_else(|| Refusal::NoWorker(worker.clone()))?;
+        stored.worker.clone().listening(self.now())?;
+        let mut changed = false;
+        for claim in &claims {
+            let job = tx.job(&claim.job).await?;
+            let verdict = judge(self.now(), &worker, claim, job.as_ref());
+            changed |= matches!((verdict, job), (Verdict::Keep(after), Some(before)) if *after != before);
+        }
+        if changed {
+            drop(tx);
+            return self.take_back(caller, worker, claims).await;
+        }
+        Ok(HeartbeatAnswer { desired: desired(self, &mut *tx, &stored, &claims).await? })
+    }
+
+    async fn take_back(
+        self: &Arc<Self>,
+        caller: Caller,
+        worker: WorkerId,
+        claims: Vec<Claim>,
+    ) -> Result<HeartbeatAnswer, Refusal> {
+        let input = Arc::new((worker, claims));
+        self.change(caller, move |unit| {
+            let input = Arc::clone(&input);
+            Box::pin(async move {
+                let (worker, claims) = &*input;
+                keep_claims(unit, worker, claims).await?;
+                let stored = unit.worker(worker).await?;
+                Ok(HeartbeatAnswer { desired: desired(unit.core, unit.tx, &stored, claims).await? })
+            })
+        })
+        .await
+    }
+
+    /// An agent says goodbye. What it leaves running is still its own.
+    pub async fn disconnect(
+        self: &Arc<Self>,
+        caller: Caller,
+        worker: WorkerId,
+        goodbye: Disconnect,
+    ) -> Result<(), Refusal> {
+        if goodbye.worker_id.as_ref().is_some_and(|id| *id != worker) {
+            return Err(Invalid::OtherWorker.into());
+        }
+        self.change(caller, move |unit| {
+            let worker = worker.clone();
+            Box::pin(async move {
+                let before = unit.worker(&worker).await?.worker;
+                let after = before.clone().gone(unit.now, OfflineCause::Disconnected);
+                unit.save_worker(&before, &after, Action::WorkerOffline, &json!({"cause": "disconnected"})).await?;
+                for job in unit.tx.leased_jobs(Some(&worker)).await? {
+                    let after = job.clone().offer_withdrawn(unit.now);
+                    unit.save_job(&job, &after).await?;
+                }
+                plan(unit).await?;
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    /// At start: nobody listens to a server that was not there. Streams that open say so anew.
+    pub async fn forget_streams(self: &Arc<Self>) -> Result<(), Refusal> {
+        self.change(Caller::system(), |unit| {
+            Box::pin(async move {
+                for stored in unit.tx.workers().await? {
+                    let after = stored.worker.clone().stopped_listening(unit.now);
+                    unit.save_worker(
+                        &stored.worker,
+                        &after,
+                        Action::WorkerConnecting,
+                        &json!({"cause": "server start"}),
+                    )
+                    .await?;
+                }
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    /// Writes down when workers were last heard of.
+    pub async fn flush_presence(&self) -> Result<(), Refusal> {
+        let seen = Arc::new(self.presence.take_unwritten());
+        if seen.is_empty() {
+            return Ok(());
+        }
+        let work: Work = Box::new(move |tx| {
+            let seen = Arc::clone(&seen);
+            Box::pin(async move { tx.flush_last_seen(&seen).await })
+        });
+        Ok(self.store.write(work).await?)
+    }
+}
+
+async fn register_in(
+    unit: &mut Unit<'_>,
+    worker: &WorkerId,
+    capability: &Capability,
+    kind: Kind,
+    claims: &[Claim],
+) -> Result<Registered, Refusal> {
+    let before = unit.worker(worker).await?.worker;
+    before.may_register()?;
+    let after = before.clone().registered(unit.now, capability.clone(), kind);
+    let gpus: Vec<&str> = capability.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
+    let detail = json!({"gpus": gpus, "hostname": capability.hostname, "agent_version": capability.agent_version});
+    unit.save_worker(&before, &after, Action::WorkerRegistered, &detail).await?;
+    keep_claims(unit, worker, claims).await?;
+    for job in unit.tx.leased_jobs(Some(worker)).await? {
+        if !claims.iter().any(|claim| claim.job == job.id) {
+            let after = unclaimed(unit.now, job.clone());
+            unit.save_job(&job, &after).await?;
+        }
+    }
+    plan(unit).await?;
+    let stored = unit.worker(worker).await?;
+    let desired = desired(unit.core, unit.tx, &stored, claims).await?;
+    let older = capability.protocol.is_none();
+    let kept = claims.iter().find(|claim| desired.run.iter().any(|run| run.job_id == claim.job));
+    Ok(Registered {
+        worker_id: worker.clone(),
+        name: after.name,
+        heartbeat_interval_seconds: unit.core.policy.heartbeat_interval_seconds(),
+        heartbeat_timeout_seconds: (unit.core.policy.heartbeat_timeout.0 / 1_000).unsigned_abs(),
+        protocol: PROTOCOL,
+        server_time: unit.now,
+        resume_job: kept.filter(|_| older).map(|claim| ResumeJob { job_id: claim.job.clone() }),
+        abandon_job: older
+            && !claims.is_empty()
+            && kept.is_none()
+            && desired.stop.iter().any(|s| s.job_id == claims[0].job),
+        desired,
+    })
+}
+
+/// What a worker claims and may keep: a lost attempt is taken back, an unanswered offer counts as taken.
+async fn keep_claims(unit: &mut Unit<'_>, worker: &WorkerId, claims: &[Claim]) -> Result<(), Refusal> {
+    for claim in claims {
+        let Some(before) = unit.tx.job(&claim.job).await? else { continue };
+        if let Verdict::Keep(after) = judge(unit.now, worker, claim, Some(&before)) {
+            unit.save_job(&before, &after).await?;
+        }
+    }
+    Ok(())
+}
+
+fn claims(register: &Register) -> Vec<Claim> {
+    let known = register.attempts.iter().map(|a| Claim { job: a.job_id.clone(), attempt: Some(a.attempt) });
+    let mut claims: Vec<Claim> = known.collect();
+    if let Some(job) = register.current_job_id.as_ref().filter(|job| claims.iter().all(|claim| claim.job != **job)) {
+        claims.push(Claim { job: job.clone(), attempt: None });
+    }
+    claims
+}
+
+fn claims_of_heartbeat(beat: &Heartbeat) -> Vec<Claim> {
+    // An older agent names its job only; what it runs is found out when it reports.
+    beat.attempts.iter().map(|a| Claim { job: a.job_id.clone(), attempt: Some(a.attempt) }).collect()
+}
+
+fn check_heartbeat(worker: &WorkerId, beat: &Heartbeat) -> Result<(), Refusal> {
+    if beat.worker_id.as_ref().is_some_and(|id| id != worker) {
+        return Err(Invalid::OtherWorker.into());
+    }
+    match beat.status.as_deref() {
+        None | Some("idle" | "busy" | "connecting" | "draining") => {}
+        Some(other) => return Err(Invalid::Status(other.chars().take(40).collect()).into()),
+    }
+    if beat.attempts.len() > MAX_GPUS as usize {
+        return Err(Invalid::TooMuch { what: "attempts", limit: MAX_GPUS.into() }.into());
+    }
+    Ok(())
+}
+
+/// What was reported, from whichever of its spellings.
+fn capability(worker: &WorkerId, register: &Register) -> Result<Capability, Refusal> {
+    register.labels.validate()?;
+    let info = register.gpu_info.clone().unwrap_or_default();
+    let accelerator = register.accelerator_type.clone().or(info.accelerator.clone());
+    let name = register.gpu_name.clone().or(info.name.clone());
+    let count = register.gpu_count.unwrap_or(info.count);
+    let cpu_only = accelerator.as_deref().is_some_and(|word| word == "cpu");
+    let gpus: Vec<Gpu> = if register.gpus.is_empty() && !cpu_only {
+        let vram_gb = register.gpu_vram_gb.or(info.vram_gb);
+        let name = name.unwrap_or_else(|| "GPU".to_owned());
+        // Older agents report no ids: these are stable as long as the worker is.
+        let gpu = |index| Gpu { uuid: format!("{worker}/gpu{index}"), name: name.clone(), vram_gb };
+        (0..count.min(MAX_GPUS + 1)).map(gpu).collect()
+    } else {
+        register.gpus.iter().map(|g| Gpu { uuid: g.uuid.clone(), name: g.name.clone(), vram_gb: g.vram_gb }).collect()
+    };
+    if gpus.len() > MAX_GPUS as usize {
+        return Err(Invalid::TooMuch { what: "GPUs", limit: MAX_GPUS.into() }.into());
+    }
+    let accelerator = accelerator.unwrap_or_else(|| if gpus.is_empty() { "cpu" } else { "cuda" }.to_owned());
+    let capability = Capability {
+        accelerator,
+        hostname: register.host.clone(),
+        labels: register.labels.clone(),
+        agent_version: register.agent_version.clone(),
+        protocol: register.protocol,
+        driver: info.driver,
+        gpus,
+    };
+    check_texts(&capability)?;
+    Ok(capability)
+}
+
+fn check_texts(capability: &Capability) -> Result<(), Refusal> {
+    let gpus = capability.gpus.iter().flat_map(|gpu| [&gpu.uuid, &gpu.name]);
+    let others = [&capability.hostname, &capability.agent_version, &capability.driver];
+    let texts = gpus.chain(others.into_iter().flatten()).chain([&capability.accelerator]);
+    for text in texts {
+        if text.chars().count() > MAX_TEXT || text.chars().any(char::is_control) {
+            return Err(Invalid::Name(text.chars().take(40).filter(|c| !c.is_control()).collect()).into());
+        }
+    }
+    Ok(())
+}
+
+/// When a worker was last heard of, by memory or by the database.
+pub fn last_seen(core: &Core, stored: &StoredWorker) -> Option<Timestamp> {
+    core.presence.last_seen(&stored.worker.id).max(stored.last_seen)
+}

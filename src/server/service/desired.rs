@@ -1,0 +1,99 @@
+//! What should be true on a worker's host: the answer to a heartbeat, to a long poll, and the events of its stream.
+
+use app::domain::ids::WorkerId;
+use app::domain::job::{Job, Lease, State};
+use app::domain::reconcile::{Claim, Verdict, judge};
+use app::protocol::dispatch::{BundleRef, JobSubmit};
+use app::protocol::worker::{Desired, RunningAttempt, StopAttempt, StopReason};
+use serde_json::{Map, Value};
+
+use super::Core;
+use super::refusal::Refusal;
+use crate::store::Tx;
+use crate::store::configs::StoredConfig;
+use crate::store::workers::StoredWorker;
+use crate::tokens;
+
+/// The desired state of a worker as the database has it, and what of its claims has to stop.
+pub async fn desired(
+    core: &Core,
+    tx: &mut dyn Tx,
+    worker: &StoredWorker,
+    claims: &[Claim],
+) -> Result<Desired, Refusal> {
+    let id = &worker.worker.id;
+    let mut desired = Desired { drain: worker.worker.drain.is_some(), ..Desired::default() };
+    for job in tx.leased_jobs(Some(id)).await? {
+        match &job.state {
+            State::Offered { lease, .. } => desired.offers.push(offer(core, tx, worker, &job, lease).await?),
+            State::Starting { lease, .. } | State::Running { lease, .. } => desired.run.push(attempt(&job, lease)),
+            State::Cancelling { lease, .. } => desired.stop.push(stop(&job, lease)),
+            State::Queued { .. } | State::Completed { .. } | State::Failed { .. } | State::Cancelled { .. } => {}
+        }
+    }
+    for claim in claims {
+        desired.stop.extend(superseded(core, tx, id, claim).await?);
+    }
+    Ok(desired)
+}
+
+async fn superseded(
+    core: &Core,
+    tx: &mut dyn Tx,
+    worker: &WorkerId,
+    claim: &Claim,
+) -> Result<Option<StopAttempt>, Refusal> {
+    let job = tx.job(&claim.job).await?;
+    let verdict = judge(core.now(), worker, claim, job.as_ref());
+    // Who does not say which attempt it runs means its newest.
+    let attempt = claim.attempt.or(job.map(|job| job.attempt)).unwrap_or_default();
+    let stop = StopAttempt { job_id: claim.job.clone(), attempt, reason: StopReason::Superseded };
+    Ok((verdict == Verdict::Stop).then_some(stop))
+}
+
+fn attempt(job: &Job, lease: &Lease) -> RunningAttempt {
+    RunningAttempt { job_id: job.id.clone(), attempt: lease.attempt }
+}
+
+fn stop(job: &Job, lease: &Lease) -> StopAttempt {
+    StopAttempt { job_id: job.id.clone(), attempt: lease.attempt, reason: StopReason::Cancelled }
+}
+
+async fn offer(
+    core: &Core,
+    tx: &mut dyn Tx,
+    worker: &StoredWorker,
+    job: &Job,
+    lease: &Lease,
+) -> Result<JobSubmit, Refusal> {
+    let config = tx.config_revision(&job.spec.config_name, job.spec.config_revision).await?;
+    let config = config.ok_or_else(|| Refusal::NoConfig(job.spec.config_name.clone()))?;
+    // Older agents take the configuration from the event; ours fetch the bundle.
+    let older = worker.worker.capability().is_some_and(|capability| capability.protocol.is_none());
+    let base = format!("/api/workers/job/{}", job.id);
+    Ok(JobSubmit {
+        job_id: job.id.clone(),
+        attempt: lease.attempt,
+        config_name: job.spec.config_name.clone(),
+        config: if older { object(&config, "config.json") } else { Map::new() },
+        dataloader: older.then(|| json_file(&config, "multidatabackend.json")).flatten(),
+        upload_endpoint: format!("{base}/artifacts"),
+        upload_token: tokens::job_token(&core.job_token_key, &job.id, lease.attempt),
+        hf_token: None,
+        provider: older.then(|| "kubeflow".to_owned()),
+        bundle: BundleRef { url: format!("{base}/bundle?attempt={}", lease.attempt), sha256: config.sha256 },
+        gpus: lease.gpus.clone(),
+        num_processes: job.spec.num_processes,
+    })
+}
+
+fn json_file(config: &StoredConfig, name: &str) -> Option<Value> {
+    serde_json::from_str(config.files.get(name)?).ok()
+}
+
+fn object(config: &StoredConfig, name: &str) -> Map<String, Value> {
+    match json_file(config, name) {
+        Some(Value::Object(object)) => object,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,101 @@
+//! Use cases. Each loads what it needs inside a transaction, asks the domain, writes what it decided guarded by what
+//! it saw, appends the audit entry, and rings the doorbell after the commit (see [`unit`]). Nothing else writes state.
+
+pub mod access;
+pub mod agents;
+pub mod artifacts;
+pub mod configs;
+pub mod desired;
+pub mod dispatch;
+pub mod jobs;
+pub mod logs;
+pub mod presence;
+pub mod refusal;
+pub mod reports;
+pub mod unit;
+pub mod views;
+pub mod workers;
+
+use std::sync::Arc;
+
+use app::domain::ids::Entropy;
+use app::domain::time::{Millis, Timestamp};
+
+use crate::clock::Clock;
+use crate::files::artifacts::Artifacts;
+use crate::files::logs::Logs;
+use crate::hub::Hub;
+use crate::random::Random;
+use crate::store::{Store, Tx};
+
+use self::presence::Presence;
+use self::refusal::Refusal;
+
+/// Numbers that rule the fleet.
+#[derive(Debug, Clone, Copy)]
+pub struct Policy {
+    /// Without a word for so long, a worker counts as offline (`SIMPLETUNER_HEARTBEAT_TIMEOUT`).
+    pub heartbeat_timeout: Millis,
+    /// How long a worker may take to answer an offer.
+    pub offer_timeout: Millis,
+    /// The largest artifact, in bytes.
+    pub artifact_limit: u64,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self { heartbeat_timeout: Millis::seconds(120), offer_timeout: Millis::seconds(30), artifact_limit: 64 << 30 }
+    }
+}
+
+impl Policy {
+    /// How often workers are to send heartbeats: the smaller of 30 s and a quarter of the timeout.
+    pub fn heartbeat_interval_seconds(&self) -> u64 {
+        (self.heartbeat_timeout.0 / 4_000).clamp(1, 30).unsigned_abs()
+    }
+}
+
+/// Everything that a use case needs.
+pub struct Core {
+    /// The database.
+    pub store: Arc<dyn Store>,
+    /// The doorbell.
+    pub hub: Hub,
+    /// When workers were last heard of.
+    pub presence: Presence,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub random: Arc<dyn Random>,
+    /// Log files.
+    pub logs: Logs,
+    /// Artifact files.
+    pub artifacts: Artifacts,
+    /// The numbers.
+    pub policy: Policy,
+    /// The key that job tokens are derived from.
+    pub job_token_key: Vec<u8>,
+}
+
+impl Core {
+    /// Now.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Randomness for an id.
+    pub fn entropy(&self) -> Entropy {
+        self.random.bytes()
+    }
+
+    /// Whether the database answers.
+    pub async fn check_database(&self) -> Result<(), Refusal> {
+        self.read().await?.setting("any").await?;
+        Ok(())
+    }
+
+    /// A view for reading.
+    pub async fn read(&self) -> Result<Box<dyn Tx>, Refusal> {
+        Ok(self.store.read().await?)
+    }
+}

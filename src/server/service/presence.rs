@@ -1,0 +1,45 @@
+//! When workers were last heard of. Kept in memory and written in batches, so that a heartbeat costs no commit.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
+
+use app::domain::ids::WorkerId;
+use app::domain::time::Timestamp;
+
+/// The newest sign of life of each worker.
+#[derive(Default)]
+pub struct Presence(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    seen: HashMap<WorkerId, Timestamp>,
+    unwritten: HashSet<WorkerId>,
+}
+
+impl Presence {
+    /// A worker was heard of.
+    pub fn note(&self, worker: &WorkerId, now: Timestamp) {
+        let mut state = self.0.lock().expect("no panic while it is held");
+        state.seen.insert(worker.clone(), now);
+        state.unwritten.insert(worker.clone());
+    }
+
+    /// When it was, if it was since this server started.
+    pub fn last_seen(&self, worker: &WorkerId) -> Option<Timestamp> {
+        self.0.lock().expect("no panic while it is held").seen.get(worker).copied()
+    }
+
+    /// What is to be written, and counts as written now.
+    pub fn take_unwritten(&self) -> Vec<(WorkerId, Timestamp)> {
+        let mut state = self.0.lock().expect("no panic while it is held");
+        let unwritten = std::mem::take(&mut state.unwritten);
+        unwritten.into_iter().filter_map(|id| state.seen.get(&id).map(|at| (id.clone(), *at))).collect()
+    }
+
+    /// Forgets a worker that was removed.
+    pub fn forget(&self, worker: &WorkerId) {
+        let mut state = self.0.lock().expect("no panic while it is held");
+        state.seen.remove(worker);
+        state.unwritten.remove(worker);
+    }
+}

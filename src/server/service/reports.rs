@@ -1,0 +1,151 @@
+//! What workers say of the attempts they run.
+
+use std::sync::Arc;
+
+use app::domain::audit::Action;
+use app::domain::ids::{Attempt, JobId, WorkerId};
+use app::domain::job::{Job, Report};
+use app::protocol::topic::Topic;
+use app::protocol::worker::{ProgressPoint, ProgressReport, StatusReport};
+use serde_json::json;
+
+use super::Core;
+use super::dispatch::plan;
+use super::refusal::{Invalid, Refusal};
+use super::unit::{Caller, Unit};
+use crate::store::attempts::StoredPoint;
+use crate::store::configs::StoredConfig;
+use crate::tokens;
+
+/// The most points in one report.
+const MAX_POINTS: usize = 500;
+/// The most metrics in one point.
+const MAX_METRICS: usize = 64;
+/// The longest error that is kept, in characters; the log has the rest.
+const MAX_ERROR: usize = 4_000;
+
+/// An attempt as a worker names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject {
+    /// The worker that reports.
+    pub worker: WorkerId,
+    /// The job.
+    pub job: JobId,
+    /// The attempt; none means the one that this worker holds.
+    pub attempt: Option<Attempt>,
+}
+
+impl Core {
+    /// A status report.
+    pub async fn report_status(
+        self: &Arc<Self>,
+        caller: Caller,
+        subject: Subject,
+        report: StatusReport,
+    ) -> Result<Job, Refusal> {
+        let attempt = subject.attempt.or(report.attempt);
+        let report = parsed(&report)?;
+        let input = Arc::new((Subject { attempt, ..subject }, report));
+        self.change(caller, move |unit| {
+            let input = Arc::clone(&input);
+            Box::pin(async move {
+                let (subject, report) = &*input;
+                let (before, attempt) = current(unit, subject).await?;
+                let after = before.clone().reported(unit.now, &subject.worker, attempt, report.clone())?;
+                unit.save_job(&before, &after).await?;
+                if after.has_ended() && !before.has_ended() {
+                    spend(unit, &subject.worker).await?;
+                }
+                if before.live_lease().is_some() && after.live_lease().is_none() {
+                    plan(unit).await?;
+                }
+                Ok(after)
+            })
+        })
+        .await
+    }
+
+    /// Points of progress. They count for the attempt that has the job, also while it waits to be taken back.
+    pub async fn report_progress(
+        self: &Arc<Self>,
+        caller: Caller,
+        subject: Subject,
+        report: ProgressReport,
+    ) -> Result<(), Refusal> {
+        if report.points.len() > MAX_POINTS {
+            return Err(Invalid::TooMuch { what: "points", limit: MAX_POINTS as u64 }.into());
+        }
+        if report.points.iter().any(|point| point.metrics.len() > MAX_METRICS) {
+            return Err(Invalid::TooMuch { what: "metrics", limit: MAX_METRICS as u64 }.into());
+        }
+        let points: Arc<Vec<StoredPoint>> = Arc::new(report.points.iter().map(stored).collect());
+        let subject = Arc::new(Subject { attempt: Some(report.attempt), ..subject });
+        self.change(caller, move |unit| {
+            let (subject, points) = (Arc::clone(&subject), Arc::clone(&points));
+            Box::pin(async move {
+                let (job, attempt) = current(unit, &subject).await?;
+                let job = job.reported(unit.now, &subject.worker, attempt, Report::Running)?;
+                unit.tx.add_points(&job.id, attempt, &points).await?;
+                unit.touch(Topic::Job(job.id.clone()));
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    /// Which attempt a job token belongs to; noting that its worker was heard of.
+    pub async fn authenticate_job(&self, token: &str) -> Result<Subject, Refusal> {
+        let found = self.read().await?.attempt_by_token(&tokens::digest(token.trim())).await?;
+        let (job, attempt, worker) = found.ok_or(Refusal::WrongToken)?;
+        self.presence.note(&worker, self.now());
+        Ok(Subject { worker, job, attempt: Some(attempt) })
+    }
+
+    /// The configuration's files for an attempt.
+    pub async fn bundle(&self, subject: &Subject) -> Result<StoredConfig, Refusal> {
+        self.check_attempt(subject).await?;
+        let mut tx = self.read().await?;
+        let job = tx.job(&subject.job).await?.ok_or_else(|| Refusal::NoJob(subject.job.clone()))?;
+        let config = tx.config_revision(&job.spec.config_name, job.spec.config_revision).await?;
+        config.ok_or(Refusal::NoConfig(job.spec.config_name))
+    }
+
+    /// Checks that an attempt may still send files: its own job has not gone to somebody else, and is not over.
+    pub async fn check_attempt(&self, subject: &Subject) -> Result<Attempt, Refusal> {
+        let job = self.read().await?.job(&subject.job).await?.ok_or_else(|| Refusal::NoJob(subject.job.clone()))?;
+        let attempt = subject.attempt.unwrap_or(job.attempt);
+        job.reported(self.now(), &subject.worker, attempt, Report::Running)?;
+        Ok(attempt)
+    }
+}
+
+/// An ephemeral worker's first job is its last.
+async fn spend(unit: &mut Unit<'_>, worker: &WorkerId) -> Result<(), Refusal> {
+    let Some(stored) = unit.tx.worker(worker).await? else { return Ok(()) };
+    let after = stored.worker.clone().job_ended(unit.now);
+    unit.save_worker(&stored.worker, &after, Action::WorkerSpent, &json!({})).await
+}
+
+async fn current(unit: &mut Unit<'_>, subject: &Subject) -> Result<(Job, Attempt), Refusal> {
+    let job = unit.job(&subject.job).await?;
+    let attempt = subject.attempt.unwrap_or(job.attempt);
+    Ok((job, attempt))
+}
+
+fn parsed(report: &StatusReport) -> Result<Report, Refusal> {
+    let error = || report.error.clone().unwrap_or_default().chars().take(MAX_ERROR).collect();
+    Ok(match report.status.as_str() {
+        "starting" => Report::Starting,
+        "running" | "training" => Report::Running,
+        "completed" => Report::Completed,
+        "failed" => Report::Failed { exit_code: report.exit_code, error: error() },
+        "cancelled" => Report::Cancelled,
+        "requeue" => Report::Requeue { error: error() },
+        other => return Err(Invalid::Status(other.chars().take(40).collect()).into()),
+    })
+}
+
+fn stored(point: &ProgressPoint) -> StoredPoint {
+    let step = i64::try_from(point.step).unwrap_or(i64::MAX);
+    StoredPoint { step, point: serde_json::to_string(point).expect("plain numbers and text") }
+}

@@ -1,0 +1,266 @@
+//! The one way a change happens: a unit of work inside a transaction, with its audit entries and its doorbells.
+
+use std::sync::{Arc, Mutex};
+
+use app::domain::audit::{Action, Entry};
+use app::domain::ids::{JobId, WorkerId};
+use app::domain::job::{Failure, Job, Lease, Loss, Previous, State};
+use app::domain::time::Timestamp;
+use app::domain::worker::Worker;
+use app::protocol::topic::Topic;
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+
+use super::Core;
+use super::refusal::Refusal;
+use crate::store::attempts::AttemptEnd;
+use crate::store::workers::StoredWorker;
+use crate::store::{StoreError, Tx, Work};
+
+/// Who asked, for the record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// `admin`, `worker:w_…`, `system`.
+    pub actor: String,
+    /// The request it came with.
+    pub request_id: Option<String>,
+}
+
+impl Caller {
+    /// The server itself.
+    pub fn system() -> Self {
+        Self { actor: "system".to_owned(), request_id: None }
+    }
+}
+
+/// A transaction in progress.
+pub struct Unit<'t> {
+    /// The database.
+    pub tx: &'t mut dyn Tx,
+    /// Everything else.
+    pub core: &'t Core,
+    /// Now; one moment for the whole unit.
+    pub now: Timestamp,
+    caller: &'t Caller,
+    touched: Vec<Topic>,
+}
+
+impl Core {
+    /// Runs a unit of work. It may run twice (see [`crate::store`]), so it must be repeatable; it decides before it
+    /// writes. The doorbells ring after the commit, also when whoever asked has gone meanwhile.
+    pub async fn change<T, F>(self: &Arc<Self>, caller: Caller, step: F) -> Result<T, Refusal>
+    where
+        T: Send + 'static,
+        F: for<'u> Fn(&'u mut Unit<'_>) -> BoxFuture<'u, Result<T, Refusal>> + Send + Sync + 'static,
+    {
+        let core = Arc::clone(self);
+        let task = tokio::spawn(async move {
+            let outcome = Arc::new(Mutex::new(None));
+            let work = as_work(Arc::clone(&core), caller, step, Arc::clone(&outcome));
+            let written = core.store.write(work).await;
+            let outcome = outcome.lock().expect("no panic while it is held").take();
+            match (written, outcome) {
+                (Ok(()), Some(Ok((value, touched)))) => {
+                    core.hub.bump(touched);
+                    Ok(value)
+                }
+                (Err(StoreError::Refused), Some(Err(refusal))) => Err(refusal),
+                (Err(error), _) => Err(Refusal::Store(error)),
+                (Ok(()), _) => Err(Refusal::Store(StoreError::Unavailable("the unit did not run".to_owned()))),
+            }
+        });
+        task.await.unwrap_or_else(|error| Err(Refusal::Store(StoreError::Unavailable(error.to_string()))))
+    }
+}
+
+type Outcome<T> = Arc<Mutex<Option<Result<(T, Vec<Topic>), Refusal>>>>;
+
+fn as_work<T, F>(core: Arc<Core>, caller: Caller, step: F, outcome: Outcome<T>) -> Work
+where
+    T: Send + 'static,
+    F: for<'u> Fn(&'u mut Unit<'_>) -> BoxFuture<'u, Result<T, Refusal>> + Send + Sync + 'static,
+{
+    let shared = Arc::new((core, caller, step));
+    Box::new(move |tx| {
+        let (shared, outcome) = (Arc::clone(&shared), Arc::clone(&outcome));
+        Box::pin(async move {
+            let (core, caller, step) = &*shared;
+            let mut unit = Unit { tx, core, now: core.now(), caller, touched: Vec::new() };
+            let result = step(&mut unit).await;
+            let touched = std::mem::take(&mut unit.touched);
+            match result {
+                Err(Refusal::Store(error)) => Err(error),
+                Err(refusal) => {
+                    *outcome.lock().expect("no panic while it is held") = Some(Err(refusal));
+                    Err(StoreError::Refused)
+                }
+                Ok(value) => {
+                    *outcome.lock().expect("no panic while it is held") = Some(Ok((value, touched)));
+                    Ok(())
+                }
+            }
+        })
+    })
+}
+
+impl Unit<'_> {
+    /// A worker that must exist.
+    pub async fn worker(&mut self, id: &WorkerId) -> Result<StoredWorker, Refusal> {
+        self.tx.worker(id).await?.ok_or_else(|| Refusal::NoWorker(id.clone()))
+    }
+
+    /// A job that must exist.
+    pub async fn job(&mut self, id: &JobId) -> Result<Job, Refusal> {
+        self.tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))
+    }
+
+    /// Rings for this topic after the commit.
+    pub fn touch(&mut self, topic: Topic) {
+        self.touched.push(topic);
+    }
+
+    /// Who asked.
+    pub fn actor(&self) -> &str {
+        &self.caller.actor
+    }
+
+    /// Appends to the audit trail.
+    pub async fn record(&mut self, action: Action, target: &str, detail: &Value) -> Result<(), Refusal> {
+        let entry = Entry {
+            at: self.now,
+            actor: self.caller.actor.clone(),
+            action,
+            target: target.to_owned(),
+            detail: detail.to_string(),
+            request_id: self.caller.request_id.clone(),
+        };
+        Ok(self.tx.append_audit(&entry).await?)
+    }
+
+    /// Writes a worker's change, if it is one.
+    pub async fn save_worker(
+        &mut self,
+        before: &Worker,
+        after: &Worker,
+        action: Action,
+        detail: &Value,
+    ) -> Result<(), Refusal> {
+        if before == after {
+            return Ok(());
+        }
+        self.tx.update_worker(before, after).await?;
+        self.record(action, after.id.as_str(), detail).await?;
+        self.touch(Topic::Workers);
+        self.touch(Topic::Worker(after.id.clone()));
+        Ok(())
+    }
+
+    /// Writes a job's change, if it is one, and what follows from it for its attempt.
+    pub async fn save_job(&mut self, before: &Job, after: &Job) -> Result<(), Refusal> {
+        if before == after {
+            return Ok(());
+        }
+        self.tx.update_job(before, after).await?;
+        self.save_attempt(before, after).await?;
+        let (action, detail) = described(before, after);
+        self.record(action, after.id.as_str(), &detail).await?;
+        self.touch(Topic::Jobs);
+        self.touch(Topic::Job(after.id.clone()));
+        self.touch(Topic::Workers);
+        for lease in [before.live_lease(), after.live_lease()].into_iter().flatten() {
+            self.touch(Topic::Worker(lease.worker.clone()));
+        }
+        Ok(())
+    }
+
+    async fn save_attempt(&mut self, before: &Job, after: &Job) -> Result<(), Refusal> {
+        let job = &after.id;
+        let end = |outcome, error, exit_code| AttemptEnd { at: self.now, outcome, error, exit_code };
+        let (attempt, end) = match &after.state {
+            State::Starting { lease, .. } | State::Running { lease, .. } => {
+                if matches!(before.state, State::Queued { .. }) {
+                    self.tx.reopen_attempt(job, lease.attempt).await?;
+                }
+                return Ok(self.tx.start_attempt(job, lease.attempt, self.now).await?);
+            }
+            // The offer is recorded where it is made: it needs the worker's name and the token.
+            State::Offered { .. }
+            | State::Cancelling { .. }
+            | State::Queued { previous: None, .. }
+            | State::Cancelled { lease: None, .. } => return Ok(()),
+            State::Queued { previous: Some(Previous { lease, loss: None }), .. } => {
+                (lease.attempt, end("expired", None, None))
+            }
+            State::Queued { previous: Some(Previous { lease, loss: Some(loss) }), .. }
+            | State::Failed { lease, failure: Failure::Lost(loss), .. } => {
+                (lease.attempt, end("lost", Some(loss_words(loss)), loss_code(loss)))
+            }
+            State::Completed { lease, .. } => (lease.attempt, end("completed", None, Some(0))),
+            // A lost attempt stays lost when its job is cancelled while it waits.
+            State::Cancelled { .. } if before.live_lease().is_none() => return Ok(()),
+            State::Cancelled { lease: Some(lease), .. } => (lease.attempt, end("cancelled", None, None)),
+            State::Failed { lease, failure: Failure::Trainer { exit_code, error }, .. } => {
+                (lease.attempt, end("failed", Some(error.clone()), *exit_code))
+            }
+        };
+        Ok(self.tx.end_attempt(job, attempt, &end).await?)
+    }
+}
+
+/// The audit entry of a job's change: one word for each state that can be reached.
+fn described(before: &Job, after: &Job) -> (Action, Value) {
+    let lease = |lease: &Lease| json!({"attempt": lease.attempt, "worker_id": lease.worker, "gpus": lease.gpus});
+    match &after.state {
+        State::Queued { previous: Some(Previous { lease: last, loss: Some(loss) }), .. } => {
+            let detail = json!({"attempt": last.attempt, "worker_id": last.worker, "reason": loss_words(loss)});
+            (Action::JobRequeued, detail)
+        }
+        State::Queued { previous, .. } => {
+            (Action::JobOfferExpired, previous.as_ref().map_or(Value::Null, |previous| lease(&previous.lease)))
+        }
+        State::Offered { lease: held, .. } => (Action::JobOffered, lease(held)),
+        State::Starting { lease: held, .. } => (Action::JobStarting, lease(held)),
+        State::Running { lease: held, .. } => (Action::JobRunning, lease(held)),
+        State::Cancelling { lease: held, .. } => (Action::JobCancelling, lease(held)),
+        State::Completed { lease: held, .. } => (Action::JobCompleted, lease(held)),
+        State::Cancelled { .. } => (Action::JobCancelled, before.live_lease().map_or(Value::Null, lease)),
+        State::Failed { lease: last, failure, .. } => {
+            let detail = json!({"attempt": last.attempt, "worker_id": last.worker, "reason": failure_words(failure)});
+            (Action::JobFailed, detail)
+        }
+    }
+}
+
+/// A failure in words, for the record and for API clients.
+pub fn failure_words(failure: &Failure) -> String {
+    match failure {
+        Failure::Trainer { exit_code, error } => trainer_words(*exit_code, error),
+        Failure::Lost(loss) => format!("The retries are used up. The last attempt was lost: {}", loss_words(loss)),
+    }
+}
+
+/// A loss in words.
+pub fn loss_words(loss: &Loss) -> String {
+    match loss {
+        Loss::AgentForgot => "The agent came back without the job; its host was probably restarted.".to_owned(),
+        Loss::WorkerOffline => "The worker went offline with the job.".to_owned(),
+        Loss::Requeued(why) if why.is_empty() => "The agent gave the job back.".to_owned(),
+        Loss::Requeued(why) => why.clone(),
+        Loss::TrainerFailed { exit_code, error } => trainer_words(*exit_code, error),
+    }
+}
+
+fn trainer_words(exit_code: Option<i32>, error: &str) -> String {
+    match (exit_code, error.is_empty()) {
+        (Some(code), true) => format!("The trainer ended with exit code {code}; its log says more."),
+        (None, true) => "The trainer could not be run; its worker's log says more.".to_owned(),
+        (_, false) => error.to_owned(),
+    }
+}
+
+fn loss_code(loss: &Loss) -> Option<i32> {
+    match loss {
+        Loss::TrainerFailed { exit_code, .. } => *exit_code,
+        Loss::AgentForgot | Loss::WorkerOffline | Loss::Requeued(_) => None,
+    }
+}

@@ -1,0 +1,185 @@
+//! Jobs as clients see them.
+
+use std::collections::HashMap;
+
+use app::domain::ids::{JobId, WorkerId};
+use app::domain::job::{Job, Previous, State, Target as DomainTarget};
+use app::protocol::queue::{JobCounts, JobDetail, JobView, JobsPage, JobsQuery, Phase, ProgressView};
+use app::protocol::status::{JobStatus, Target};
+use app::protocol::worker::ProgressPoint;
+
+use super::files::attempt_view;
+use crate::service::Core;
+use crate::service::refusal::{Invalid, Refusal};
+use crate::service::unit::{failure_words, loss_words};
+use crate::store::Tx;
+use crate::store::attempts::StoredAttempt;
+use crate::store::jobs::JobFilter;
+
+/// Jobs on a page if nothing else was asked for.
+const PAGE: u32 = 100;
+/// Jobs on a page at most.
+const LONGEST_PAGE: u32 = 1_000;
+
+/// What the views of several jobs share.
+struct Around {
+    places: HashMap<JobId, u64>,
+    names: HashMap<WorkerId, String>,
+    attempts: HashMap<JobId, StoredAttempt>,
+}
+
+impl Core {
+    /// A page of jobs.
+    pub async fn jobs_page(&self, query: &JobsQuery) -> Result<JobsPage, Refusal> {
+        let mut tx = self.read().await?;
+        let before = query.cursor.as_deref().map(JobId::parse).transpose();
+        let before = before.map_err(|_| Invalid::Range { field: "cursor", allowed: "a next_cursor of this list" })?;
+        let states = states(query);
+        let limit = query.limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE);
+        let filter = JobFilter { states: states.clone(), before, limit: limit + 1 };
+        let mut jobs = tx.jobs(&filter).await?;
+        let more = jobs.len() > limit as usize;
+        jobs.truncate(limit as usize);
+        let by_state = tx.count_jobs().await?;
+        let counted = |(word, _): &&(String, u64)| states.is_empty() || states.contains(&word.as_str());
+        let total = by_state.iter().filter(counted).map(|(_, number)| number).sum();
+        let around = Around::load(&mut *tx, &jobs).await?;
+        Ok(JobsPage {
+            next_cursor: jobs.last().filter(|_| more).map(|job| job.id.to_string()),
+            jobs: jobs.iter().map(|job| around.view(job)).collect(),
+            total,
+            counts: counts(&by_state),
+            server_time: self.now(),
+        })
+    }
+
+    /// How many jobs there are in each status.
+    pub async fn job_counts(&self) -> Result<JobCounts, Refusal> {
+        Ok(counts(&self.read().await?.count_jobs().await?))
+    }
+
+    /// One job.
+    pub async fn job_view(&self, id: &JobId) -> Result<JobView, Refusal> {
+        let mut tx = self.read().await?;
+        let job = tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
+        let around = Around::load(&mut *tx, std::slice::from_ref(&job)).await?;
+        Ok(around.view(&job))
+    }
+
+    /// One job with its attempts.
+    pub async fn job_detail(&self, id: &JobId) -> Result<JobDetail, Refusal> {
+        let job = self.job_view(id).await?;
+        let mut attempts = Vec::new();
+        for stored in self.read().await?.attempts(id).await? {
+            let log_bytes = self.logs.size(id, stored.attempt).await?;
+            attempts.push(attempt_view(stored, log_bytes));
+        }
+        Ok(JobDetail { job, attempts, server_time: self.now() })
+    }
+}
+
+impl Around {
+    async fn load(tx: &mut dyn Tx, jobs: &[Job]) -> Result<Self, Refusal> {
+        let ids: Vec<JobId> = jobs.iter().map(|job| job.id.clone()).collect();
+        let attempts = tx.newest_attempts(&ids).await?;
+        let waits = jobs.iter().any(|job| matches!(job.state, State::Queued { .. }));
+        let waiting = if waits { tx.waiting_jobs().await? } else { Vec::new() };
+        Ok(Self {
+            places: waiting.into_iter().map(|job| job.id).zip(1..).collect(),
+            names: attempts.iter().map(|a| (a.worker.clone(), a.worker_name.clone())).collect(),
+            attempts: attempts.into_iter().map(|attempt| (attempt.job.clone(), attempt)).collect(),
+        })
+    }
+
+    fn view(&self, job: &Job) -> JobView {
+        let attempt = self.attempts.get(&job.id);
+        let worker_id = job.last_lease().map(|lease| lease.worker.clone());
+        JobView {
+            job_id: job.id.clone(),
+            status: status(job),
+            status_since: job.since(),
+            config_name: job.spec.config_name.clone(),
+            config_revision: job.spec.config_revision,
+            target: match job.spec.target {
+                DomainTarget::Auto => Target::Auto,
+                DomainTarget::Worker => Target::Worker,
+                DomainTarget::Local => Target::Local,
+            },
+            worker_labels: job.spec.demand.labels.clone(),
+            gpu_count: job.spec.demand.gpu_count,
+            attempt: job.attempt,
+            max_attempts: job.spec.max_retries + 1,
+            worker_name: worker_id.as_ref().and_then(|id| self.names.get(id).cloned()),
+            worker_id,
+            submitted_at: job.submitted_at,
+            submitted_by: job.submitted_by.clone(),
+            started_at: attempt.and_then(|attempt| attempt.started_at),
+            ended_at: job.has_ended().then(|| job.since()),
+            queue_position: self.places.get(&job.id).copied(),
+            progress: attempt.and_then(progress),
+            error: error(job),
+        }
+    }
+}
+
+/// The word of a job's state.
+pub fn status(job: &Job) -> JobStatus {
+    match job.state {
+        State::Queued { .. } => JobStatus::Queued,
+        State::Offered { .. } => JobStatus::Offered,
+        State::Starting { .. } => JobStatus::Starting,
+        State::Running { .. } => JobStatus::Running,
+        State::Cancelling { .. } => JobStatus::Cancelling,
+        State::Completed { .. } => JobStatus::Completed,
+        State::Failed { .. } => JobStatus::Failed,
+        State::Cancelled { .. } => JobStatus::Cancelled,
+    }
+}
+
+/// How far an attempt is.
+pub fn progress(attempt: &StoredAttempt) -> Option<ProgressView> {
+    let point: ProgressPoint = serde_json::from_str(attempt.progress.as_deref()?).ok()?;
+    #[expect(clippy::cast_precision_loss, reason = "a percentage for people")]
+    let percent =
+        point.total_steps.filter(|total| *total > 0).map(|total| (point.step as f64 / total as f64 * 100.0).min(100.0));
+    Some(ProgressView { point, percent })
+}
+
+fn error(job: &Job) -> Option<String> {
+    match &job.state {
+        State::Failed { failure, .. } => Some(failure_words(failure)),
+        State::Queued { previous: Some(Previous { loss: Some(loss), .. }), .. } => Some(loss_words(loss)),
+        _ => None,
+    }
+}
+
+fn states(query: &JobsQuery) -> Vec<&'static str> {
+    let phase = |status: &&JobStatus| match query.phase {
+        None => true,
+        Some(Phase::Active) => !status.is_terminal(),
+        Some(Phase::Ended) => status.is_terminal(),
+    };
+    match (query.status, query.phase) {
+        (None, None) => Vec::new(),
+        (wanted, _) => {
+            let fits = |status: &&JobStatus| phase(status) && wanted.is_none_or(|wanted| wanted == **status);
+            let states: Vec<_> = JobStatus::ALL.iter().filter(fits).map(|status| status.as_str()).collect();
+            // Contradictory filters mean none, not all.
+            if states.is_empty() { vec!["none"] } else { states }
+        }
+    }
+}
+
+fn counts(by_state: &[(String, u64)]) -> JobCounts {
+    let count = |words: &[JobStatus]| {
+        let counted = |(word, _): &&(String, u64)| words.iter().any(|status| status.as_str() == word);
+        by_state.iter().filter(counted).map(|(_, number)| number).sum()
+    };
+    JobCounts {
+        waiting: count(&[JobStatus::Queued, JobStatus::Offered]),
+        running: count(&[JobStatus::Starting, JobStatus::Running, JobStatus::Cancelling]),
+        completed: count(&[JobStatus::Completed]),
+        failed: count(&[JobStatus::Failed]),
+        cancelled: count(&[JobStatus::Cancelled]),
+    }
+}

@@ -1,0 +1,5 @@
+//! Domain and rows to what clients see.
+
+mod files;
+mod jobs;
+mod workers;

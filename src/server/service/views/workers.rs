@@ -1,0 +1,149 @@
+//! Workers as clients see them.
+
+use std::collections::HashMap;
+
+use app::domain::ids::WorkerId;
+use app::domain::job::Job;
+use app::domain::worker::{Kind, Status, Worker};
+use app::protocol::status::{WorkerStatus, WorkerType};
+use app::protocol::worker::GpuInfo;
+use app::protocol::workers::{HeldJob, WorkerCounts, WorkerView, WorkersPage, WorkersQuery};
+
+use super::jobs::{progress, status as job_status};
+use crate::service::Core;
+use crate::service::agents::last_seen;
+use crate::service::refusal::Refusal;
+use crate::store::Tx;
+use crate::store::attempts::StoredAttempt;
+use crate::store::workers::StoredWorker;
+
+type Held = HashMap<WorkerId, Vec<HeldJob>>;
+
+impl Core {
+    /// The list of workers.
+    pub async fn workers_page(&self, query: &WorkersQuery) -> Result<WorkersPage, Refusal> {
+        let mut tx = self.read().await?;
+        let mut held = held(&mut *tx, None).await?;
+        let stored = tx.workers().await?;
+        let all: Vec<WorkerView> = stored.iter().map(|stored| self.worker_view(stored, &mut held)).collect();
+        let counts = counts(&all);
+        let matching: Vec<WorkerView> = all.into_iter().filter(|worker| fits(worker, query)).collect();
+        let total = matching.len() as u64;
+        let mut rest = matching.into_iter().filter(|w| query.cursor.as_ref().is_none_or(|cursor| w.name > *cursor));
+        let limit = query.limit.map_or(usize::MAX, |limit| limit.max(1) as usize);
+        let workers: Vec<WorkerView> = rest.by_ref().take(limit).collect();
+        let next_cursor = rest.next().and(workers.last().map(|worker| worker.name.clone()));
+        Ok(WorkersPage { workers, total, counts, next_cursor, server_time: self.now() })
+    }
+
+    /// One worker.
+    pub async fn worker_page(&self, id: &WorkerId) -> Result<WorkerView, Refusal> {
+        let mut tx = self.read().await?;
+        let stored = tx.worker(id).await?.ok_or_else(|| Refusal::NoWorker(id.clone()))?;
+        let mut held = held(&mut *tx, Some(id)).await?;
+        Ok(self.worker_view(&stored, &mut held))
+    }
+
+    fn worker_view(&self, stored: &StoredWorker, held: &mut Held) -> WorkerView {
+        let worker = &stored.worker;
+        let jobs = held.remove(&worker.id).unwrap_or_default();
+        let capability = worker.capability();
+        let gpu = capability.and_then(|capability| capability.gpus.first());
+        let gpu_count = capability.map_or(0, |capability| u32::try_from(capability.gpus.len()).unwrap_or(u32::MAX));
+        WorkerView {
+            id: worker.id.clone(),
+            worker_id: worker.id.clone(),
+            name: worker.name.clone(),
+            status: status(worker.status(jobs.len())),
+            status_since: status_since(worker),
+            draining: worker.drain.is_some(),
+            worker_type: worker.kind.map(|kind| match kind {
+                Kind::Ephemeral => WorkerType::Ephemeral,
+                Kind::Persistent => WorkerType::Persistent,
+            }),
+            gpu_count,
+            gpu_name: gpu.map(|gpu| gpu.name.clone()),
+            gpu_vram_gb: gpu.and_then(|gpu| gpu.vram_gb),
+            accelerator_type: capability.map(|capability| capability.accelerator.clone()),
+            gpu_info: capability.map(|capability| GpuInfo {
+                name: gpu.map(|gpu| gpu.name.clone()),
+                vram_gb: gpu.and_then(|gpu| gpu.vram_gb),
+                count: gpu_count,
+                driver: capability.driver.clone(),
+                accelerator: Some(capability.accelerator.clone()),
+            }),
+            labels: capability.map_or_else(|| worker.labels.clone(), |c| worker.labels.or(&c.labels)),
+            last_heartbeat: last_seen(self, stored),
+            created_at: worker.created_at,
+            current_job_id: jobs.first().map(|job| job.job_id.clone()),
+            jobs,
+            hostname: capability.and_then(|capability| capability.hostname.clone()),
+            agent_version: capability.and_then(|capability| capability.agent_version.clone()),
+        }
+    }
+}
+
+/// The jobs that workers hold, by worker.
+async fn held(tx: &mut dyn Tx, worker: Option<&WorkerId>) -> Result<Held, Refusal> {
+    let jobs = tx.leased_jobs(worker).await?;
+    let ids: Vec<_> = jobs.iter().map(|job| job.id.clone()).collect();
+    let attempts = tx.newest_attempts(&ids).await?;
+    let mut held = Held::new();
+    for job in &jobs {
+        if let Some(lease) = job.live_lease() {
+            let attempt = attempts.iter().find(|attempt| attempt.job == job.id);
+            held.entry(lease.worker.clone()).or_default().push(held_job(job, attempt));
+        }
+    }
+    Ok(held)
+}
+
+fn held_job(job: &Job, attempt: Option<&StoredAttempt>) -> HeldJob {
+    HeldJob {
+        job_id: job.id.clone(),
+        config_name: job.spec.config_name.clone(),
+        status: job_status(job),
+        percent: attempt.and_then(progress).and_then(|progress| progress.percent),
+    }
+}
+
+fn status(status: Status) -> WorkerStatus {
+    match status {
+        Status::Connecting => WorkerStatus::Connecting,
+        Status::Idle => WorkerStatus::Idle,
+        Status::Busy => WorkerStatus::Busy,
+        Status::Draining => WorkerStatus::Draining,
+        Status::Offline => WorkerStatus::Offline,
+    }
+}
+
+fn status_since(worker: &Worker) -> app::domain::time::Timestamp {
+    let drain = worker.drain.as_ref().map(|drain| drain.since);
+    drain.map_or(worker.link_since(), |since| since.max(worker.link_since()))
+}
+
+fn counts(workers: &[WorkerView]) -> WorkerCounts {
+    let count = |status| workers.iter().filter(|worker| worker.status == status).count() as u64;
+    WorkerCounts {
+        connecting: count(WorkerStatus::Connecting),
+        idle: count(WorkerStatus::Idle),
+        busy: count(WorkerStatus::Busy),
+        draining: count(WorkerStatus::Draining),
+        offline: count(WorkerStatus::Offline),
+    }
+}
+
+fn fits(worker: &WorkerView, query: &WorkersQuery) -> bool {
+    let needle = query.q.as_deref().unwrap_or_default().trim().to_lowercase();
+    let contains = |text: &str| text.to_lowercase().contains(&needle);
+    let found = needle.is_empty()
+        || contains(&worker.name)
+        || contains(worker.id.as_str())
+        || worker.gpu_name.as_deref().is_some_and(contains)
+        || worker
+            .labels
+            .0
+            .iter()
+            .any(|(key, value)| contains(key) || contains(value) || contains(&format!("{key}={value}")));
+    found && query.status.is_none_or(|status| worker.status == status)
+}

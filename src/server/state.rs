@@ -1,0 +1,54 @@
+//! What every request handler is given.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use axum::extract::FromRef;
+use leptos::config::LeptosOptions;
+use tokio_util::sync::CancellationToken;
+
+use crate::flashes::Flashes;
+use crate::http::access::Mode;
+use crate::service::Core;
+
+/// A shared handle to the parts of this server.
+#[derive(Clone)]
+pub struct App(Arc<Parts>);
+
+/// The parts.
+pub struct Parts {
+    /// The use cases.
+    pub core: Arc<Core>,
+    /// How people get in.
+    pub mode: Mode,
+    /// Cancelled when the server stops: streams end by it.
+    pub shutdown: CancellationToken,
+    /// Names this life of the server, so that versions of another are recognised.
+    pub epoch: String,
+    /// Where it listens, `host:port`.
+    pub address: String,
+    /// Words for the next page.
+    pub flashes: Flashes,
+    /// How pages refer to their scripts and styles.
+    pub leptos: LeptosOptions,
+}
+
+impl App {
+    /// Shares the parts.
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl Deref for App {
+    type Target = Parts;
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
+impl FromRef<App> for LeptosOptions {
+    fn from_ref(app: &App) -> Self {
+        app.leptos.clone()
+    }
+}

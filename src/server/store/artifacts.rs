@@ -1,0 +1,35 @@
+//! The record of files that jobs made; the bytes are elsewhere.
+
+use app::domain::ids::{Attempt, JobId};
+use app::domain::time::Timestamp;
+use async_trait::async_trait;
+
+use super::Result;
+
+/// One file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredArtifact {
+    /// Path below the job's output.
+    pub path: String,
+    /// Which attempt made it.
+    pub attempt: Attempt,
+    /// `final`, `checkpoint`, `sample` or `other`.
+    pub kind: String,
+    /// Size in bytes.
+    pub size: u64,
+    /// SHA-256 in hex.
+    pub sha256: String,
+    /// When it arrived.
+    pub created_at: Timestamp,
+}
+
+/// Artifacts.
+#[async_trait]
+pub trait Artifacts {
+    /// Those of a job, by path; of one path only the newest attempt's.
+    async fn artifacts(&mut self, job: &JobId) -> Result<Vec<StoredArtifact>>;
+    /// The newest attempt's file of this path.
+    async fn artifact(&mut self, job: &JobId, path: &str) -> Result<Option<StoredArtifact>>;
+    /// Adds or replaces one.
+    async fn put_artifact(&mut self, job: &JobId, artifact: &StoredArtifact) -> Result<()>;
+}

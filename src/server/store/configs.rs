@@ -1,0 +1,40 @@
+//! Training configurations and their revisions. A revision never changes: jobs pin it.
+
+use std::collections::BTreeMap;
+
+use app::domain::time::Timestamp;
+use async_trait::async_trait;
+
+use super::Result;
+
+/// One revision of a configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredConfig {
+    /// Its name.
+    pub name: String,
+    /// The revision, from 1.
+    pub revision: u32,
+    /// SHA-256 of the bundle, in hex.
+    pub sha256: String,
+    /// Text by path.
+    pub files: BTreeMap<String, String>,
+    /// When it came.
+    pub created_at: Timestamp,
+}
+
+/// Configurations.
+#[async_trait]
+pub trait Configs {
+    /// The newest revision of each, by name, without those removed.
+    async fn configs(&mut self) -> Result<Vec<StoredConfig>>;
+    /// The newest revision, unless removed.
+    async fn config(&mut self, name: &str) -> Result<Option<StoredConfig>>;
+    /// One revision, also of a removed one.
+    async fn config_revision(&mut self, name: &str, revision: u32) -> Result<Option<StoredConfig>>;
+    /// The newest revision's number, removed or not; 0 if there never was one.
+    async fn newest_revision(&mut self, name: &str) -> Result<u32>;
+    /// Adds a revision and makes it the newest.
+    async fn insert_config(&mut self, config: &StoredConfig) -> Result<()>;
+    /// Removes it from the list; its revisions stay for the jobs that pinned them.
+    async fn remove_config(&mut self, name: &str) -> Result<()>;
+}

@@ -1,0 +1,159 @@
+//! Attempts, points, artifacts and the audit trail.
+
+use app::domain::audit::{Action, Entry};
+use app::domain::ids::{Attempt, JobId};
+use app::domain::time::Timestamp;
+
+use super::{Fresh, NOW, job, on_every_engine, worker};
+use crate::store::artifacts::StoredArtifact;
+use crate::store::attempts::{AttemptEnd, StoredAttempt, StoredPoint};
+
+on_every_engine!(
+    attempts_are_started_ended_and_reopened,
+    the_newest_attempts_are_found_together,
+    points_are_replaced_and_thinned,
+    of_an_artifact_the_newest_counts,
+    the_audit_trail_is_chained,
+);
+
+fn attempt(of: &JobId, number: u32) -> StoredAttempt {
+    StoredAttempt {
+        job: of.clone(),
+        attempt: Attempt(number),
+        worker: worker(1).id,
+        worker_name: "worker-1".to_owned(),
+        offered_at: NOW,
+        started_at: None,
+        ended_at: None,
+        outcome: None,
+        error: None,
+        exit_code: None,
+        progress: None,
+    }
+}
+
+async fn insert(fresh: &Fresh, attempt: StoredAttempt, digest: &'static str) {
+    let write = fresh.write(move |tx| {
+        let attempt = attempt.clone();
+        Box::pin(async move { tx.insert_attempt(&attempt, digest).await })
+    });
+    write.await.expect("new");
+}
+
+async fn attempts_are_started_ended_and_reopened(fresh: &Fresh) {
+    let id = job(1).id;
+    fresh.insert_job(&job(1)).await;
+    insert(fresh, attempt(&id, 1), "digest").await;
+    let write = fresh.write(|tx| {
+        Box::pin(async move {
+            let id = job(1).id;
+            tx.start_attempt(&id, Attempt(1), Timestamp(5)).await?;
+            tx.start_attempt(&id, Attempt(1), Timestamp(6)).await?;
+            let end =
+                AttemptEnd { at: Timestamp(7), outcome: "lost", error: Some("gone".to_owned()), exit_code: Some(3) };
+            tx.end_attempt(&id, Attempt(1), &end).await
+        })
+    });
+    write.await.expect("it is there");
+    let ended = StoredAttempt {
+        started_at: Some(Timestamp(5)),
+        ended_at: Some(Timestamp(7)),
+        outcome: Some("lost".to_owned()),
+        error: Some("gone".to_owned()),
+        exit_code: Some(3),
+        ..attempt(&id, 1)
+    };
+    assert_eq!(fresh.read().await.attempts(&id).await, Ok(vec![ended]));
+    let reopen = fresh.write(|tx| Box::pin(async move { tx.reopen_attempt(&job(1).id, Attempt(1)).await }));
+    reopen.await.expect("it is there");
+    let open = StoredAttempt { started_at: Some(Timestamp(5)), ..attempt(&id, 1) };
+    assert_eq!(fresh.read().await.attempts(&id).await, Ok(vec![open]));
+    let found = fresh.read().await.attempt_by_token("digest").await;
+    assert_eq!(found, Ok(Some((id, Attempt(1), worker(1).id))));
+    assert_eq!(fresh.read().await.attempt_by_token("other").await, Ok(None));
+}
+
+async fn the_newest_attempts_are_found_together(fresh: &Fresh) {
+    for n in [1, 2, 3] {
+        let offered = job(n).offered(NOW, worker(1).id, vec![], NOW).expect("waits");
+        fresh.insert_job(&job(n)).await;
+        fresh.update_job(&job(n), &offered).await.expect("as it was read");
+    }
+    insert(fresh, attempt(&job(1).id, 1), "a").await;
+    insert(fresh, attempt(&job(1).id, 2), "b").await;
+    insert(fresh, attempt(&job(2).id, 1), "c").await;
+    let found = fresh.read().await.newest_attempts(&[job(1).id, job(2).id]).await;
+    assert_eq!(found, Ok(vec![attempt(&job(1).id, 1), attempt(&job(2).id, 1)]));
+    assert_eq!(fresh.read().await.newest_attempts(&[]).await, Ok(vec![]));
+}
+
+async fn points_are_replaced_and_thinned(fresh: &Fresh) {
+    let id = job(1).id;
+    fresh.insert_job(&job(1)).await;
+    insert(fresh, attempt(&id, 1), "digest").await;
+    let put = |steps: std::ops::Range<i64>, word: &'static str| {
+        fresh.write(move |tx| {
+            let point = |step: i64| StoredPoint { step, point: format!("{word}{step}") };
+            let points: Vec<_> = steps.clone().map(point).collect();
+            Box::pin(async move { tx.add_points(&job(1).id, Attempt(1), &points).await })
+        })
+    };
+    put(0..10, "old").await.expect("it is there");
+    put(5..100, "new").await.expect("it is there");
+    let mut tx = fresh.read().await;
+    let all = tx.points(&id, Attempt(1), 1_000).await.expect("readable");
+    assert_eq!((all.len(), all[4].as_str(), all[5].as_str()), (100, "old4", "new5"));
+    let few = tx.points(&id, Attempt(1), 10).await.expect("readable");
+    assert!((10..=11).contains(&few.len()), "{few:?}");
+    assert_eq!((few[0].as_str(), few[few.len() - 1].as_str()), ("old0", "new99"));
+    assert_eq!(tx.attempts(&id).await.expect("readable")[0].progress.as_deref(), Some("new99"));
+    assert_eq!(tx.points(&id, Attempt(2), 10).await, Ok(vec![]));
+}
+
+async fn of_an_artifact_the_newest_counts(fresh: &Fresh) {
+    let id = job(1).id;
+    fresh.insert_job(&job(1)).await;
+    let file = |path: &str, attempt: u32, size: u64| StoredArtifact {
+        path: path.to_owned(),
+        attempt: Attempt(attempt),
+        kind: "final".to_owned(),
+        size,
+        sha256: "00".to_owned(),
+        created_at: NOW,
+    };
+    let files = [file("b", 1, 1), file("a/x", 1, u64::from(u32::MAX) * 9), file("b", 2, 3), file("b", 2, 4)];
+    let put = fresh.write(move |tx| {
+        let files = files.clone();
+        Box::pin(async move {
+            for file in &files {
+                tx.put_artifact(&job(1).id, file).await?;
+            }
+            Ok(())
+        })
+    });
+    put.await.expect("it is there");
+    let mut tx = fresh.read().await;
+    assert_eq!(tx.artifacts(&id).await, Ok(vec![file("a/x", 1, u64::from(u32::MAX) * 9), file("b", 2, 4)]));
+    assert_eq!(tx.artifact(&id, "b").await, Ok(Some(file("b", 2, 4))));
+    assert_eq!(tx.artifact(&id, "c").await, Ok(None));
+}
+
+async fn the_audit_trail_is_chained(fresh: &Fresh) {
+    let entry = |n: i64| Entry {
+        at: Timestamp(n),
+        actor: "admin".to_owned(),
+        action: Action::WorkerCreated,
+        target: "w_1".to_owned(),
+        detail: "{}".to_owned(),
+        request_id: None,
+    };
+    for n in 1..=3 {
+        let append = fresh.write(move |tx| Box::pin(async move { tx.append_audit(&entry(n)).await }));
+        append.await.expect("appended");
+    }
+    let trail = fresh.read().await.audit_of("w_1").await.expect("readable");
+    assert_eq!(trail.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(trail[0].previous, "");
+    assert!(trail.windows(2).all(|pair| pair[1].previous == pair[0].hash && pair[0].hash != pair[1].hash));
+    assert_eq!((trail[0].action.as_str(), trail[0].at, trail[0].actor.as_str()), ("worker.created", 1, "admin"));
+}

@@ -1,0 +1,235 @@
+//! Workers and jobs: what is written is read, and a guard that does not fit writes nothing.
+
+use app::domain::capability::{Capability, Gpu};
+use app::domain::ids::Attempt;
+use app::domain::job::{Job, Loss, Report};
+use app::domain::labels::Labels;
+use app::domain::time::Timestamp;
+use app::domain::worker::{Kind, OfflineCause, Worker};
+
+use super::{Fresh, NOW, job, on_every_engine, worker};
+use crate::store::StoreError;
+use crate::store::jobs::JobFilter;
+
+on_every_engine!(
+    workers_come_back_as_they_went,
+    names_and_tokens_are_unique,
+    a_worker_is_written_only_over_what_was_seen,
+    only_absent_workers_are_deleted,
+    last_seen_is_flushed_in_batches,
+    every_state_of_a_job_comes_back,
+    a_job_is_written_only_over_what_was_seen,
+    waiting_jobs_come_in_order,
+    leases_are_found_by_worker,
+    jobs_are_paged_and_counted,
+);
+
+fn capability() -> Capability {
+    Capability {
+        gpus: vec![
+            Gpu { uuid: "GPU-1".to_owned(), name: "NVIDIA A100".to_owned(), vram_gb: Some(79.25) },
+            Gpu { uuid: "GPU-2".to_owned(), name: "GB10".to_owned(), vram_gb: None },
+        ],
+        accelerator: "cuda".to_owned(),
+        hostname: Some("höst".to_owned()),
+        labels: Labels([("rack".to_owned(), "7".to_owned())].into()),
+        agent_version: Some("0.1.0".to_owned()),
+        protocol: Some(1),
+        driver: Some("570.1".to_owned()),
+    }
+}
+
+async fn stored(fresh: &Fresh, worker: &Worker) -> Worker {
+    fresh.read().await.worker(&worker.id).await.expect("readable").expect("there").worker
+}
+
+async fn workers_come_back_as_they_went(fresh: &Fresh) {
+    let made = worker(1);
+    fresh.insert_worker(&made, "digest").await.expect("new");
+    let connecting = made.clone().registered(Timestamp(NOW.0 + 1), capability(), Kind::Persistent);
+    let online = connecting.clone().listening(Timestamp(NOW.0 + 2)).expect("registered");
+    let drained = online.clone().drained(Timestamp(NOW.0 + 3), Some("driver update".to_owned()));
+    let gone = drained.clone().gone(Timestamp(NOW.0 + 4), OfflineCause::Disconnected);
+    let silent = connecting.clone().gone(Timestamp(NOW.0 + 5), OfflineCause::Silent);
+    let mut before = made.clone();
+    assert_eq!(stored(fresh, &made).await, made);
+    let spent = silent.clone().job_ended(Timestamp(NOW.0 + 6));
+    let ephemeral = Worker { kind: Some(Kind::Ephemeral), ..spent }.job_ended(Timestamp(NOW.0 + 7));
+    for after in [connecting, online, drained, gone, silent, ephemeral] {
+        fresh.update_worker(&before, &after).await.expect("as it was read");
+        assert_eq!(stored(fresh, &made).await, after);
+        before = after;
+    }
+    assert_eq!(fresh.read().await.worker_by_token("digest").await, Ok(Some(made.id)));
+    assert_eq!(fresh.read().await.worker_by_token("other").await, Ok(None));
+    let rotate = fresh.write(|tx| Box::pin(async move { tx.put_worker_token(&worker(1).id, "new").await }));
+    rotate.await.expect("it is there");
+    assert_eq!(fresh.read().await.worker_by_token("digest").await, Ok(None));
+    assert_eq!(fresh.read().await.worker_by_token("new").await, Ok(Some(worker(1).id)));
+}
+
+async fn names_and_tokens_are_unique(fresh: &Fresh) {
+    fresh.insert_worker(&worker(1), "one").await.expect("new");
+    let same_name = Worker { name: "worker-1".to_owned(), ..worker(2) };
+    assert_eq!(fresh.insert_worker(&same_name, "two").await, Err(StoreError::Conflict));
+    assert_eq!(fresh.insert_worker(&worker(3), "one").await, Err(StoreError::Conflict));
+    assert_eq!(fresh.read().await.workers().await.map(|all| all.len()), Ok(1));
+}
+
+async fn a_worker_is_written_only_over_what_was_seen(fresh: &Fresh) {
+    let made = worker(1);
+    fresh.insert_worker(&made, "digest").await.expect("new");
+    let registered = made.clone().registered(NOW, capability(), Kind::Ephemeral);
+    fresh.update_worker(&made, &registered).await.expect("as it was read");
+    let late = made.clone().drained(NOW, None);
+    assert_eq!(fresh.update_worker(&made, &late).await, Err(StoreError::Conflict));
+    assert_eq!(stored(fresh, &made).await, registered);
+}
+
+async fn only_absent_workers_are_deleted(fresh: &Fresh) {
+    let made = worker(1);
+    fresh.insert_worker(&made, "digest").await.expect("new");
+    let connected = made.clone().registered(NOW, capability(), Kind::Ephemeral);
+    fresh.update_worker(&made, &connected).await.expect("as it was read");
+    let delete = || {
+        let id = made.id.clone();
+        fresh.write(move |tx| {
+            let id = id.clone();
+            Box::pin(async move { tx.delete_worker(&id).await })
+        })
+    };
+    assert_eq!(delete().await, Err(StoreError::Conflict));
+    let gone = connected.clone().gone(NOW, OfflineCause::Silent);
+    fresh.update_worker(&connected, &gone).await.expect("as it was read");
+    assert_eq!(delete().await, Ok(()));
+    assert_eq!(fresh.read().await.worker(&made.id).await, Ok(None));
+}
+
+async fn last_seen_is_flushed_in_batches(fresh: &Fresh) {
+    fresh.insert_worker(&worker(1), "one").await.expect("new");
+    fresh.insert_worker(&worker(2), "two").await.expect("new");
+    let seen = [(worker(1).id, Timestamp(5)), (worker(2).id, Timestamp(6)), (worker(9).id, Timestamp(7))];
+    let flush = fresh.write(move |tx| {
+        let seen = seen.clone();
+        Box::pin(async move { tx.flush_last_seen(&seen).await })
+    });
+    flush.await.expect("one that is gone does not matter");
+    let times: Vec<_> = fresh.read().await.workers().await.expect("readable").iter().map(|w| w.last_seen).collect();
+    assert_eq!(times, [Some(Timestamp(5)), Some(Timestamp(6))]);
+}
+
+/// One job in each state, and the steps between.
+fn lives() -> Vec<Vec<Job>> {
+    let now = NOW;
+    let queued = job(1);
+    let offered =
+        queued.clone().offered(now, worker(1).id, vec!["GPU-1".to_owned()], Timestamp(now.0 + 9)).expect("waits");
+    let report = |job: &Job, report| job.clone().reported(now, &worker(1).id, Attempt(1), report).expect("current");
+    let starting = report(&offered, Report::Starting);
+    let running = report(&starting, Report::Running);
+    let cancelling = running.clone().cancelled(now).expect("runs");
+    let failed_report = || Report::Failed { exit_code: Some(-9), error: "out of memory".to_owned() };
+    let mut final_failure = running.clone();
+    final_failure.spec.retry_on_failure = false;
+    let mut exhausted = running.clone();
+    exhausted.losses = 3;
+    vec![
+        vec![queued.clone(), offered.clone(), starting.clone(), running.clone(), report(&running, Report::Completed)],
+        vec![
+            queued.clone(),
+            offered.clone(),
+            running.clone(),
+            cancelling.clone(),
+            report(&cancelling, Report::Cancelled),
+        ],
+        vec![queued.clone(), queued.clone().cancelled(now).expect("waits")],
+        vec![queued.clone(), offered.clone(), offered.clone().offer_expired(Timestamp(i64::MAX))],
+        vec![queued.clone(), offered.clone(), running.clone(), report(&running, failed_report())],
+        vec![queued.clone(), offered.clone(), running.clone(), running.clone().lost(now, Loss::AgentForgot)],
+        vec![queued.clone(), offered.clone(), running.clone(), running.clone().lost(now, Loss::WorkerOffline)],
+        vec![
+            queued.clone(),
+            offered.clone(),
+            running.clone(),
+            report(&running, Report::Requeue { error: "spot".to_owned() }),
+        ],
+        vec![final_failure.clone(), report(&final_failure, failed_report())],
+        vec![exhausted.clone(), report(&exhausted, failed_report())],
+        vec![exhausted.clone(), exhausted.lost(now, Loss::WorkerOffline)],
+    ]
+}
+
+async fn every_state_of_a_job_comes_back(fresh: &Fresh) {
+    for (n, mut life) in (10..).zip(lives()) {
+        for step in &mut life {
+            step.id = job(n).id;
+        }
+        // A life that begins in the middle is written as its end is: over a row in the state before.
+        let seed = Job { spec: life[0].spec.clone(), ..job(n) };
+        fresh.insert_job(&seed).await;
+        fresh.update_job(&seed, &life[0]).await.expect("as it was read");
+        for pair in life.windows(2) {
+            fresh.update_job(&pair[0], &pair[1]).await.expect("as it was read");
+            let read = fresh.read().await.job(&pair[1].id).await.expect("readable").expect("there");
+            assert_eq!(read, Job { submitted_at: seed.submitted_at, ..pair[1].clone() });
+        }
+    }
+}
+
+async fn a_job_is_written_only_over_what_was_seen(fresh: &Fresh) {
+    let queued = job(1);
+    fresh.insert_job(&queued).await;
+    let offered = queued.clone().offered(NOW, worker(1).id, vec![], NOW).expect("waits");
+    fresh.update_job(&queued, &offered).await.expect("as it was read");
+    let rival = queued.clone().offered(NOW, worker(2).id, vec![], NOW).expect("waits");
+    assert_eq!(fresh.update_job(&queued, &rival).await, Err(StoreError::Conflict));
+    let other_attempt = Job { attempt: Attempt(7), ..offered.clone() };
+    assert_eq!(fresh.update_job(&other_attempt, &rival).await, Err(StoreError::Conflict));
+    assert_eq!(fresh.read().await.job(&queued.id).await, Ok(Some(offered)));
+}
+
+async fn waiting_jobs_come_in_order(fresh: &Fresh) {
+    for n in [3, 1, 2] {
+        fresh.insert_job(&job(n)).await;
+    }
+    let offered = job(2).offered(NOW, worker(1).id, vec![], NOW).expect("waits");
+    fresh.update_job(&job(2), &offered).await.expect("as it was read");
+    let waiting = fresh.read().await.waiting_jobs().await.expect("readable");
+    assert_eq!(waiting, [job(1), job(3)]);
+}
+
+async fn leases_are_found_by_worker(fresh: &Fresh) {
+    for n in [1, 2, 3] {
+        fresh.insert_job(&job(n)).await;
+    }
+    let offer = |n: u8, to: u8| job(n).offered(NOW, worker(to).id, vec![], NOW).expect("waits");
+    fresh.update_job(&job(1), &offer(1, 1)).await.expect("as it was read");
+    fresh.update_job(&job(2), &offer(2, 2)).await.expect("as it was read");
+    let lost = offer(3, 1).lost(NOW, Loss::WorkerOffline);
+    fresh.update_job(&job(3), &offer(3, 1)).await.expect("as it was read");
+    fresh.update_job(&offer(3, 1), &lost).await.expect("as it was read");
+    let mut tx = fresh.read().await;
+    assert_eq!(tx.leased_jobs(None).await, Ok(vec![offer(1, 1), offer(2, 2)]));
+    assert_eq!(tx.leased_jobs(Some(&worker(1).id)).await, Ok(vec![offer(1, 1)]));
+    assert_eq!(tx.leased_jobs(Some(&worker(9).id)).await, Ok(vec![]));
+}
+
+async fn jobs_are_paged_and_counted(fresh: &Fresh) {
+    for n in 1..=5 {
+        fresh.insert_job(&job(n)).await;
+    }
+    let cancelled = job(4).cancelled(NOW).expect("waits");
+    fresh.update_job(&job(4), &cancelled).await.expect("as it was read");
+    let mut tx = fresh.read().await;
+    let page = |states: &[&'static str], before, limit| JobFilter { states: states.to_vec(), before, limit };
+    let ids = |jobs: Vec<Job>| jobs.into_iter().map(|job| job.id).collect::<Vec<_>>();
+    let first = ids(tx.jobs(&page(&[], None, 2)).await.expect("readable"));
+    assert_eq!(first, [job(5).id, job(4).id]);
+    let second = ids(tx.jobs(&page(&[], first.last().cloned(), 9)).await.expect("readable"));
+    assert_eq!(second, [job(3).id, job(2).id, job(1).id]);
+    let queued = ids(tx.jobs(&page(&["queued"], None, 9)).await.expect("readable"));
+    assert_eq!(queued, [job(5).id, job(3).id, job(2).id, job(1).id]);
+    let mut counts = tx.count_jobs().await.expect("readable");
+    counts.sort();
+    assert_eq!(counts, [("cancelled".to_owned(), 1), ("queued".to_owned(), 4)]);
+}

@@ -1,0 +1,140 @@
+//! Configurations, access, and transactions themselves.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use app::domain::time::Timestamp;
+
+use super::{Fresh, NOW, job, on_every_engine, worker};
+use crate::store::StoreError;
+use crate::store::access::StoredSession;
+use crate::store::configs::StoredConfig;
+
+on_every_engine!(
+    revisions_stay_when_a_configuration_goes,
+    tokens_sessions_and_settings,
+    a_refusal_writes_nothing_and_harms_nobody,
+    a_conflict_undoes_what_came_before_it,
+    concurrent_writers_all_get_their_answer,
+    readers_see_one_moment_and_cannot_write,
+    a_closed_store_says_so,
+);
+
+fn config(revision: u32) -> StoredConfig {
+    StoredConfig {
+        name: "digits".to_owned(),
+        revision,
+        sha256: format!("{revision:064}"),
+        files: [("config.json".to_owned(), format!("{{\"revision\": {revision}}}"))].into(),
+        created_at: NOW,
+    }
+}
+
+async fn revisions_stay_when_a_configuration_goes(fresh: &Fresh) {
+    assert_eq!(fresh.read().await.newest_revision("digits").await, Ok(0));
+    for revision in [1, 2] {
+        let write = fresh.write(move |tx| Box::pin(async move { tx.insert_config(&config(revision)).await }));
+        write.await.expect("new");
+    }
+    assert_eq!(fresh.read().await.configs().await, Ok(vec![config(2)]));
+    assert_eq!(fresh.read().await.config_revision("digits", 1).await, Ok(Some(config(1))));
+    fresh.write(|tx| Box::pin(async move { tx.remove_config("digits").await })).await.expect("there");
+    let again = fresh.write(|tx| Box::pin(async move { tx.remove_config("digits").await })).await;
+    assert_eq!(again, Err(StoreError::Conflict));
+    let mut tx = fresh.read().await;
+    assert_eq!(tx.config("digits").await, Ok(None));
+    assert_eq!(tx.config_revision("digits", 2).await, Ok(Some(config(2))));
+    assert_eq!(tx.newest_revision("digits").await, Ok(2));
+}
+
+async fn tokens_sessions_and_settings(fresh: &Fresh) {
+    assert_eq!(fresh.read().await.has_api_tokens().await, Ok(false));
+    let session = |digest: &str, until: i64| StoredSession {
+        digest: digest.to_owned(),
+        name: "admin".to_owned(),
+        created_at: NOW,
+        expires_at: Timestamp(until),
+    };
+    let write = fresh.write(move |tx| {
+        Box::pin(async move {
+            tx.put_api_token("admin", "old", NOW).await?;
+            tx.put_api_token("admin", "new", NOW).await?;
+            tx.insert_session(&session("a", 10)).await?;
+            tx.insert_session(&session("b", 20)).await?;
+            tx.insert_session(&session("c", 30)).await?;
+            tx.sweep_sessions(Timestamp(10)).await?;
+            tx.delete_session("b").await?;
+            tx.put_setting("key", Some("one")).await?;
+            tx.put_setting("key", Some("two")).await?;
+            tx.put_setting("gone", Some("x")).await?;
+            tx.put_setting("gone", None).await
+        })
+    });
+    write.await.expect("written");
+    let mut tx = fresh.read().await;
+    assert_eq!(tx.has_api_tokens().await, Ok(true));
+    assert_eq!(tx.api_token("old").await, Ok(None));
+    assert_eq!(tx.api_token("new").await, Ok(Some("admin".to_owned())));
+    assert_eq!(tx.session("a").await, Ok(None));
+    assert_eq!(tx.session("b").await, Ok(None));
+    assert_eq!(tx.session("c").await, Ok(Some(session("c", 30))));
+    assert_eq!(tx.setting("key").await, Ok(Some("two".to_owned())));
+    assert_eq!(tx.setting("gone").await, Ok(None));
+}
+
+async fn a_refusal_writes_nothing_and_harms_nobody(fresh: &Fresh) {
+    let refused = fresh.write(|_| Box::pin(async { Err(StoreError::Refused) }));
+    let made = worker(1);
+    let accepted = fresh.insert_worker(&made, "digest");
+    let (refused, accepted) = tokio::join!(refused, accepted);
+    assert_eq!((refused, accepted), (Err(StoreError::Refused), Ok(())));
+    assert_eq!(fresh.read().await.workers().await.map(|all| all.len()), Ok(1));
+}
+
+async fn a_conflict_undoes_what_came_before_it(fresh: &Fresh) {
+    fresh.insert_worker(&worker(1), "digest").await.expect("new");
+    let half = fresh.write(|tx| {
+        Box::pin(async move {
+            tx.put_setting("half", Some("written")).await?;
+            tx.insert_worker(&worker(1), "digest").await
+        })
+    });
+    let other = fresh.write(|tx| Box::pin(async move { tx.put_setting("other", Some("written")).await }));
+    let (half, other) = tokio::join!(half, other);
+    assert_eq!((half, other), (Err(StoreError::Conflict), Ok(())));
+    assert_eq!(fresh.read().await.setting("half").await, Ok(None));
+    assert_eq!(fresh.read().await.setting("other").await, Ok(Some("written".to_owned())));
+}
+
+async fn concurrent_writers_all_get_their_answer(fresh: &Fresh) {
+    fresh.insert_job(&job(1)).await;
+    let runs = Arc::new(AtomicU32::new(0));
+    let one = |n: u32| {
+        let runs = Arc::clone(&runs);
+        fresh.write(move |tx| {
+            runs.fetch_add(1, Ordering::SeqCst);
+            let key = format!("key-{n}");
+            Box::pin(async move { tx.put_setting(&key, Some("x")).await })
+        })
+    };
+    let answers = futures_util::future::join_all((0..300).map(one)).await;
+    assert!(answers.iter().all(Result::is_ok));
+    assert_eq!(runs.load(Ordering::SeqCst), 300);
+    assert_eq!(fresh.read().await.setting("key-299").await, Ok(Some("x".to_owned())));
+}
+
+async fn readers_see_one_moment_and_cannot_write(fresh: &Fresh) {
+    let mut early = fresh.read().await;
+    assert_eq!(early.setting("key").await, Ok(None));
+    fresh.write(|tx| Box::pin(async move { tx.put_setting("key", Some("x")).await })).await.expect("written");
+    assert_eq!(early.setting("key").await, Ok(None));
+    assert_eq!(fresh.read().await.setting("key").await, Ok(Some("x".to_owned())));
+    let attempt = fresh.read().await.put_setting("key", Some("y")).await;
+    assert!(matches!(attempt, Err(StoreError::Unavailable(_))));
+}
+
+async fn a_closed_store_says_so(fresh: &Fresh) {
+    fresh.store.close().await;
+    let late = fresh.write(|_| Box::pin(async { Ok(()) })).await;
+    assert!(matches!(late, Err(StoreError::Unavailable(_))));
+}

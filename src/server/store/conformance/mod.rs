@@ -1,0 +1,133 @@
+//! What every store must do, whatever it is made of. Each check takes a fresh, empty store.
+
+mod history;
+mod life;
+mod misc;
+
+use std::sync::Arc;
+
+use app::domain::ids::{JobId, WorkerId};
+use app::domain::job::{Demand, Job, Spec, Target};
+use app::domain::labels::Labels;
+use app::domain::time::Timestamp;
+use app::domain::worker::{Link, Worker};
+use futures_util::future::BoxFuture;
+
+use super::sqlite::SqliteStore;
+use super::{Result, Store, Tx};
+
+/// The moment at which these stories begin.
+const NOW: Timestamp = Timestamp(1_705_314_600_000);
+
+/// A store and what keeps it alive.
+struct Fresh {
+    store: Arc<dyn Store>,
+    _directory: tempfile::TempDir,
+}
+
+impl Fresh {
+    async fn sqlite() -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let store = SqliteStore::open(directory.path(), "c_test").await.expect("a fresh directory");
+        Self { store: Arc::new(store), _directory: directory }
+    }
+
+    async fn write<F>(&self, work: F) -> Result<()>
+    where
+        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<()>> + Send + Sync + 'static,
+    {
+        self.store.write(Box::new(work)).await
+    }
+
+    async fn read(&self) -> Box<dyn Tx> {
+        self.store.read().await.expect("a reader")
+    }
+
+    async fn insert_worker(&self, worker: &Worker, digest: &'static str) -> Result<()> {
+        let worker = worker.clone();
+        self.write(move |tx| {
+            let worker = worker.clone();
+            Box::pin(async move { tx.insert_worker(&worker, digest).await })
+        })
+        .await
+    }
+
+    async fn insert_job(&self, job: &Job) {
+        let job = job.clone();
+        let write = self.write(move |tx| {
+            let job = job.clone();
+            Box::pin(async move { tx.insert_job(&job).await })
+        });
+        write.await.expect("a new id");
+    }
+
+    async fn update_job(&self, before: &Job, after: &Job) -> Result<()> {
+        let (before, after) = (before.clone(), after.clone());
+        self.write(move |tx| {
+            let (before, after) = (before.clone(), after.clone());
+            Box::pin(async move { tx.update_job(&before, &after).await })
+        })
+        .await
+    }
+
+    async fn update_worker(&self, before: &Worker, after: &Worker) -> Result<()> {
+        let (before, after) = (before.clone(), after.clone());
+        self.write(move |tx| {
+            let (before, after) = (before.clone(), after.clone());
+            Box::pin(async move { tx.update_worker(&before, &after).await })
+        })
+        .await
+    }
+}
+
+fn worker(n: u8) -> Worker {
+    Worker {
+        id: WorkerId::new(NOW, [n; 10]),
+        name: format!("worker-{n}"),
+        kind: None,
+        labels: Labels([("team".to_owned(), "nlp".to_owned())].into()),
+        created_at: NOW,
+        link: Link::NeverSeen,
+        drain: None,
+        spent: None,
+        local: false,
+    }
+}
+
+fn job(n: u8) -> Job {
+    let spec = Spec {
+        config_name: "digits".to_owned(),
+        config_revision: 2,
+        target: Target::Auto,
+        demand: Demand {
+            labels: Labels([("gpu_type".to_owned(), "a100*".to_owned())].into()),
+            gpu_count: Some(2),
+            min_vram_gb: Some(39.5),
+            accelerator: Some("cuda".to_owned()),
+        },
+        num_processes: Some(2),
+        max_retries: 3,
+        retry_on_failure: true,
+    };
+    Job::submitted(
+        JobId::new(Timestamp(NOW.0 + i64::from(n)), [n; 10]),
+        spec,
+        Timestamp(NOW.0 + i64::from(n)),
+        "ada".to_owned(),
+    )
+}
+
+/// Runs each check on each engine, under the engine's name.
+macro_rules! on_every_engine {
+    ($($check:ident),+ $(,)?) => {
+        mod sqlite {
+            $(
+                #[tokio::test]
+                async fn $check() {
+                    super::$check(&super::super::Fresh::sqlite().await).await;
+                }
+            )+
+        }
+    };
+}
+use on_every_engine;

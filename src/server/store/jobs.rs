@@ -1,0 +1,37 @@
+//! Jobs in the database.
+
+use app::domain::ids::{JobId, WorkerId};
+use app::domain::job::Job;
+use async_trait::async_trait;
+
+use super::Result;
+
+/// Which jobs to list.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct JobFilter {
+    /// State words; empty means any.
+    pub states: Vec<&'static str>,
+    /// Only jobs with a smaller id than this.
+    pub before: Option<JobId>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// Jobs.
+#[async_trait]
+pub trait Jobs {
+    /// One of them.
+    async fn job(&mut self, id: &JobId) -> Result<Option<Job>>;
+    /// A page, newest first.
+    async fn jobs(&mut self, filter: &JobFilter) -> Result<Vec<Job>>;
+    /// How many there are in each state.
+    async fn count_jobs(&mut self) -> Result<Vec<(String, u64)>>;
+    /// Those that wait, first come first.
+    async fn waiting_jobs(&mut self) -> Result<Vec<Job>>;
+    /// Those with a lease in force, of one worker or of all.
+    async fn leased_jobs(&mut self, worker: Option<&WorkerId>) -> Result<Vec<Job>>;
+    /// A new one.
+    async fn insert_job(&mut self, job: &Job) -> Result<()>;
+    /// Writes `after` if state and attempt in the row are still those of `before`, else a conflict.
+    async fn update_job(&mut self, before: &Job, after: &Job) -> Result<()>;
+}

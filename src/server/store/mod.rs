@@ -1,0 +1,97 @@
+//! What must survive: workers, jobs, attempts, configurations, access, and the audit trail.
+//!
+//! [`Store`] is what the use cases know; [`sqlite`] is one implementation. A use case runs as one [`Work`] in one
+//! transaction. It decides before it writes, so that a refusal has written nothing, and it awaits nothing but the
+//! database. The store may run it a second time if the first transaction broke, so it must be repeatable.
+
+pub mod access;
+pub mod artifacts;
+pub mod attempts;
+pub mod audit;
+pub mod configs;
+pub mod jobs;
+pub mod sqlite;
+pub mod workers;
+
+#[cfg(test)]
+mod conformance;
+
+use std::fmt;
+
+use futures_util::future::BoxFuture;
+
+/// A use case's database part.
+pub type Work = Box<dyn for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<()>> + Send + Sync>;
+
+/// A database that several use cases share.
+pub trait Store: Send + Sync {
+    /// Runs `work` in a write transaction, and returns when it is durable. An error means that nothing was written.
+    fn write(&self, work: Work) -> BoxFuture<'_, Result<()>>;
+
+    /// A consistent view for reading; writes through it fail.
+    fn read(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>>;
+
+    /// Finishes what is under way and closes.
+    fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// Everything that can be asked and written inside a transaction, an aggregate a trait.
+pub trait Tx:
+    workers::Workers
+    + jobs::Jobs
+    + attempts::Attempts
+    + artifacts::Artifacts
+    + configs::Configs
+    + access::Access
+    + audit::Audit
+    + Send
+{
+}
+
+impl<T> Tx for T where
+    T: workers::Workers
+        + jobs::Jobs
+        + attempts::Attempts
+        + artifacts::Artifacts
+        + configs::Configs
+        + access::Access
+        + audit::Audit
+        + Send
+{
+}
+
+/// Why the database did not do it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreError {
+    /// The row is not as the decision took it to be, or the name is taken: somebody else was quicker.
+    Conflict,
+    /// The use case decided against it. Nothing was written.
+    Refused,
+    /// The database cannot be reached, is full, or broken.
+    Unavailable(String),
+    /// A row that should not exist.
+    Inconsistent {
+        /// Its table.
+        table: &'static str,
+        /// Its key.
+        row: String,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Conflict => f.write_str("the row was changed by somebody else"),
+            Self::Refused => f.write_str("the use case refused"),
+            Self::Unavailable(why) => write!(f, "the database is not available: {why}"),
+            Self::Inconsistent { table, row, what } => write!(f, "row {row} of {table} makes no sense: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+/// What every store operation returns.
+pub type Result<T> = std::result::Result<T, StoreError>;

@@ -1,0 +1,166 @@
+-- Moments are milliseconds since 1970 (UTC); ids are text with a type prefix; lists and maps are JSON text.
+
+CREATE TABLE workers (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    -- ephemeral | persistent; NULL until the admin or the first registration says so
+    kind TEXT,
+    -- the admin's labels, an object
+    labels TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    -- SHA-256 of the worker's token, in hex
+    token_digest TEXT NOT NULL UNIQUE,
+    -- never_seen | connecting | online | offline
+    link TEXT NOT NULL,
+    link_since INTEGER NOT NULL,
+    -- disconnected | silent, when offline
+    offline_cause TEXT,
+    -- what the agent reported last, an object
+    capability TEXT,
+    -- a person's wish that it take nothing new
+    drain_since INTEGER,
+    drain_reason TEXT,
+    -- when the one job of an ephemeral worker ended
+    spent_at INTEGER,
+    -- 1 for the orchestrator's own child agent
+    local INTEGER NOT NULL DEFAULT 0,
+    -- when it was last heard of; written in batches, the truth is in memory
+    last_seen INTEGER
+) STRICT;
+
+CREATE TABLE jobs (
+    id TEXT PRIMARY KEY,
+    config_name TEXT NOT NULL,
+    config_revision INTEGER NOT NULL,
+    -- auto | worker | local
+    target TEXT NOT NULL,
+    -- what the worker must be like: an object
+    labels TEXT NOT NULL,
+    gpu_count INTEGER,
+    min_vram_gb REAL,
+    accelerator TEXT,
+    num_processes INTEGER,
+    max_retries INTEGER NOT NULL,
+    retry_on_failure INTEGER NOT NULL,
+    submitted_at INTEGER NOT NULL,
+    submitted_by TEXT NOT NULL,
+    -- the newest attempt that was offered: the fencing number
+    attempt INTEGER NOT NULL,
+    losses INTEGER NOT NULL,
+    -- queued | offered | starting | running | cancelling | completed | failed | cancelled
+    state TEXT NOT NULL,
+    state_since INTEGER NOT NULL,
+    -- the lease: in force in offered to cancelling, else the last one
+    worker_id TEXT,
+    gpus TEXT,
+    -- when an offer ends
+    offer_until INTEGER,
+    -- not offered before (back-off)
+    not_before INTEGER,
+    -- why it failed, an object
+    failure TEXT
+) STRICT;
+
+CREATE INDEX jobs_by_state ON jobs (state, submitted_at, id);
+CREATE INDEX jobs_by_worker ON jobs (worker_id, state);
+
+CREATE TABLE attempts (
+    job_id TEXT NOT NULL REFERENCES jobs (id),
+    attempt INTEGER NOT NULL,
+    worker_id TEXT NOT NULL,
+    worker_name TEXT NOT NULL,
+    -- SHA-256 of the attempt's job token, in hex
+    token_digest TEXT NOT NULL UNIQUE,
+    offered_at INTEGER NOT NULL,
+    started_at INTEGER,
+    ended_at INTEGER,
+    -- completed | failed | cancelled | lost | expired
+    outcome TEXT,
+    error TEXT,
+    exit_code INTEGER,
+    -- the newest point of progress, an object
+    progress TEXT,
+    PRIMARY KEY (job_id, attempt)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE points (
+    job_id TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    -- loss, learning rate and so on, an object
+    point TEXT NOT NULL,
+    PRIMARY KEY (job_id, attempt, step)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE artifacts (
+    job_id TEXT NOT NULL REFERENCES jobs (id),
+    path TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    -- final | checkpoint | sample | other
+    kind TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    sha256 TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (job_id, path, attempt)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE config_revisions (
+    name TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    sha256 TEXT NOT NULL,
+    -- text by path, an object
+    files TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (name, revision)
+) STRICT, WITHOUT ROWID;
+
+-- The configurations that can be submitted, each at its newest revision.
+CREATE TABLE configs (
+    name TEXT PRIMARY KEY,
+    revision INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE api_tokens (
+    name TEXT PRIMARY KEY,
+    digest TEXT NOT NULL UNIQUE,
+    created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sessions (
+    digest TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The server's own secrets and switches.
+CREATE TABLE settings (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE audit (
+    -- one chain for each server process
+    chain TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    actor TEXT NOT NULL,
+    action TEXT NOT NULL,
+    target TEXT NOT NULL,
+    detail TEXT NOT NULL,
+    request_id TEXT,
+    -- the hash of the entry before it, in hex; empty for the first
+    previous TEXT NOT NULL,
+    -- SHA-256 over every field and `previous`
+    hash TEXT NOT NULL,
+    PRIMARY KEY (chain, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX audit_by_target ON audit (target, at);
+
+-- The newest entry of each chain, kept apart so that cutting off the end is found.
+CREATE TABLE audit_heads (
+    chain TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    hash TEXT NOT NULL
+) STRICT, WITHOUT ROWID;

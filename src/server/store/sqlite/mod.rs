@@ -1,0 +1,142 @@
+//! The store on `SQLite`: one file, one writer, several readers, one server.
+//!
+//! WAL with `synchronous=FULL`: what was acknowledged survives a power cut. A lock file beside the database refuses a
+//! second server, because a second writer would not know the first one's memory.
+
+mod access;
+mod artifacts;
+mod attempts;
+mod audit;
+mod configs;
+mod jobs;
+mod rows;
+mod session;
+mod workers;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::{File, TryLockError};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection, SqliteConnection};
+
+use self::session::Session;
+use self::writer::Writer;
+use super::{Result, Store, StoreError, Tx, Work};
+
+/// The first release without the WAL-reset bug, which could corrupt a database with a reader and a writer.
+const OLDEST_SQLITE: (u32, u32, u32) = (3, 51, 3);
+const READERS: u32 = 4;
+
+/// The embedded database of one server.
+pub struct SqliteStore {
+    writer: Writer,
+    readers: SqlitePool,
+    chain: Arc<str>,
+    /// Held as long as the store lives: its lock is what keeps a second server out.
+    _lock: File,
+}
+
+impl SqliteStore {
+    /// Opens, or makes, `orchestrator.db` in a directory that exists, and brings its schema up to date.
+    ///
+    /// `chain` names this process's audit chain.
+    ///
+    /// # Errors
+    /// With a sentence for the operator: the directory is in use or not writable, or the database cannot be used.
+    pub async fn open(directory: &Path, chain: &str) -> anyhow::Result<Self> {
+        let lock = lock(directory)?;
+        let options = SqliteConnectOptions::new()
+            .filename(directory.join("orchestrator.db"))
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .busy_timeout(Duration::from_secs(5))
+            .foreign_keys(true)
+            .disable_statement_logging();
+        let mut connection = options.connect().await?;
+        require_recent_sqlite(&mut connection).await?;
+        sqlx::migrate!("src/server/store/sqlite/migrations").run(&mut connection).await?;
+        let readers = SqlitePoolOptions::new()
+            .min_connections(1)
+            .max_connections(READERS)
+            .connect_with(options.read_only(true))
+            .await?;
+        let chain: Arc<str> = chain.into();
+        Ok(Self { writer: Writer::start(connection, Arc::clone(&chain)), readers, chain, _lock: lock })
+    }
+}
+
+impl Store for SqliteStore {
+    fn write(&self, work: Work) -> BoxFuture<'_, Result<()>> {
+        Box::pin(self.writer.submit(work))
+    }
+
+    fn read(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>> {
+        Box::pin(async {
+            let transaction = self.readers.begin().await.map_err(failed)?;
+            Ok(Box::new(Session::new(transaction, Arc::clone(&self.chain))) as Box<dyn Tx>)
+        })
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            self.writer.stop().await;
+            self.readers.close().await;
+        })
+    }
+}
+
+fn lock(directory: &Path) -> anyhow::Result<File> {
+    let path = directory.join("orchestrator.lock");
+    let file = File::create(&path).map_err(|error| {
+        anyhow::anyhow!(
+            "the data directory {} cannot be written ({error}); choose another with --data-dir or change its owner",
+            directory.display()
+        )
+    })?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => anyhow::bail!(
+            "another simpletuner server uses the data directory {}; stop it, or give this one its own with --data-dir",
+            directory.display()
+        ),
+        Err(TryLockError::Error(error)) => anyhow::bail!(
+            "the data directory {} cannot be locked ({error}); it must be on a local file system",
+            directory.display()
+        ),
+    }
+}
+
+async fn require_recent_sqlite(connection: &mut SqliteConnection) -> anyhow::Result<()> {
+    connection.ping().await?;
+    let version: String = sqlx::query_scalar("SELECT sqlite_version()").fetch_one(connection).await?;
+    let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
+    let mut next = || parts.next().unwrap_or(0);
+    let found: (u32, u32, u32) = (next(), next(), next());
+    anyhow::ensure!(
+        found >= OLDEST_SQLITE,
+        "this build carries SQLite {version}, which can corrupt a database in WAL mode; build with 3.51.3 or newer"
+    );
+    Ok(())
+}
+
+/// What an error of the driver means to a use case.
+#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` takes")]
+fn failed(error: sqlx::Error) -> StoreError {
+    match error.as_database_error() {
+        Some(database) if database.is_unique_violation() => StoreError::Conflict,
+        _ => StoreError::Unavailable(error.to_string()),
+    }
+}
+
+/// Exactly one row must have been written, else somebody else was quicker.
+fn exactly_one(result: &sqlx::sqlite::SqliteQueryResult) -> Result<()> {
+    if result.rows_affected() == 1 { Ok(()) } else { Err(StoreError::Conflict) }
+}

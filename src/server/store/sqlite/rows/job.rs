@@ -1,0 +1,156 @@
+//! `jobs` rows.
+
+use app::domain::ids::Attempt;
+use app::domain::job::{Demand, Failure, Job, Lease, Loss, Previous, Spec, State, Target};
+use app::domain::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use sqlx::sqlite::SqliteRow;
+
+use super::super::super::Result;
+use super::{Named, to_json};
+
+/// A failure as it is kept.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum FailureJson {
+    Trainer { exit_code: Option<i32>, error: String },
+    AgentForgot,
+    WorkerOffline,
+    Requeued { error: String },
+    RetriesUsed { exit_code: Option<i32>, error: String },
+}
+
+/// A state as columns.
+pub struct StateColumns {
+    pub word: &'static str,
+    pub since: i64,
+    pub worker_id: Option<String>,
+    pub gpus: Option<String>,
+    pub offer_until: Option<i64>,
+    pub not_before: Option<i64>,
+    pub failure: Option<String>,
+}
+
+/// A job's state as columns.
+pub fn state_columns(job: &Job) -> StateColumns {
+    let lease = job.last_lease();
+    let (offer_until, not_before, failure) = match &job.state {
+        State::Offered { until, .. } => (Some(until.0), None, None),
+        State::Queued { not_before, previous, .. } => {
+            let loss = previous.as_ref().and_then(|previous| previous.loss.clone());
+            let failure = loss.map(|loss| failure_text(&Failure::Lost(loss)));
+            (None, not_before.map(|moment| moment.0), failure)
+        }
+        State::Failed { failure, .. } => (None, None, Some(failure_text(failure))),
+        _ => (None, None, None),
+    };
+    StateColumns {
+        word: job.state.as_str(),
+        since: job.since().0,
+        worker_id: lease.map(|lease| lease.worker.to_string()),
+        gpus: lease.map(|lease| to_json(&lease.gpus)),
+        offer_until,
+        not_before,
+        failure,
+    }
+}
+
+/// A job from its row.
+pub fn job(row: &SqliteRow) -> Result<Job> {
+    let row = Named::new(row, "jobs", "id")?;
+    let attempt = Attempt(row.number("attempt")?);
+    Ok(Job {
+        id: row.job_id("id")?,
+        spec: spec(&row)?,
+        submitted_at: Timestamp(row.get("submitted_at")?),
+        submitted_by: row.get("submitted_by")?,
+        attempt,
+        losses: row.number("losses")?,
+        state: state(&row, attempt)?,
+    })
+}
+
+fn spec(row: &Named<'_>) -> Result<Spec> {
+    let target: String = row.get("target")?;
+    let target = match target.as_str() {
+        "auto" => Target::Auto,
+        "worker" => Target::Worker,
+        "local" => Target::Local,
+        other => return Err(row.broken(format!("target is {other:?}"))),
+    };
+    Ok(Spec {
+        config_name: row.get("config_name")?,
+        config_revision: row.number("config_revision")?,
+        target,
+        demand: Demand {
+            labels: row.labels("labels")?,
+            gpu_count: row.optional_number("gpu_count")?,
+            min_vram_gb: row.get("min_vram_gb")?,
+            accelerator: row.get("accelerator")?,
+        },
+        num_processes: row.optional_number("num_processes")?,
+        max_retries: row.number("max_retries")?,
+        retry_on_failure: row.get("retry_on_failure")?,
+    })
+}
+
+fn state(row: &Named<'_>, attempt: Attempt) -> Result<State> {
+    let since = Timestamp(row.get("state_since")?);
+    let last = lease(row, attempt)?;
+    let until: Option<i64> = row.get("offer_until")?;
+    let not_before: Option<i64> = row.get("not_before")?;
+    let word: String = row.get("state")?;
+    let held = || row.required("worker_id", last.clone());
+    Ok(match word.as_str() {
+        "queued" => {
+            let loss = loss(row)?;
+            let previous = last.map(|lease| Previous { lease, loss });
+            State::Queued { since, not_before: not_before.map(Timestamp), previous }
+        }
+        "offered" => State::Offered { lease: held()?, since, until: Timestamp(row.required("offer_until", until)?) },
+        "starting" => State::Starting { lease: held()?, since },
+        "running" => State::Running { lease: held()?, since },
+        "cancelling" => State::Cancelling { lease: held()?, since },
+        "completed" => State::Completed { at: since, lease: held()? },
+        "failed" => State::Failed { at: since, lease: held()?, failure: failure(row)? },
+        "cancelled" => State::Cancelled { at: since, lease: last },
+        other => return Err(row.broken(format!("state is {other:?}"))),
+    })
+}
+
+fn lease(row: &Named<'_>, attempt: Attempt) -> Result<Option<Lease>> {
+    let worker: Option<String> = row.get("worker_id")?;
+    if worker.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(Lease { worker: row.worker_id("worker_id")?, attempt, gpus: row.json("gpus")? }))
+}
+
+fn loss(row: &Named<'_>) -> Result<Option<Loss>> {
+    let kept: Option<String> = row.get("failure")?;
+    match kept.map(|_| failure(row)).transpose()? {
+        None => Ok(None),
+        Some(Failure::Lost(loss)) => Ok(Some(loss)),
+        Some(Failure::Trainer { .. }) => Err(row.broken("a waiting job has no failure of its own".to_owned())),
+    }
+}
+
+fn failure(row: &Named<'_>) -> Result<Failure> {
+    Ok(match row.json("failure")? {
+        FailureJson::Trainer { exit_code, error } => Failure::Trainer { exit_code, error },
+        FailureJson::AgentForgot => Failure::Lost(Loss::AgentForgot),
+        FailureJson::WorkerOffline => Failure::Lost(Loss::WorkerOffline),
+        FailureJson::Requeued { error } => Failure::Lost(Loss::Requeued(error)),
+        FailureJson::RetriesUsed { exit_code, error } => Failure::Lost(Loss::TrainerFailed { exit_code, error }),
+    })
+}
+
+fn failure_text(failure: &Failure) -> String {
+    to_json(&match failure.clone() {
+        Failure::Trainer { exit_code, error } => FailureJson::Trainer { exit_code, error },
+        Failure::Lost(Loss::AgentForgot) => FailureJson::AgentForgot,
+        Failure::Lost(Loss::WorkerOffline) => FailureJson::WorkerOffline,
+        Failure::Lost(Loss::Requeued(error)) => FailureJson::Requeued { error },
+        Failure::Lost(Loss::TrainerFailed { exit_code, error }) => FailureJson::RetriesUsed { exit_code, error },
+    })
+}

@@ -1,0 +1,84 @@
+//! Rows to domain values and back. A row that makes no sense is an error that names it, never a panic.
+
+pub mod job;
+pub mod worker;
+
+use app::domain::ids::{BadId, JobId, WorkerId};
+use app::domain::labels::Labels;
+use sqlx::Row;
+use sqlx::sqlite::SqliteRow;
+
+use super::super::{Result, StoreError};
+use super::failed;
+
+/// A row with the name of its table and key, for errors that can be found again.
+pub struct Named<'r> {
+    row: &'r SqliteRow,
+    table: &'static str,
+    key: String,
+}
+
+impl<'r> Named<'r> {
+    /// Takes the key from this column.
+    pub fn new(row: &'r SqliteRow, table: &'static str, key: &'static str) -> Result<Self> {
+        Ok(Self { row, table, key: row.try_get(key).map_err(failed)? })
+    }
+
+    /// One column.
+    pub fn get<T>(&self, column: &'static str) -> Result<T>
+    where
+        T: sqlx::Type<sqlx::Sqlite> + sqlx::Decode<'r, sqlx::Sqlite>,
+    {
+        self.row.try_get(column).map_err(failed)
+    }
+
+    /// A number that must fit.
+    pub fn number<T: TryFrom<i64>>(&self, column: &'static str) -> Result<T> {
+        let number: i64 = self.get(column)?;
+        T::try_from(number).map_err(|_| self.broken(format!("{column} is {number}")))
+    }
+
+    /// A number that must fit, if there is one.
+    pub fn optional_number<T: TryFrom<i64>>(&self, column: &'static str) -> Result<Option<T>> {
+        let number: Option<i64> = self.get(column)?;
+        number.map(|n| T::try_from(n).map_err(|_| self.broken(format!("{column} is {n}")))).transpose()
+    }
+
+    /// A column that must not be empty in this state.
+    pub fn required<T>(&self, column: &'static str, value: Option<T>) -> Result<T> {
+        value.ok_or_else(|| self.broken(format!("{column} is missing")))
+    }
+
+    /// JSON.
+    pub fn json<T: serde::de::DeserializeOwned>(&self, column: &'static str) -> Result<T> {
+        let text: String = self.get(column)?;
+        serde_json::from_str(&text).map_err(|error| self.broken(format!("{column}: {error}")))
+    }
+
+    /// Labels.
+    pub fn labels(&self, column: &'static str) -> Result<Labels> {
+        self.json(column)
+    }
+
+    /// A job's id.
+    pub fn job_id(&self, column: &'static str) -> Result<JobId> {
+        let text: String = self.get(column)?;
+        JobId::parse(&text).map_err(|BadId| self.broken(format!("{column} is {text:?}")))
+    }
+
+    /// A worker's id.
+    pub fn worker_id(&self, column: &'static str) -> Result<WorkerId> {
+        let text: String = self.get(column)?;
+        WorkerId::parse(&text).map_err(|BadId| self.broken(format!("{column} is {text:?}")))
+    }
+
+    /// An error that names this row.
+    pub fn broken(&self, what: String) -> StoreError {
+        StoreError::Inconsistent { table: self.table, row: self.key.clone(), what }
+    }
+}
+
+/// JSON text; the values that are kept can always be written.
+pub fn to_json<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("maps with text keys and plain values")
+}

@@ -1,0 +1,126 @@
+//! `workers` rows.
+
+use app::domain::capability::{Capability, Gpu};
+use app::domain::labels::Labels;
+use app::domain::time::Timestamp;
+use app::domain::worker::{Drain, Kind, Link, OfflineCause, Worker};
+use serde::{Deserialize, Serialize};
+use sqlx::sqlite::SqliteRow;
+
+use super::super::super::Result;
+use super::super::super::workers::StoredWorker;
+use super::{Named, to_json};
+
+/// A capability as it is kept.
+#[derive(Serialize, Deserialize)]
+struct CapabilityJson {
+    gpus: Vec<GpuJson>,
+    accelerator: String,
+    hostname: Option<String>,
+    labels: Labels,
+    agent_version: Option<String>,
+    protocol: Option<u32>,
+    driver: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct GpuJson {
+    uuid: String,
+    name: String,
+    vram_gb: Option<f64>,
+}
+
+/// The words of a link, and what belongs to it.
+pub struct LinkColumns {
+    pub word: &'static str,
+    pub since: i64,
+    pub cause: Option<&'static str>,
+    pub capability: Option<String>,
+}
+
+/// A link as columns.
+pub fn link_columns(worker: &Worker) -> LinkColumns {
+    let (word, cause) = match &worker.link {
+        Link::NeverSeen => ("never_seen", None),
+        Link::Connecting { .. } => ("connecting", None),
+        Link::Online { .. } => ("online", None),
+        Link::Offline { cause: OfflineCause::Disconnected, .. } => ("offline", Some("disconnected")),
+        Link::Offline { cause: OfflineCause::Silent, .. } => ("offline", Some("silent")),
+    };
+    LinkColumns { word, since: worker.link_since().0, cause, capability: worker.capability().map(capability_text) }
+}
+
+/// A worker from its row.
+pub fn worker(row: &SqliteRow) -> Result<StoredWorker> {
+    let row = Named::new(row, "workers", "id")?;
+    let kind: Option<String> = row.get("kind")?;
+    let kind = match kind.as_deref() {
+        None => None,
+        Some("ephemeral") => Some(Kind::Ephemeral),
+        Some("persistent") => Some(Kind::Persistent),
+        Some(other) => return Err(row.broken(format!("kind is {other:?}"))),
+    };
+    let reason: Option<String> = row.get("drain_reason")?;
+    let drain_since: Option<i64> = row.get("drain_since")?;
+    let spent: Option<i64> = row.get("spent_at")?;
+    let last_seen: Option<i64> = row.get("last_seen")?;
+    let worker = Worker {
+        id: row.worker_id("id")?,
+        name: row.get("name")?,
+        kind,
+        labels: row.labels("labels")?,
+        created_at: Timestamp(row.get("created_at")?),
+        link: link(&row)?,
+        drain: drain_since.map(|since| Drain { since: Timestamp(since), reason }),
+        spent: spent.map(Timestamp),
+        local: row.get("local")?,
+    };
+    Ok(StoredWorker { worker, last_seen: last_seen.map(Timestamp) })
+}
+
+fn link(row: &Named<'_>) -> Result<Link> {
+    let since = Timestamp(row.get("link_since")?);
+    let word: String = row.get("link")?;
+    match word.as_str() {
+        "never_seen" => Ok(Link::NeverSeen),
+        "connecting" => Ok(Link::Connecting { since, capability: capability(row)? }),
+        "online" => Ok(Link::Online { since, capability: capability(row)? }),
+        "offline" => {
+            let cause: Option<String> = row.get("offline_cause")?;
+            let cause = match cause.as_deref() {
+                Some("disconnected") => OfflineCause::Disconnected,
+                Some("silent") => OfflineCause::Silent,
+                other => return Err(row.broken(format!("offline_cause is {other:?}"))),
+            };
+            Ok(Link::Offline { since, capability: capability(row)?, cause })
+        }
+        other => Err(row.broken(format!("link is {other:?}"))),
+    }
+}
+
+fn capability(row: &Named<'_>) -> Result<Capability> {
+    let kept: CapabilityJson = row.json("capability")?;
+    let gpu = |gpu: GpuJson| Gpu { uuid: gpu.uuid, name: gpu.name, vram_gb: gpu.vram_gb };
+    Ok(Capability {
+        gpus: kept.gpus.into_iter().map(gpu).collect(),
+        accelerator: kept.accelerator,
+        hostname: kept.hostname,
+        labels: kept.labels,
+        agent_version: kept.agent_version,
+        protocol: kept.protocol,
+        driver: kept.driver,
+    })
+}
+
+fn capability_text(capability: &Capability) -> String {
+    let gpu = |gpu: &Gpu| GpuJson { uuid: gpu.uuid.clone(), name: gpu.name.clone(), vram_gb: gpu.vram_gb };
+    to_json(&CapabilityJson {
+        gpus: capability.gpus.iter().map(gpu).collect(),
+        accelerator: capability.accelerator.clone(),
+        hostname: capability.hostname.clone(),
+        labels: capability.labels.clone(),
+        agent_version: capability.agent_version.clone(),
+        protocol: capability.protocol,
+        driver: capability.driver.clone(),
+    })
+}

@@ -1,0 +1,40 @@
+//! What is `SQLite`'s alone: its lock, and what survives.
+
+use std::sync::Arc;
+
+use super::SqliteStore;
+use crate::store::Store;
+
+#[tokio::test]
+async fn a_second_server_on_one_directory_is_refused() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let first = SqliteStore::open(directory.path(), "c_1").await.expect("fresh");
+    let second = SqliteStore::open(directory.path(), "c_2").await.err().expect("the directory is taken");
+    assert!(second.to_string().contains("another simpletuner server"), "{second}");
+    first.close().await;
+    drop(first);
+    SqliteStore::open(directory.path(), "c_3").await.expect("free again");
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_is_there_after_a_crash() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let store = Arc::new(SqliteStore::open(directory.path(), "c_1").await.expect("fresh"));
+    let work = store.write(Box::new(|tx| Box::pin(async move { tx.put_setting("key", Some("kept")).await })));
+    work.await.expect("written");
+    // A copy of the files while the store is open is what a crash leaves behind.
+    let copy = tempfile::tempdir().expect("a temporary directory");
+    for name in ["orchestrator.db", "orchestrator.db-wal"] {
+        std::fs::copy(directory.path().join(name), copy.path().join(name)).expect("the file is there");
+    }
+    let recovered = SqliteStore::open(copy.path(), "c_2").await.expect("recoverable");
+    let value = recovered.read().await.expect("a reader").setting("key").await;
+    assert_eq!(value, Ok(Some("kept".to_owned())));
+}
+
+#[tokio::test]
+async fn a_directory_that_cannot_be_written_is_named() {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    let error = SqliteStore::open(&file.path().join("below"), "c_1").await.err().expect("a file is no directory");
+    assert!(error.to_string().contains("cannot be written"), "{error}");
+}

@@ -1,0 +1,148 @@
+//! `/api/workers/*`: what an agent does before it has a job.
+
+use axum::body::Body;
+use serde_json::json;
+
+use super::harness::{By, Server};
+
+#[tokio::test]
+async fn a_worker_connects_listens_and_leaves() {
+    let server = Server::start().await;
+    let (id, key) = server.worker("gpu-1").await;
+    let show = async || server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200);
+    server.post(&key, "/api/workers/heartbeat", json!({})).await.problem(409, "not_registered");
+    server.get(&key, "/api/workers/stream").await.problem(409, "not_registered");
+    server.get(&key, "/api/workers/next").await.problem(409, "not_registered");
+    let registered = server.register(&key, json!([])).await;
+    assert_eq!((&registered["worker_id"], &registered["name"]), (&json!(id), &json!("gpu-1")));
+    assert_eq!(registered["heartbeat_interval_seconds"], 30);
+    assert_eq!(registered["heartbeat_timeout_seconds"], 120);
+    assert_eq!(show().await["status"], "connecting");
+    let events = server.stream(&key).await;
+    assert_eq!(show().await["status"], "idle");
+    drop(events);
+    server.post(&key, "/api/workers/disconnect", json!({"worker_id": id})).await.ok(200);
+    assert_eq!(show().await["status"], "offline");
+}
+
+#[tokio::test]
+async fn registration_takes_every_documented_spelling() {
+    let server = Server::start().await;
+    let (id, key) = server.worker("gpu-1").await;
+    let show = async || server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200);
+    let documented = json!({
+        "gpu_count": 2, "gpu_name": "NVIDIA A100-SXM4-80GB", "gpu_vram_gb": 80, "accelerator_type": "cuda"
+    });
+    server.post(&key, "/api/workers/register", documented).await.ok(200);
+    let flat = show().await;
+    assert_eq!((&flat["gpu_count"], &flat["gpu_name"]), (&json!(2), &json!("NVIDIA A100-SXM4-80GB")));
+    assert_eq!((&flat["gpu_vram_gb"], &flat["accelerator_type"]), (&json!(80.0), &json!("cuda")));
+    let older = json!({
+        "name": "host", "persistent": true, "current_job_id": null,
+        "gpu_info": {"name": "RTX 4090", "vram_gb": 24, "count": 1, "driver": "550", "accelerator": "cuda"}
+    });
+    let answer = server.post(&key, "/api/workers/register", older).await.ok(200);
+    assert_eq!(answer.get("abandon_job"), None);
+    let nested = show().await;
+    assert_eq!(
+        nested["gpu_info"],
+        json!({
+            "name": "RTX 4090", "vram_gb": 24.0, "count": 1, "driver": "550", "accelerator": "cuda"
+        })
+    );
+    assert_eq!(
+        (&nested["name"], &nested["worker_type"]),
+        (&json!("gpu-1"), &json!("ephemeral")),
+        "the first word stays"
+    );
+    let ours = json!({
+        "protocol": 1, "accelerator_type": "cuda", "host": "h", "agent_version": "0.1.0", "labels": {"rack": "7"},
+        "gpus": [{"index": 0, "uuid": "GPU-1", "name": "A100", "vram_gb": 80.0}, {"index": 1, "uuid": "GPU-2", "name": "GB10"}]
+    });
+    server.post(&key, "/api/workers/register", ours).await.ok(200);
+    let listed = show().await;
+    assert_eq!(
+        (&listed["gpu_count"], &listed["hostname"], &listed["labels"]["rack"]),
+        (&json!(2), &json!("h"), &json!("7"))
+    );
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused_and_changes_nothing() {
+    let server = Server::start().await;
+    let (id, key) = server.worker("gpu-1").await;
+    let register = async |body| server.post(&key, "/api/workers/register", body).await;
+    register(json!({"gpu_count": 65})).await.problem(422, "too_much");
+    register(json!({"gpu_name": "x\u{7}", "gpu_count": 1})).await.problem(422, "invalid_name");
+    register(json!({"host": "x".repeat(300)})).await.problem(422, "invalid_name");
+    register(json!({"labels": {"": "x"}})).await.problem(422, "invalid_labels");
+    register(json!({"attempts": [{"job_id": "../x", "attempt": 1}]})).await.problem(400, "invalid_json");
+    let view = server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200);
+    assert_eq!((&view["status"], &view["accelerator_type"]), (&json!("offline"), &json!(null)));
+    server.register(&key, json!([])).await;
+    let beat = async |body| server.post(&key, "/api/workers/heartbeat", body).await;
+    beat(json!({"status": "banana"})).await.problem(422, "invalid_status");
+    beat(json!({"worker_id": "w_other"})).await.problem(422, "other_worker");
+    beat(json!({"worker_id": id, "status": "idle", "current_job_id": null})).await.ok(200);
+}
+
+#[tokio::test]
+async fn the_admins_labels_and_type_survive_a_registration() {
+    let server = Server::start().await;
+    let body = json!({"name": "w", "worker_type": "persistent", "labels": {"gpu_type": "a100"}});
+    let made = server.post(&By::Admin, "/api/admin/workers", body).await.ok(201);
+    let key = By::Worker(made["token"].as_str().expect("text").to_owned());
+    let reported = json!({"persistent": false, "labels": {"gpu_type": "lie", "rack": "7"}});
+    server.post(&key, "/api/workers/register", reported).await.ok(200);
+    let view = server.get(&By::Admin, "/api/admin/workers").await.ok(200)["workers"][0].clone();
+    assert_eq!(
+        (&view["worker_type"], &view["labels"]),
+        (&json!("persistent"), &json!({"gpu_type": "a100", "rack": "7"}))
+    );
+}
+
+#[tokio::test]
+async fn a_new_stream_replaces_the_old_one_and_its_end_does_not_matter() {
+    let server = Server::start().await;
+    let (id, key, mut old) = server.online("gpu-1").await;
+    assert_eq!(old.of_type("drain").await["drain"], false);
+    let mut new = server.stream(&key).await;
+    assert!(old.next().await.is_none(), "the old stream ends");
+    drop(old);
+    server.config("digits").await;
+    let job = server.submit("digits").await;
+    assert_eq!(new.offer().await.job_id.as_str(), job);
+    let view = server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200);
+    assert_eq!(view["status"], "busy");
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_leaves_the_worker_connecting() {
+    let server = Server::start().await;
+    let (id, _, events) = server.online("gpu-1").await;
+    let mut bell = server.app.core.hub.listen();
+    drop(events);
+    let connecting = async {
+        while server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200)["status"] != "connecting" {
+            bell.changed().await.expect("the hub lives");
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(10), connecting).await.expect("in time");
+}
+
+#[tokio::test]
+async fn a_long_poll_gives_the_same_as_the_stream() {
+    let server = Server::start().await;
+    let (id, key) = server.worker("gpu-1").await;
+    server.register(&key, json!([])).await;
+    let empty = server.get(&key, "/api/workers/next?wait=0").await.ok(200);
+    assert_eq!(empty["desired"]["offers"], json!([]));
+    assert_eq!(server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200)["status"], "idle");
+    server.config("digits").await;
+    let waiting = server.open(&key, "GET", "/api/workers/next?wait=30", Body::empty());
+    let submitting = server.submit("digits");
+    let (answer, job) = tokio::join!(waiting, submitting);
+    let desired = super::harness::read(answer).await.ok(200)["desired"].clone();
+    assert_eq!((&desired["offers"][0]["job_id"], &desired["offers"][0]["attempt"]), (&json!(job), &json!(1)));
+    assert_eq!(server.get(&key, "/api/workers/queue").await.ok(200)["has_jobs"], true);
+}

@@ -1,0 +1,274 @@
+//! A server without a socket.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use app::domain::time::Millis;
+use app::protocol::dispatch::JobSubmit;
+use app::protocol::worker::Desired;
+use axum::Router;
+use axum::body::{Body, BodyDataStream};
+use axum::http::{HeaderMap, Method, Request, StatusCode, header};
+use futures_util::StreamExt;
+use http_body_util::BodyExt;
+use leptos::config::LeptosOptions;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use crate::clock::ManualClock;
+use crate::files::artifacts::Artifacts;
+use crate::files::logs::Logs;
+use crate::flashes::Flashes;
+use crate::http::access::Mode;
+use crate::hub::Hub;
+use crate::random::CountedRandom;
+use crate::service::presence::Presence;
+use crate::service::{Core, Policy};
+use crate::state::{App, Parts};
+use crate::store::Store;
+use crate::store::sqlite::SqliteStore;
+
+/// The admin's token in these tests.
+pub const ADMIN: &str = "st_admin-token-of-the-tests";
+
+/// A server and what keeps it alive.
+pub struct Server {
+    pub app: App,
+    pub clock: Arc<ManualClock>,
+    router: Router,
+    _directory: tempfile::TempDir,
+}
+
+/// An answer, read whole.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// The body as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.text()))
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The JSON, if it is of this status.
+    pub fn ok(self, status: u16) -> Value {
+        assert_eq!(self.status.as_u16(), status, "{}", self.text());
+        self.json()
+    }
+
+    /// Checks that it is a problem document of this status and code.
+    pub fn problem(self, status: u16, code: &str) -> Value {
+        let document = self.json();
+        assert_eq!((self.status.as_u16(), document["code"].as_str()), (status, Some(code)), "{document}");
+        assert_eq!(self.headers[header::CONTENT_TYPE], "application/problem+json");
+        assert!(document["detail"].as_str().is_some_and(|detail| detail.ends_with('.')), "a sentence: {document}");
+        assert_eq!(document["request_id"].as_str(), self.headers["x-request-id"].to_str().ok());
+        document
+    }
+}
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub enum By {
+    Nobody,
+    Admin,
+    Worker(String),
+    Job(String),
+    Cookie(String),
+}
+
+impl Server {
+    pub async fn start() -> Self {
+        Self::start_as(Mode::Accounts).await
+    }
+
+    pub async fn start_as(mode: Mode) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(directory.path(), "c_test").await.expect("fresh"));
+        let clock = Arc::new(ManualClock::new());
+        let core = Arc::new(Core {
+            store,
+            hub: Hub::default(),
+            presence: Presence::default(),
+            clock: clock.clone(),
+            random: Arc::new(CountedRandom::default()),
+            logs: Logs::open(directory.path().join("logs")).expect("fresh"),
+            artifacts: Artifacts::open(&directory.path().join("artifacts")).expect("fresh"),
+            policy: Policy { artifact_limit: 1_000, ..Policy::default() },
+            job_token_key: b"key".to_vec(),
+        });
+        if mode == Mode::Accounts {
+            core.bootstrap_token(ADMIN).await.expect("a fresh database");
+        }
+        let app = App::new(Parts {
+            core,
+            mode,
+            shutdown: CancellationToken::new(),
+            epoch: "life1".to_owned(),
+            address: "127.0.0.1:8001".to_owned(),
+            flashes: Flashes::default(),
+            leptos: LeptosOptions::builder().output_name("simpletuner").build(),
+        });
+        Self { router: crate::http::router(app.clone()), app, clock, _directory: directory }
+    }
+
+    /// Sends a request; nothing of the body is read yet.
+    pub async fn open(&self, by: &By, method: &str, path: &str, body: impl Into<Body>) -> axum::response::Response {
+        let request = Request::builder().method(Method::try_from(method).expect("a method")).uri(path);
+        let request = request.header(header::HOST, "localhost:8001");
+        let request = match by {
+            By::Nobody => request,
+            By::Admin => request.header(header::AUTHORIZATION, format!("Bearer {ADMIN}")),
+            By::Worker(token) => request.header("x-worker-token", token),
+            By::Job(token) => request.header("x-upload-token", token),
+            By::Cookie(cookie) => request.header(header::COOKIE, cookie),
+        };
+        let request = if path.starts_with("/ui/") {
+            request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+        } else {
+            request
+        };
+        self.send(request.body(body.into()).expect("a request")).await
+    }
+
+    /// Sends a request as it is.
+    pub async fn send(&self, request: Request<Body>) -> axum::response::Response {
+        self.router.clone().oneshot(request).await.expect("the router always answers")
+    }
+
+    /// Sends a request and reads its answer.
+    pub async fn call(&self, by: &By, method: &str, path: &str, body: impl Into<Body>) -> Answer {
+        read(self.open(by, method, path, body).await).await
+    }
+
+    pub async fn get(&self, by: &By, path: &str) -> Answer {
+        self.call(by, "GET", path, Body::empty()).await
+    }
+
+    pub async fn post(&self, by: &By, path: &str, body: Value) -> Answer {
+        self.call(by, "POST", path, body.to_string()).await
+    }
+
+    /// Makes a worker; returns its id and its key.
+    pub async fn worker(&self, name: &str) -> (String, By) {
+        let made = self.post(&By::Admin, "/api/admin/workers", json!({"name": name})).await.ok(201);
+        let text = |key: &str| made[key].as_str().expect("text").to_owned();
+        (text("worker_id"), By::Worker(text("token")))
+    }
+
+    /// Makes a worker that is registered and listens.
+    pub async fn online(&self, name: &str) -> (String, By, Events) {
+        let (id, key) = self.worker(name).await;
+        self.register(&key, json!([])).await;
+        let events = self.stream(&key).await;
+        (id, key, events)
+    }
+
+    pub async fn register(&self, key: &By, attempts: Value) -> Value {
+        let body =
+            json!({"name": "x", "protocol": 1, "persistent": true, "accelerator_type": "cpu", "attempts": attempts});
+        self.post(key, "/api/workers/register", body).await.ok(200)
+    }
+
+    pub async fn stream(&self, key: &By) -> Events {
+        let answer = self.open(key, "GET", "/api/workers/stream", Body::empty()).await;
+        assert_eq!(answer.status(), StatusCode::OK);
+        Events::of(answer)
+    }
+
+    pub async fn heartbeat(&self, key: &By, attempts: Value) -> Desired {
+        let answer = self.post(key, "/api/workers/heartbeat", json!({"attempts": attempts})).await.ok(200);
+        serde_json::from_value(answer["desired"].clone()).expect("a desired state")
+    }
+
+    pub async fn config(&self, name: &str) {
+        let body = json!({"files": {"config.json": "{\"--num_processes\": 1}", "multidatabackend.json": "[]"}});
+        self.call(&By::Admin, "PUT", &format!("/api/configs/{name}"), body.to_string()).await.ok(200);
+    }
+
+    /// Submits a job; returns its id.
+    pub async fn submit(&self, config: &str) -> String {
+        let body = json!({"config_name": config, "target": "worker"});
+        let answer = self.post(&By::Admin, "/api/queue/submit", body).await.ok(201);
+        answer["job_id"].as_str().expect("text").to_owned()
+    }
+
+    pub async fn job(&self, id: &str) -> Value {
+        self.get(&By::Admin, &format!("/api/queue/{id}")).await.ok(200)
+    }
+
+    pub async fn status_of(&self, id: &str) -> String {
+        self.job(id).await["status"].as_str().expect("text").to_owned()
+    }
+
+    pub async fn report(&self, key: &By, job: &str, report: Value) -> Answer {
+        self.post(key, &format!("/api/workers/job/{job}/status"), report).await
+    }
+
+    /// Moves the clock, and lets the reconcilers run once.
+    pub async fn pass(&self, span: Millis) {
+        self.clock.advance(span);
+        self.app.core.sweep_offers().await.expect("a database");
+        self.app.core.sweep_sessions().await.expect("a database");
+    }
+}
+
+/// Reads an answer whole.
+pub async fn read(answer: axum::response::Response) -> Answer {
+    let (parts, body) = answer.into_parts();
+    let body = body.collect().await.expect("a whole body").to_bytes().to_vec();
+    Answer { status: parts.status, headers: parts.headers, body }
+}
+
+/// An event stream.
+pub struct Events {
+    body: BodyDataStream,
+    buffer: String,
+}
+
+impl Events {
+    pub fn of(answer: axum::response::Response) -> Self {
+        Self { body: answer.into_body().into_data_stream(), buffer: String::new() }
+    }
+
+    /// The next event's data; none when the stream ended. Comments are passed over.
+    pub async fn next(&mut self) -> Option<Value> {
+        loop {
+            if let Some((block, rest)) = self.buffer.split_once("\n\n") {
+                let data = block.lines().find_map(|line| line.strip_prefix("data: ")).map(str::to_owned);
+                self.buffer = rest.to_owned();
+                match data {
+                    Some(data) => return Some(serde_json::from_str(&data).expect("JSON in one line")),
+                    None => continue,
+                }
+            }
+            let chunk =
+                tokio::time::timeout(Duration::from_secs(10), self.body.next()).await.expect("an event in time");
+            self.buffer.push_str(std::str::from_utf8(&chunk?.expect("a chunk")).expect("UTF-8"));
+        }
+    }
+
+    /// The next event of this type.
+    pub async fn of_type(&mut self, kind: &str) -> Value {
+        loop {
+            let event = self.next().await.unwrap_or_else(|| panic!("the stream ended before a {kind}"));
+            if event["type"] == kind {
+                return event;
+            }
+        }
+    }
+
+    /// The next offer.
+    pub async fn offer(&mut self) -> JobSubmit {
+        serde_json::from_value(self.of_type("job_submit").await).expect("an offer")
+    }
+}

@@ -1,0 +1,14 @@
+//! The HTTP edge, in process: real routes, a real database, a clock that is moved by hand. One file for each part of
+//! the address space.
+
+mod access;
+mod agents;
+mod configs;
+mod dispatch;
+mod events;
+mod files;
+mod harness;
+mod pages;
+mod problems;
+mod queue;
+mod workers;

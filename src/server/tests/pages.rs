@@ -1,0 +1,147 @@
+//! Pages and forms, as a browser without JavaScript meets them.
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode, header};
+
+use super::harness::{ADMIN, By, Server, read};
+
+/// Posts a form; returns where it leads and the cookies to go there with.
+async fn post(server: &Server, cookies: &str, path: &str, form: &str) -> (String, String) {
+    let answer = server.call(&By::Cookie(cookies.to_owned()), "POST", path, form.to_owned()).await;
+    assert_eq!(answer.status, StatusCode::SEE_OTHER, "{}", answer.text());
+    let mut jar = vec![cookies.to_owned()];
+    for cookie in answer.headers.get_all(header::SET_COOKIE) {
+        jar.push(cookie.to_str().expect("ascii").split(';').next().expect("a pair").to_owned());
+    }
+    (answer.headers[header::LOCATION].to_str().expect("ascii").to_owned(), jar.join("; "))
+}
+
+async fn log_in(server: &Server) -> String {
+    post(server, "theme=dark", "/ui/login", &format!("token={ADMIN}")).await.1
+}
+
+async fn page(server: &Server, cookies: &str, path: &str) -> String {
+    let answer = server.get(&By::Cookie(cookies.to_owned()), path).await;
+    assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text());
+    let policy = answer.headers[header::CONTENT_SECURITY_POLICY].to_str().expect("ascii");
+    assert!(policy.contains("script-src 'self' 'nonce-") && !policy.contains("unsafe-inline"), "{policy}");
+    assert_eq!(answer.headers[header::CACHE_CONTROL], "no-store");
+    let text = answer.text();
+    assert!(text.contains("</html>"), "the page is whole");
+    assert!(!text.contains(" style=\""), "the policy blocks inline styles");
+    text
+}
+
+#[tokio::test]
+async fn strangers_are_shown_the_way_in() {
+    let server = Server::start().await;
+    for path in ["/", "/jobs?status=running", "/jobs/j_1", "/train", "/admin/workers", "/admin/workers/new"] {
+        let answer = server.get(&By::Nobody, path).await;
+        assert_eq!(answer.status, StatusCode::SEE_OTHER, "{path}");
+        assert!(answer.headers[header::LOCATION].to_str().is_ok_and(|to| to.starts_with("/login?next=/")));
+    }
+    assert!(page(&server, "", "/login").await.contains("action=\"/ui/login\""));
+    for path in ["/ui/workers", "/ui/workers/w_1/drain", "/ui/workers/w_1/delete", "/ui/jobs", "/ui/jobs/j_1/cancel"] {
+        let answer = server.call(&By::Nobody, "POST", path, "name=x").await;
+        assert_eq!(answer.status, StatusCode::SEE_OTHER);
+        assert!(answer.headers[header::LOCATION].to_str().is_ok_and(|to| to.starts_with("/login")), "{path}");
+    }
+    assert_eq!(server.get(&By::Admin, "/api/admin/workers").await.ok(200)["total"], 0);
+}
+
+#[tokio::test]
+async fn a_wrong_token_says_so_and_leads_nowhere_else() {
+    let server = Server::start().await;
+    let (to, cookies) = post(&server, "", "/ui/login", "token=wrong&next=//evil.example").await;
+    assert_eq!(to, "/login?next=/");
+    let shown = page(&server, &cookies, &to).await;
+    assert!(shown.contains("opens nothing here"));
+    assert!(!page(&server, &cookies, &to).await.contains("opens nothing here"), "it is said once");
+}
+
+#[tokio::test]
+async fn a_worker_is_made_by_a_form_and_its_token_shown_once() {
+    let server = Server::start().await;
+    let session = log_in(&server).await;
+    let form = "name=gpu-1&worker_type=persistent&labels=team%3Dnlp%0D%0Agpu%3Da100";
+    let (to, cookies) = post(&server, &session, "/ui/workers", form).await;
+    assert!(to.starts_with("/admin/workers/w_") && !to.contains("wt_"), "no secret in an address: {to}");
+    let shown = page(&server, &cookies, &to).await;
+    let (_, after) = shown.split_once("SIMPLETUNER_WORKER_TOKEN=").expect("the command to copy");
+    let token: String = after.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+    assert!(token.starts_with("wt_") && token.len() > 40, "{token}");
+    assert!(!page(&server, &cookies, &to).await.contains(&token), "it is shown once");
+    let listed = server.get(&By::Admin, "/api/admin/workers").await.ok(200);
+    assert_eq!(listed["workers"][0]["labels"]["gpu"], "a100");
+    let (back, cookies) = post(&server, &session, "/ui/workers", "name=gpu-1").await;
+    assert_eq!(back, "/admin/workers/new");
+    assert!(page(&server, &cookies, &back).await.contains("gpu-1"), "what was typed is kept");
+}
+
+#[tokio::test]
+async fn a_job_is_submitted_watched_and_cancelled_by_forms() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let session = log_in(&server).await;
+    assert!(page(&server, &session, "/train").await.contains("digits"));
+    let (to, cookies) =
+        post(&server, &session, "/ui/jobs", "config_name=digits&target=worker&worker_labels=&gpu_count=").await;
+    assert!(to.starts_with("/jobs/j_"), "{to}");
+    let shown = page(&server, &cookies, &to).await;
+    assert!(shown.contains("digits"));
+    assert!(page(&server, &session, "/jobs").await.contains(&to));
+    let (back, _) = post(&server, &session, &format!("/ui{to}/cancel"), "").await;
+    assert_eq!(back, to);
+    assert_eq!(server.status_of(to.trim_start_matches("/jobs/")).await, "cancelled");
+    let (back, cookies) = post(&server, &session, "/ui/jobs", "config_name=nope&target=worker&gpu_count=many").await;
+    assert_eq!(back, "/train");
+    assert!(page(&server, &cookies, &back).await.contains("gpu_count"));
+}
+
+#[tokio::test]
+async fn every_page_is_whole_and_escapes_what_workers_say() {
+    let server = Server::start().await;
+    let (id, key) = server.worker("<script>alert(1)</script>").await;
+    let hostile = serde_json::json!({"protocol": 1, "host": "<img src=x onerror=alert(1)>", "gpu_count": 1,
+        "gpu_name": "\"><script>alert(2)</script>", "labels": {"<b>": "</textarea><script>alert(3)</script>"}});
+    server.post(&key, "/api/workers/register", hostile).await.ok(200);
+    let session = log_in(&server).await;
+    for path in [
+        "/",
+        "/jobs",
+        "/train",
+        "/admin/workers",
+        "/admin/workers/new",
+        &format!("/admin/workers/{id}"),
+        &format!("/admin/workers/{id}/delete"),
+    ] {
+        let text = page(&server, &session, path).await;
+        assert!(text.contains("data-theme=\"dark\""), "{path} has the theme of its reader");
+        assert!(
+            !text.contains("<script>alert") && !text.contains("<img src=x"),
+            "{path} says what workers say as text"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_a_page_of_its_own() {
+    let server = Server::start().await;
+    let session = log_in(&server).await;
+    for path in ["/nowhere", "/jobs/j_none", "/admin/workers/w_none"] {
+        let answer = server.get(&By::Cookie(session.clone()), path).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
+        assert!(answer.text().contains("</html>"), "{path}");
+    }
+    let request =
+        Request::builder().method("POST").uri("/nowhere").header("host", "localhost:8001").body(Body::empty());
+    assert_eq!(read(server.send(request.expect("a request")).await).await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn the_theme_is_kept_in_a_cookie() {
+    let server = Server::start().await;
+    let (to, cookies) = post(&server, "", "/ui/theme", "theme=light&next=/login").await;
+    assert_eq!((to.as_str(), cookies.trim_start_matches("; ")), ("/login", "theme=light"));
+    assert!(page(&server, &cookies, "/login").await.contains("data-theme=\"light\""));
+}

@@ -1,0 +1,144 @@
+//! `/api/admin/workers`
+
+use serde_json::json;
+
+use super::harness::{By, Server};
+
+#[tokio::test]
+async fn a_worker_is_made_and_its_token_shown_once() {
+    let server = Server::start().await;
+    let body = json!({"name": " gpu worker 1 ", "worker_type": "persistent", "labels": {"team": "nlp"}});
+    let made = server.post(&By::Admin, "/api/admin/workers", body).await.ok(201);
+    let token = made["token"].as_str().expect("a token");
+    assert_eq!(made["name"], "gpu worker 1");
+    let command = made["connection_command"].as_str().expect("a command");
+    assert!(command.starts_with(&format!("SIMPLETUNER_WORKER_TOKEN={token} simpletuner worker ")), "{command}");
+    assert!(
+        command.ends_with("--orchestrator-url http://localhost:8001 --name 'gpu worker 1' --persistent"),
+        "{command}"
+    );
+    let listed = server.get(&By::Admin, "/api/admin/workers").await;
+    assert!(!listed.text().contains(token), "a token is shown once");
+    let worker = &listed.json()["workers"][0];
+    assert_eq!((&worker["id"], &worker["status"]), (&made["worker_id"], &json!("offline")));
+    assert_eq!((&worker["last_heartbeat"], &worker["worker_type"]), (&json!(null), &json!("persistent")));
+}
+
+#[tokio::test]
+async fn bad_input_is_named_and_changes_nothing() {
+    let server = Server::start().await;
+    let make = async |body: &str| server.call(&By::Admin, "POST", "/api/admin/workers", body.to_owned()).await;
+    make("{").await.problem(400, "invalid_json");
+    make("{}").await.problem(400, "invalid_json");
+    make(r#"{"name": "x", "worker_type": "banana"}"#).await.problem(400, "invalid_json");
+    make(r#"{"name": "  "}"#).await.problem(422, "invalid_name");
+    make(r#"{"name": "a\u0007b"}"#).await.problem(422, "invalid_name");
+    make(&json!({"name": "x".repeat(65)}).to_string()).await.problem(422, "invalid_name");
+    let many: std::collections::BTreeMap<_, _> = (0..33).map(|n| (n.to_string(), "")).collect();
+    make(&json!({"name": "x", "labels": many}).to_string()).await.problem(422, "invalid_labels");
+    make(&json!({"name": "x".repeat(300 << 10)}).to_string()).await.problem(413, "body_too_large");
+    assert_eq!(server.get(&By::Admin, "/api/admin/workers").await.ok(200)["total"], 0);
+    make(r#"{"name": "x"}"#).await.ok(201);
+    make(r#"{"name": "x"}"#).await.problem(409, "name_taken");
+}
+
+#[tokio::test]
+async fn the_list_is_filtered_counted_and_paged() {
+    let server = Server::start().await;
+    for n in 0..120 {
+        server.worker(&format!("w{n:03}")).await;
+    }
+    let (_, _, _events) = server.online("online-one").await;
+    let get = async |query: &str| server.get(&By::Admin, &format!("/api/admin/workers{query}")).await.ok(200);
+    let all = get("").await;
+    assert_eq!((all["workers"].as_array().map(Vec::len), &all["total"]), (Some(121), &json!(121)));
+    assert_eq!((&all["counts"]["idle"], &all["counts"]["offline"]), (&json!(1), &json!(120)));
+    let idle = get("?status=idle").await;
+    assert_eq!((&idle["workers"][0]["name"], &idle["total"]), (&json!("online-one"), &json!(1)));
+    assert_eq!(get("?q=W11").await["total"], 10);
+    let first = get("?limit=50").await;
+    let second = get(&format!("?limit=100&cursor={}", first["next_cursor"].as_str().expect("more"))).await;
+    assert_eq!(first["workers"].as_array().map(Vec::len), Some(50));
+    assert_eq!((second["workers"].as_array().map(Vec::len), second.get("next_cursor")), (Some(71), None));
+}
+
+#[tokio::test]
+async fn a_drain_holds_until_a_person_undoes_it() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (id, key, mut events) = server.online("gpu-1").await;
+    assert_eq!(events.of_type("drain").await["drain"], false);
+    let drained = server.post(&By::Admin, &format!("/api/admin/workers/{id}/drain"), json!({"reason": "driver"})).await;
+    assert_eq!(drained.ok(200)["status"], "draining");
+    assert_eq!(events.of_type("drain").await["drain"], true);
+    let job = server.submit("digits").await;
+    assert!(server.heartbeat(&key, json!([])).await.drain);
+    drop(events);
+    server.register(&key, json!([])).await;
+    let mut events = server.stream(&key).await;
+    assert_eq!(events.of_type("drain").await["drain"], true);
+    assert_eq!(server.status_of(&job).await, "queued");
+    let resumed = server.call(&By::Admin, "POST", &format!("/api/admin/workers/{id}/resume"), "").await.ok(200);
+    assert_eq!(resumed["draining"], false);
+    assert_eq!(events.offer().await.job_id.as_str(), job);
+}
+
+#[tokio::test]
+async fn only_a_worker_that_is_away_is_deleted() {
+    let server = Server::start().await;
+    let (id, key, events) = server.online("gpu-1").await;
+    let path = format!("/api/admin/workers/{id}");
+    server.call(&By::Admin, "DELETE", &path, "").await.problem(409, "worker_connected");
+    server.post(&key, "/api/workers/disconnect", json!({})).await.ok(200);
+    drop(events);
+    server.call(&By::Admin, "DELETE", &path, "").await.ok(200);
+    server.call(&By::Admin, "DELETE", &path, "").await.problem(404, "worker_not_found");
+    server.get(&By::Admin, &path).await.problem(404, "worker_not_found");
+    server.post(&key, "/api/workers/heartbeat", json!({})).await.problem(401, "worker_token_refused");
+    let (never_seen, _) = server.worker("gpu-2").await;
+    server.call(&By::Admin, "DELETE", &format!("/api/admin/workers/{never_seen}"), "").await.ok(200);
+}
+
+#[tokio::test]
+async fn a_rotated_token_opens_nothing_and_ends_its_streams() {
+    let server = Server::start().await;
+    let (id, old, mut events) = server.online("gpu-1").await;
+    events.of_type("drain").await;
+    let rotated = server.call(&By::Admin, "POST", &format!("/api/admin/workers/{id}/token"), "").await.ok(200);
+    assert!(events.next().await.is_none(), "the open stream ends");
+    server.post(&old, "/api/workers/heartbeat", json!({})).await.problem(401, "worker_token_refused");
+    let new = By::Worker(rotated["token"].as_str().expect("text").to_owned());
+    server.register(&new, json!([])).await;
+    server.call(&By::Admin, "POST", "/api/admin/workers/w_none/token", "").await.problem(404, "worker_not_found");
+}
+
+#[tokio::test]
+async fn an_ephemeral_worker_takes_one_job() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (id, key) = server.worker("spot").await;
+    server.post(&key, "/api/workers/register", json!({"protocol": 1, "persistent": false})).await.ok(200);
+    let mut events = server.stream(&key).await;
+    let (first, second) = (server.submit("digits").await, server.submit("digits").await);
+    let taken = events.offer().await.job_id.to_string();
+    let other = if taken == first { second } else { first };
+    server.report(&key, &taken, json!({"status": "completed", "attempt": 1})).await.ok(200);
+    assert_eq!(server.status_of(&other).await, "queued");
+    let view = server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200);
+    assert_eq!(view["status"], "draining");
+    server.post(&key, "/api/workers/disconnect", json!({})).await.ok(200);
+    server.post(&key, "/api/workers/register", json!({})).await.problem(401, "worker_token_spent");
+}
+
+#[tokio::test]
+async fn a_worker_that_leaves_gives_its_offer_back() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (_, key, _events) = server.online("a-leaves").await;
+    let job = server.submit("digits").await;
+    assert_eq!(server.status_of(&job).await, "offered");
+    let (id, _, _others) = server.online("b-stays").await;
+    server.post(&key, "/api/workers/disconnect", json!({})).await.ok(200);
+    let view = server.job(&job).await;
+    assert_eq!((&view["status"], &view["worker_id"], &view["attempt"]), (&json!("offered"), &json!(id), &json!(2)));
+}

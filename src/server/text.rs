@@ -1,0 +1,54 @@
+//! Text that stands inside other text.
+
+use std::fmt::Write;
+
+/// For a path or a value in a URL: everything but plain characters and slashes is escaped.
+pub fn percent_escaped(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut escaped, byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            let _ = write!(escaped, "%{byte:02X}");
+        }
+        escaped
+    })
+}
+
+/// For a word of a shell command.
+pub fn shell_quoted(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._/:@".contains(&byte);
+    if !text.is_empty() && text.bytes().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// A path on this server to go to after a form; anything that could lead elsewhere becomes `/`.
+pub fn local_path(text: &str) -> &str {
+    let elsewhere = text.starts_with("//") || text.contains('\\') || text.chars().any(char::is_control);
+    if text.starts_with('/') && !elsewhere { text } else { "/" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoting() {
+        assert_eq!(percent_escaped("/jobs?status=a b&x=ü"), "/jobs%3Fstatus%3Da%20b%26x%3D%C3%BC");
+        assert_eq!(shell_quoted("gpu-1"), "gpu-1");
+        assert_eq!(shell_quoted("it's $HOME"), r"'it'\''s $HOME'");
+        assert_eq!(shell_quoted(""), "''");
+    }
+
+    #[test]
+    fn only_local_paths_are_followed() {
+        for good in ["/", "/jobs?status=idle", "/a//b"] {
+            assert_eq!(local_path(good), good);
+        }
+        for bad in ["", "//evil.example", "https://evil.example", "/\\evil.example", "javascript:x", "/a\nb"] {
+            assert_eq!(local_path(bad), "/");
+        }
+    }
+}

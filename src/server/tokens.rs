@@ -1,0 +1,104 @@
+//! Secrets that people and agents carry: a prefix, 256 random bits in base 62, and a checksum.
+//!
+//! The prefix and the checksum let scanners and typing errors be recognised without asking the database.
+//! Only the SHA-256 of a token is kept: with so much randomness, nothing slower is needed.
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::{Digest, Sha256};
+
+use app::domain::ids::{Attempt, JobId};
+
+use super::random::Random;
+
+const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// Makes a new token with this prefix (`wt_`, `st_`, …).
+pub fn mint(prefix: &str, random: &dyn Random) -> String {
+    sealed(prefix, &random.bytes::<32>())
+}
+
+/// The token of one attempt, derived from the server's key, so that it can be told again after a restart
+/// and is nowhere at rest.
+pub fn job_token(key: &[u8], job: &JobId, attempt: Attempt) -> String {
+    let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).expect("HMAC takes a key of any length");
+    mac.update(format!("{job}:{attempt}").as_bytes());
+    sealed("jt_", &mac.finalize().into_bytes())
+}
+
+/// What is kept of a token: its SHA-256 in hex.
+pub fn digest(token: &str) -> String {
+    hex(&Sha256::digest(token.as_bytes()))
+}
+
+/// Lower-case hex.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        use std::fmt::Write;
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// A code that a person types once: eight characters without look-alikes.
+pub fn setup_code(random: &dyn Random) -> String {
+    const EASY: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+    let chars: String = random.bytes::<16>().iter().map(|byte| EASY[usize::from(byte % 32)] as char).collect();
+    format!("{}-{}-{}-{}", &chars[..4], &chars[4..8], &chars[8..12], &chars[12..])
+}
+
+fn sealed(prefix: &str, bytes: &[u8]) -> String {
+    let body = base62(bytes, 43);
+    let sum = Sha256::digest(format!("{prefix}{body}").as_bytes());
+    format!("{prefix}{body}{}", base62(&sum[..4], 6))
+}
+
+/// Base 62, most significant digit first, padded to `width`.
+fn base62(bytes: &[u8], width: usize) -> String {
+    let mut number = bytes.to_vec();
+    let mut digits = Vec::with_capacity(width);
+    for _ in 0..width {
+        let mut remainder = 0_u32;
+        for byte in &mut number {
+            let value = remainder * 256 + u32::from(*byte);
+            *byte = u8::try_from(value / 62).unwrap_or(u8::MAX);
+            remainder = value % 62;
+        }
+        digits.push(ALPHABET[remainder as usize] as char);
+    }
+    digits.iter().rev().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::CountedRandom;
+    use app::domain::time::Timestamp;
+
+    #[test]
+    fn tokens_differ_and_have_their_form() {
+        let random = CountedRandom::default();
+        let (one, two) = (mint("wt_", &random), mint("wt_", &random));
+        assert_ne!(one, two);
+        assert_eq!(one.len(), 3 + 43 + 6);
+        assert!(one[3..].bytes().all(|b| b.is_ascii_alphanumeric()));
+        assert_eq!(digest(&one).len(), 64);
+    }
+
+    #[test]
+    fn base_62_of_known_numbers() {
+        assert_eq!(base62(&[0, 0, 0, 61], 2), "0z");
+        assert_eq!(base62(&[0, 0, 1, 0], 3), "048");
+        assert_eq!(base62(&[255; 32], 43).len(), 43);
+    }
+
+    #[test]
+    fn job_tokens_depend_on_key_job_and_attempt() {
+        let job = JobId::new(Timestamp(1), [1; 10]);
+        let other = JobId::new(Timestamp(1), [2; 10]);
+        let token = job_token(b"key", &job, Attempt(1));
+        assert_eq!(token, job_token(b"key", &job, Attempt(1)));
+        assert_ne!(token, job_token(b"key", &job, Attempt(2)));
+        assert_ne!(token, job_token(b"key", &other, Attempt(1)));
+        assert_ne!(token, job_token(b"yek", &job, Attempt(1)));
+    }
+}

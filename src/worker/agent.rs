@@ -1,0 +1,276 @@
+//! The agent's loop: inputs in, decisions from [`state::Agent`], actions out. It waits for nothing but the next input.
+
+use std::collections::HashMap;
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use app::protocol::worker::{Disconnect, RunningAttempt, StatusReport};
+use nix::fcntl::{Flock, FlockArg};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+use crate::api::{Api, JobApi, Online, until_answered};
+use crate::attempt::{Attempt, Found};
+use crate::config::Config;
+use crate::exit::Fatal;
+use crate::files::{self, Key};
+use crate::secret::Secret;
+use crate::session::{Context, Session};
+use crate::state::{self, Action, Ending, Input};
+use crate::{clock, gpu, retention};
+
+/// How long saying good-bye may take.
+const GOODBYE: Duration = Duration::from_secs(5);
+/// After a signal, so much more than the trainers' grace.
+const REPORTING: Duration = Duration::from_secs(30);
+
+/// Runs the agent to its end.
+///
+/// # Errors
+/// With the exit code and sentence.
+pub fn main(config: Config) -> Result<u8, Fatal> {
+    let _lock = claim(&config.work_dir)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Fatal::error(format!("cannot start: {error}")))?;
+    // Everything is on this one thread; only work with files has threads of its own.
+    let ended = tokio::task::LocalSet::new().block_on(&runtime, run(config));
+    // What still reads or writes a file does not hold up the end.
+    runtime.shutdown_background();
+    let ending = ended?;
+    match ending.sentence {
+        Some(sentence) => Err(Fatal { code: ending.code, sentence }),
+        None => Ok(ending.code),
+    }
+}
+
+/// Takes the work directory for this process alone.
+fn claim(work_dir: &Path) -> Result<Flock<File>, Fatal> {
+    let unusable = |error: std::io::Error| {
+        Fatal::config(format!(
+            "the work directory {} cannot be used: {error}. Name another one with --work-dir or SIMPLETUNER_WORK_DIR",
+            work_dir.display()
+        ))
+    };
+    DirBuilder::new().recursive(true).mode(0o700).create(work_dir.join("jobs")).map_err(unusable)?;
+    let file = File::create(work_dir.join("agent.lock")).map_err(unusable)?;
+    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| {
+        Fatal::config(format!(
+            "another simpletuner-worker uses the work directory {}: stop it, or give this one its own with --work-dir",
+            work_dir.display()
+        ))
+    })
+}
+
+async fn run(config: Config) -> Result<Ending, Fatal> {
+    let listen = |kind| signal(kind).map_err(|error| Fatal::error(format!("cannot listen for signals: {error}")));
+    let mut signals = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
+    let hardware = gpu::detect(&config.gpu, &config.host);
+    tracing::info!("{} GPU(s), accelerator {}", hardware.gpus.len(), hardware.accelerator);
+    let api = Api::new(&config)?;
+    let boot_id = clock::secret().map_err(|error| Fatal::error(format!("no randomness: {error}")))?;
+    let refused = AtomicBool::new(false);
+    let context = Arc::new(Context { config, api, online: Online::default(), hardware, boot_id, refused });
+
+    let (inbox, inputs) = mpsc::channel(64);
+    let mut agent = Agent::adopting(Arc::clone(&context), inbox.clone(), inputs)?;
+    let session = Session::new(context, inbox, agent.running.subscribe());
+    tokio::task::spawn_local(session.clone().run());
+    let ending = agent.serve(&mut signals).await;
+    agent.goodbye(&session).await;
+    Ok(ending)
+}
+
+/// The loop's own state.
+struct Agent {
+    context: Arc<Context>,
+    decisions: state::Agent,
+    attempts: HashMap<Key, Arc<Attempt>>,
+    inbox: mpsc::Sender<Input>,
+    inputs: mpsc::Receiver<Input>,
+    running: watch::Sender<Vec<RunningAttempt>>,
+}
+
+impl Agent {
+    /// With the attempts that an earlier agent left on disk.
+    fn adopting(
+        context: Arc<Context>,
+        inbox: mpsc::Sender<Input>,
+        inputs: mpsc::Receiver<Input>,
+    ) -> Result<Self, Fatal> {
+        let work_dir = &context.config.work_dir;
+        let dirs = files::attempts(work_dir)
+            .map_err(|error| Fatal::config(format!("the work directory cannot be listed: {error}")))?;
+        let mut found = Vec::new();
+        let mut live = Vec::new();
+        for dir in dirs {
+            match Attempt::adopt(&context, dir) {
+                Found::Live(attempt) => {
+                    tracing::info!("adopting {}", attempt.key());
+                    found.push((attempt.key().clone(), false));
+                    live.push(attempt);
+                }
+                Found::Over(key) => found.push((key, true)),
+                Found::Foreign => {}
+            }
+        }
+        let decisions = state::Agent::new(context.config.persistent, context.config.on_stop, found);
+        let running = watch::Sender::new(decisions.running());
+        let mut agent = Self { context, decisions, attempts: HashMap::new(), inbox, inputs, running };
+        for attempt in live {
+            agent.follow(attempt);
+        }
+        agent.tidy();
+        Ok(agent)
+    }
+
+    /// Until the process is to end.
+    async fn serve(&mut self, signals: &mut (Signal, Signal)) -> Ending {
+        let mut deadline: Option<(Instant, Ending)> = None;
+        loop {
+            let overdue = deadline.as_ref().map_or_else(|| Instant::now() + Duration::from_hours(1), |(at, _)| *at);
+            let input = tokio::select! {
+                biased;
+                code = signalled(signals) => {
+                    let ending = Ending { code, sentence: None };
+                    if deadline.is_some() {
+                        tracing::warn!("second signal: ending now");
+                        return ending;
+                    }
+                    tracing::info!("asked to end ({:?})", self.context.config.on_stop);
+                    deadline = Some((self.last_moment(), ending));
+                    Input::Signal(code)
+                }
+                Some(input) = self.inputs.recv() => input,
+                () = tokio::time::sleep_until(overdue) => match deadline.take() {
+                    Some((_, ending)) => return ending,
+                    None => continue,
+                },
+            };
+            if let Some(ending) = self.take(input) {
+                return ending;
+            }
+        }
+    }
+
+    /// When the process ends after a signal, whatever is left.
+    fn last_moment(&self) -> Instant {
+        let config = &self.context.config;
+        let patience = match config.on_stop {
+            crate::cli::OnStop::Finish => Duration::from_hours(365 * 24),
+            _ => config.stop_grace + REPORTING,
+        };
+        Instant::now() + patience
+    }
+
+    fn take(&mut self, input: Input) -> Option<Ending> {
+        if let Input::Ended(key, _) = &input {
+            self.attempts.remove(key);
+            self.tidy();
+        }
+        let actions = self.decisions.step(input);
+        let now = self.decisions.running();
+        self.running.send_if_modified(|before| {
+            let changed = *before != now;
+            *before = now;
+            changed
+        });
+        actions.into_iter().find_map(|action| self.act(action))
+    }
+
+    fn act(&mut self, action: Action) -> Option<Ending> {
+        match action {
+            Action::Start(offer) => {
+                tracing::info!("offered {} attempt {} ({})", offer.job_id, offer.attempt, offer.config_name);
+                match Attempt::begin(&self.context, &offer) {
+                    Ok(attempt) => self.follow(attempt),
+                    Err(error) => {
+                        // Not accepted, so it is offered to somebody else.
+                        tracing::error!("cannot prepare {} attempt {}: {error}", offer.job_id, offer.attempt);
+                        self.ended(Key { job_id: offer.job_id, attempt: offer.attempt }, false);
+                    }
+                }
+            }
+            Action::Stop(key, cause) => {
+                tracing::info!("stopping {key} ({cause:?})");
+                if let Some(attempt) = self.attempts.get(&key) {
+                    attempt.stop(cause);
+                }
+            }
+            Action::ReportGone(key, status) => self.report_gone(key, status),
+            Action::Leave(ending) => return Some(ending),
+        }
+        None
+    }
+
+    fn follow(&mut self, attempt: Arc<Attempt>) {
+        let key = attempt.key().clone();
+        self.attempts.insert(key.clone(), Arc::clone(&attempt));
+        let inbox = self.inbox.clone();
+        tokio::task::spawn_local(async move {
+            // On the heap, as it is many tasks in one.
+            let reported = Box::pin(attempt.run()).await;
+            // The loop has ended: then the process ends.
+            let _ = inbox.send(Input::Ended(key, reported)).await;
+        });
+    }
+
+    fn ended(&self, key: Key, reported: bool) {
+        let inbox = self.inbox.clone();
+        tokio::task::spawn_local(async move {
+            let _ = inbox.send(Input::Ended(key, reported)).await;
+        });
+    }
+
+    /// For an attempt of which this host knows nothing; so the worker's own token has to do.
+    fn report_gone(&self, key: Key, status: &str) {
+        tracing::warn!("{key} is expected here, but is not: reporting {status}");
+        let context = Arc::clone(&self.context);
+        let report = StatusReport {
+            status: status.to_owned(),
+            attempt: Some(key.attempt),
+            error: Some("the worker has nothing of this attempt (its disk was lost, or it never arrived)".to_owned()),
+            exit_code: None,
+        };
+        tokio::task::spawn_local(async move {
+            let api = JobApi::new(context.api.clone(), key.clone(), Secret::default());
+            let what = format!("reporting that {key} is not here");
+            if let Err(error) = until_answered(&context.online, &what, async || api.status(&report).await).await {
+                tracing::warn!("{what}: {error}");
+            }
+        });
+    }
+
+    fn tidy(&self) {
+        let work_dir = self.context.config.work_dir.clone();
+        tokio::task::spawn_blocking(move || retention::tidy(&work_dir));
+    }
+
+    /// Tells the orchestrator, if it listens.
+    async fn goodbye(&self, session: &Session) {
+        let Some(worker_id) = session.worker_id() else { return };
+        if self.context.refused.load(std::sync::atomic::Ordering::Relaxed) {
+            return;
+        }
+        let body = Disconnect { worker_id: Some(worker_id), left_running: self.decisions.running() };
+        match tokio::time::timeout(GOODBYE, self.context.api.disconnect(&body)).await {
+            Ok(Ok(())) => tracing::info!("disconnected, {} attempt(s) left running", body.left_running.len()),
+            Ok(Err(error)) => tracing::warn!("could not say good-bye: {error}"),
+            Err(_) => tracing::warn!("could not say good-bye in time"),
+        }
+    }
+}
+
+/// The next signal, as an exit code.
+async fn signalled((terminate, interrupt): &mut (Signal, Signal)) -> u8 {
+    tokio::select! {
+        _ = terminate.recv() => 128 + 15,
+        _ = interrupt.recv() => 128 + 2,
+    }
+}

@@ -1,0 +1,156 @@
+//! Why a request did not succeed, sorted by what to do about it.
+
+use std::error::Error;
+use std::time::Duration;
+
+use reqwest::{Response, StatusCode, Url};
+use serde::Deserialize;
+
+/// The most of an error's body that is read.
+const LONGEST_BODY: usize = 16 * 1024;
+
+/// Why a request did not succeed. Every sentence is for a person.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApiError {
+    /// Try again later.
+    #[error("{sentence}")]
+    Transient {
+        /// What happened.
+        sentence: String,
+        /// When the server wants to be asked again.
+        retry_after: Option<Duration>,
+    },
+    /// The token was refused.
+    #[error("{0}")]
+    Refused(String),
+    /// 409: this is no longer how things stand.
+    #[error("{detail}")]
+    Conflict {
+        /// The problem's stable name.
+        code: String,
+        /// In words.
+        detail: String,
+        /// What the server has of a log.
+        durable: Option<u64>,
+    },
+    /// The orchestrator does not know this (any more).
+    #[error("{0}")]
+    Gone(String),
+    /// Another refusal, which trying again does not change.
+    #[error("{detail} ({status})")]
+    Rejected {
+        /// The HTTP status.
+        status: u16,
+        /// In words.
+        detail: String,
+    },
+    /// An answer that is none of the orchestrator's.
+    #[error("{0}")]
+    Answer(String),
+}
+
+/// The parts of a problem document that matter here.
+#[derive(Debug, Default, Deserialize)]
+struct ProblemParts {
+    #[serde(default)]
+    code: Option<String>,
+    #[serde(default)]
+    detail: Option<String>,
+    #[serde(default)]
+    durable: Option<u64>,
+}
+
+impl ApiError {
+    /// Try again later.
+    pub fn transient(sentence: impl Into<String>) -> Self {
+        Self::Transient { sentence: sentence.into(), retry_after: None }
+    }
+
+    /// No answer at all.
+    pub fn unreachable(error: &reqwest::Error, base: &Url) -> Self {
+        let cause = innermost(error);
+        let lower = cause.to_lowercase();
+        let advice = if error.is_timeout() {
+            "no answer in time: check the URL and any firewall between"
+        } else if lower.contains("causedasendentity") {
+            "it shows a CA's own certificate as its own: give it one that is no CA (basicConstraints CA:FALSE)"
+        } else if lower.contains("certificate") || lower.contains("unknownissuer") {
+            "its certificate is not trusted: give its CA with --ca-file (--ssl-no-verify is for development only)"
+        } else if lower.contains("refused") {
+            "check URL and port, that the orchestrator runs, and that it listens with --host 0.0.0.0"
+        } else if lower.contains("dns") || lower.contains("lookup") {
+            "the host name is not known: check --orchestrator-url"
+        } else {
+            "check --orchestrator-url and the network"
+        };
+        Self::transient(format!("cannot reach the orchestrator at {base} ({cause}): {advice}"))
+    }
+
+    /// An answer that is no success.
+    pub async fn of(response: Response, base: &Url) -> Self {
+        let status = response.status();
+        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let retry_after = header("retry-after").and_then(|text| text.parse().ok()).map(Duration::from_secs);
+        let location = header("location");
+        let body = response.bytes().await.unwrap_or_default();
+        let parts: ProblemParts = serde_json::from_slice(&body[..body.len().min(LONGEST_BODY)]).unwrap_or_default();
+        Self::sorted(status, parts, retry_after, location.as_deref(), base)
+    }
+
+    fn sorted(
+        status: StatusCode,
+        parts: ProblemParts,
+        retry_after: Option<Duration>,
+        location: Option<&str>,
+        base: &Url,
+    ) -> Self {
+        let detail = parts.detail.unwrap_or_else(|| format!("the orchestrator at {base} answers {status}"));
+        match (status.as_u16(), parts.code) {
+            (401 | 403, _) => Self::Refused(detail),
+            (409, code) => Self::Conflict { code: code.unwrap_or_default(), detail, durable: parts.durable },
+            (404 | 410, Some(_)) => Self::Gone(detail),
+            (300..=399, _) => Self::transient(format!(
+                "{base} redirects to {}; give that address as --orchestrator-url",
+                location.unwrap_or("another address")
+            )),
+            (404 | 410, None) => Self::transient(format!(
+                "there is no orchestrator at {base} ({status}): check --orchestrator-url, and any path that a proxy adds"
+            )),
+            (408 | 425 | 429 | 500..=599, _) => Self::Transient { sentence: detail, retry_after },
+            (number, _) => Self::Rejected { status: number, detail },
+        }
+    }
+}
+
+/// The last cause of an error, which says most.
+pub fn innermost(error: &dyn Error) -> String {
+    let mut cause = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_sorted_by_what_to_do() {
+        let base = Url::parse("http://h/").unwrap_or_else(|_| panic!("url"));
+        let sorted = |status: u16, code: Option<&str>| {
+            let parts = ProblemParts { code: code.map(str::to_owned), ..ProblemParts::default() };
+            let status = StatusCode::from_u16(status).unwrap_or_default();
+            ApiError::sorted(status, parts, Some(Duration::from_secs(3)), None, &base)
+        };
+        for status in [408, 425, 429, 500, 502, 503] {
+            assert!(matches!(sorted(status, Some("x")), ApiError::Transient { retry_after: Some(_), .. }), "{status}");
+        }
+        assert!(matches!(sorted(401, None), ApiError::Refused(_)));
+        assert!(matches!(sorted(409, Some("log_gap")), ApiError::Conflict { code, .. } if code == "log_gap"));
+        assert!(matches!(sorted(404, Some("job_unknown")), ApiError::Gone(_)));
+        assert!(matches!(sorted(404, None), ApiError::Transient { .. }), "a proxy's page, not ours");
+        assert!(matches!(sorted(302, None), ApiError::Transient { .. }));
+        assert!(matches!(sorted(413, None), ApiError::Rejected { status: 413, .. }));
+    }
+}

@@ -1,0 +1,110 @@
+//! The endpoints of one attempt, opened by its job token.
+
+use std::time::Duration;
+
+use app::protocol::dispatch::BundleRef;
+use app::protocol::status::ArtifactKind;
+use app::protocol::worker::{Accepted, ArtifactAck, LogAck, ProgressReport, StatusReport};
+use bytes::Bytes;
+use reqwest::{Body, RequestBuilder, Url};
+use serde::de::DeserializeOwned;
+
+use super::{Api, ApiError, SHORT, WORKER_TOKEN};
+use crate::files::Key;
+use crate::secret::Secret;
+
+const JOB_TOKEN: &str = "X-Upload-Token";
+/// An upload slower than this is given up and begun again.
+const SLOWEST_BYTES_PER_SECOND: u64 = 50_000;
+
+/// One attempt at the orchestrator.
+#[derive(Debug, Clone)]
+pub struct JobApi {
+    api: Api,
+    key: Key,
+    token: Secret,
+}
+
+impl JobApi {
+    /// For this attempt; an empty token means the worker's own.
+    pub fn new(api: Api, key: Key, token: Secret) -> Self {
+        Self { api, key, token }
+    }
+
+    fn url(&self, rest: &[&str], query: &str) -> Result<Url, ApiError> {
+        let mut url = self.api.locate("api/workers/job/")?;
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().push(self.key.job_id.as_str()).extend(rest);
+        }
+        url.set_query(Some(query).filter(|query| !query.is_empty()));
+        Ok(url)
+    }
+
+    /// The job token survives a rotation of the worker's; the worker's opens the same doors if the job's is not known.
+    async fn ask<T: DeserializeOwned>(&self, request: impl Fn() -> RequestBuilder) -> Result<T, ApiError> {
+        if self.token.reveal().is_empty() {
+            return self.api.json(request().header(WORKER_TOKEN, self.api.token.reveal())).await;
+        }
+        match self.api.json(request().header(JOB_TOKEN, self.token.reveal())).await {
+            Err(ApiError::Refused(_)) => self.api.json(request().header(WORKER_TOKEN, self.api.token.reveal())).await,
+            answer => answer,
+        }
+    }
+
+    /// `POST …/status`.
+    pub async fn status(&self, report: &StatusReport) -> Result<(), ApiError> {
+        let url = self.url(&["status"], "")?;
+        self.ask::<Accepted>(|| self.api.http.post(url.clone()).json(report).timeout(SHORT)).await.map(drop)
+    }
+
+    /// `POST …/progress`.
+    pub async fn progress(&self, report: &ProgressReport) -> Result<(), ApiError> {
+        let url = self.url(&["progress"], "")?;
+        let send = || self.api.http.post(url.clone()).json(report).timeout(SHORT);
+        self.ask::<serde::de::IgnoredAny>(send).await.map(drop)
+    }
+
+    /// `PUT …/logs`: bytes from this offset on.
+    pub async fn logs(&self, offset: u64, bytes: Bytes) -> Result<LogAck, ApiError> {
+        let url = self.url(&["logs"], &format!("attempt={}&offset={offset}", self.key.attempt))?;
+        self.ask(|| {
+            let request = self.api.http.put(url.clone()).header("Content-Type", "application/octet-stream");
+            request.body(bytes.clone()).timeout(SHORT * 3)
+        })
+        .await
+    }
+
+    /// `GET …/bundle`: the body as it came.
+    pub async fn bundle(&self, bundle: &BundleRef) -> Result<Bytes, ApiError> {
+        let url = self.api.locate(&bundle.url)?;
+        let request = self.api.http.get(url).header(JOB_TOKEN, self.token.reveal()).timeout(SHORT * 6);
+        let response = self.api.send(request).await?;
+        response.bytes().await.map_err(|error| ApiError::unreachable(&error, &self.api.base))
+    }
+
+    /// `PUT …/artifacts/{path}`. `body` is asked for anew at each try.
+    pub async fn artifact(&self, file: &Upload<'_>, body: impl Fn() -> Body) -> Result<ArtifactAck, ApiError> {
+        let parts: Vec<&str> = std::iter::once("artifacts").chain(file.path.split('/')).collect();
+        let url = self.url(&parts, &format!("attempt={}&kind={}", self.key.attempt, file.kind.as_str()))?;
+        let limit = SHORT * 3 + Duration::from_secs(file.size / SLOWEST_BYTES_PER_SECOND);
+        self.ask(|| {
+            let request = self.api.http.put(url.clone()).header("Content-Type", "application/octet-stream");
+            let request = request.header("Content-Length", file.size).header("X-Content-SHA256", file.sha256);
+            request.body(body()).timeout(limit)
+        })
+        .await
+    }
+}
+
+/// A file on its way.
+#[derive(Debug, Clone, Copy)]
+pub struct Upload<'a> {
+    /// Path below the output directory.
+    pub path: &'a str,
+    /// What kind of file.
+    pub kind: ArtifactKind,
+    /// In bytes.
+    pub size: u64,
+    /// In hex.
+    pub sha256: &'a str,
+}

@@ -1,0 +1,157 @@
+//! While the supervisor runs: everything that goes on beside the trainer.
+
+use std::io;
+use std::time::Duration;
+
+use app::protocol::worker::StatusReport;
+use nix::sys::signal::Signal;
+use tokio::sync::watch;
+
+use super::{Attempt, blocking};
+use crate::api::until_answered;
+use crate::files::{Exit, Running, StopCause, VERSION};
+use crate::{clock, process};
+
+/// How often the end is looked for.
+const LOOK: Duration = Duration::from_millis(100);
+
+impl Attempt {
+    /// Until the trainer has ended and its log and progress are delivered.
+    pub(super) async fn follow(&self) -> Exit {
+        let done = watch::Sender::new(false);
+        let end = async {
+            let exit = self.end().await;
+            done.send_replace(true);
+            exit
+        };
+        let (exit, ..) = tokio::join!(
+            end,
+            self.carry_out_orders(done.subscribe()),
+            self.while_ours(self.announce()),
+            self.while_ours(self.pump_log(done.subscribe())),
+            self.while_ours(self.pump_points(done.subscribe())),
+            self.while_ours(self.pump_samples(done.subscribe())),
+        );
+        exit
+    }
+
+    /// Waits for the end; of a dead supervisor it makes one up.
+    async fn end(&self) -> Exit {
+        loop {
+            if let Some(exit) = self.known_end() {
+                return exit;
+            }
+            let alive = self.supervisor().is_some_and(|running| running.supervisor.is_alive());
+            // It writes the end before it dies.
+            if !alive {
+                return match self.known_end() {
+                    Some(exit) => exit,
+                    None => self.orphaned().await,
+                };
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    fn known_end(&self) -> Option<Exit> {
+        match self.dir.read("exit.json") {
+            Ok(exit) => exit,
+            Err(error) => Some(Exit {
+                version: VERSION,
+                error: Some(format!("the trainer's end cannot be read: {error}")),
+                ended_at: clock::now(),
+                ..Exit::default()
+            }),
+        }
+    }
+
+    fn supervisor(&self) -> Option<Running> {
+        self.dir.read("supervisor.json").ok().flatten()
+    }
+
+    /// The supervisor is gone without a word: what it left running is ended.
+    async fn orphaned(&self) -> Exit {
+        let rebooted = process::host_boot() != self.spec.host_boot;
+        let marker = format!("SIMPLETUNER_STOP_FILE={}", self.dir.stop_file().display());
+        if !rebooted {
+            while let Ok(left) = blocking({
+                let marker = marker.clone();
+                move || Ok::<_, io::Error>(process::with_environment(&marker))
+            })
+            .await
+            {
+                if left.is_empty() {
+                    break;
+                }
+                for process in left {
+                    process.signal(Signal::SIGKILL);
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+        let error = if rebooted {
+            "the host was restarted while the trainer ran"
+        } else {
+            "the trainer's supervisor was killed, so the trainer was stopped (out of memory on the host?)"
+        };
+        let exit = Exit {
+            version: VERSION,
+            error: Some(error.to_owned()),
+            host_fault: rebooted,
+            ended_at: clock::now(),
+            ..Exit::default()
+        };
+        if let Err(error) = self.dir.write("exit.json", &exit) {
+            tracing::error!("{}: its end cannot be written: {error}", self.key());
+        }
+        exit
+    }
+
+    /// Hands orders on to the supervisor.
+    async fn carry_out_orders(&self, mut done: watch::Receiver<bool>) {
+        let mut orders = self.stop.subscribe();
+        loop {
+            let cause = *orders.borrow_and_update();
+            if let Some(cause) = cause {
+                self.hand_on(cause).await;
+            }
+            tokio::select! {
+                _ = done.wait_for(|done| *done) => return,
+                changed = orders.changed() => if changed.is_err() { return },
+            }
+        }
+    }
+
+    async fn hand_on(&self, cause: StopCause) {
+        let (dir, order) = (self.dir.clone(), self.order(cause));
+        if let Err(error) = blocking(move || dir.write("stop.json", &order)).await {
+            // The supervisor then gets its default order.
+            tracing::error!("{}: the order to stop cannot be written: {error}", self.key());
+            if let Some(running) = self.supervisor() {
+                running.supervisor.signal(Signal::SIGTERM);
+            }
+            return;
+        }
+        if let Some(running) = self.supervisor() {
+            running.supervisor.signal(Signal::SIGUSR1);
+        }
+    }
+
+    /// Says that the trainer runs, if it ever did.
+    async fn announce(&self) {
+        if self.state().running || self.supervisor().is_none() {
+            return;
+        }
+        let report = StatusReport {
+            status: "running".to_owned(),
+            attempt: Some(self.key().attempt),
+            error: None,
+            exit_code: None,
+        };
+        let what = format!("reporting that {} runs", self.key());
+        match until_answered(&self.context.online, &what, async || self.api.status(&report).await).await {
+            Ok(()) => self.update(true, |state| state.running = true).await,
+            Err(error) => self.judge("reporting that it runs", &error),
+        }
+    }
+}

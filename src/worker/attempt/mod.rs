@@ -1,0 +1,189 @@
+//! One attempt from its offer to its last report, as the agent sees it.
+//!
+//! Its tasks (log, progress, samples, orders, the wait for the end) run side by side and share nothing but the acknowledged
+//! offsets in `state.json`, so none can hold up another. All of it can be dropped at any moment and taken up again by the
+//! next agent.
+
+mod adopt;
+mod checkpoints;
+mod finish;
+mod follow;
+mod logs;
+mod points;
+mod prepare;
+mod uploads;
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use app::protocol::dispatch::JobSubmit;
+use tokio::sync::watch;
+
+pub use adopt::Found;
+
+use crate::api::{ApiError, JobApi};
+use crate::clock;
+use crate::files::{AttemptDir, Key, Secrets, Spec, State, StopCause, StopOrder, VERSION};
+use crate::secret::Secret;
+use crate::session::Context;
+
+/// What belongs to somebody else by now gets no longer than this to end, in seconds.
+const SUPERSEDED_GRACE: u64 = 5;
+
+/// One attempt.
+#[derive(Debug)]
+pub struct Attempt {
+    context: Arc<Context>,
+    dir: AttemptDir,
+    spec: Spec,
+    secrets: Secrets,
+    api: JobApi,
+    state: Mutex<State>,
+    /// Held while `state.json` is written, so that an older state never replaces a newer one.
+    saving: tokio::sync::Mutex<()>,
+    stop: watch::Sender<Option<StopCause>>,
+}
+
+impl Attempt {
+    /// For an offer: its directory exists from here on, so that a restarted agent knows of it.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn begin(context: &Arc<Context>, offer: &JobSubmit) -> io::Result<Arc<Self>> {
+        let key = Key { job_id: offer.job_id.clone(), attempt: offer.attempt };
+        let dir = AttemptDir::new(&context.config.work_dir, &key);
+        std::fs::create_dir_all(dir.path())?;
+        let secrets = Secrets {
+            job_token: Secret::new(&offer.upload_token),
+            hf_token: offer.hf_token.as_deref().map(Secret::new),
+            webhook: Secret::new(&clock::secret()?),
+        };
+        let offer = JobSubmit {
+            upload_token: String::new(),
+            hf_token: None,
+            config: serde_json::Map::new(),
+            dataloader: None,
+            ..offer.clone()
+        };
+        let host_boot = crate::process::host_boot();
+        let trainer = context.config.trainer.clone();
+        let spec = Spec { version: VERSION, key, offer, trainer, host_boot, resume: false };
+        let state = State { version: VERSION, ..State::default() };
+        dir.write("secrets.json", &secrets)?;
+        dir.write("state.json", &state)?;
+        dir.write("spec.json", &spec)?;
+        Ok(Arc::new(Self::new(context, dir, spec, secrets, state)))
+    }
+
+    fn new(context: &Arc<Context>, dir: AttemptDir, spec: Spec, secrets: Secrets, state: State) -> Self {
+        Self {
+            api: JobApi::new(context.api.clone(), spec.key.clone(), secrets.job_token.clone()),
+            context: Arc::clone(context),
+            dir,
+            spec,
+            secrets,
+            state: Mutex::new(state),
+            saving: tokio::sync::Mutex::default(),
+            stop: watch::Sender::new(None),
+        }
+    }
+
+    /// Which attempt this is.
+    pub fn key(&self) -> &Key {
+        &self.spec.key
+    }
+
+    /// Orders it to stop; a weaker reason than an earlier one changes nothing.
+    pub fn stop(&self, cause: StopCause) {
+        self.stop.send_if_modified(|order| {
+            let stronger = order.is_none_or(|earlier| earlier < cause);
+            if stronger {
+                *order = Some(cause);
+            }
+            stronger
+        });
+    }
+
+    /// Runs it to its end. Whether its end was reported, and not dropped as somebody else's.
+    pub async fn run(&self) -> bool {
+        let known = self.state().terminal.clone();
+        let report = match known {
+            Some(report) => Some(report),
+            None => self.live().await,
+        };
+        let Some(report) = report else {
+            tracing::info!("{}: no longer this worker's", self.key());
+            self.close().await;
+            return false;
+        };
+        self.deliver(report).await
+    }
+
+    fn order(&self, cause: StopCause) -> StopOrder {
+        let grace = self.context.config.stop_grace.as_secs();
+        let grace_seconds = if cause == StopCause::Superseded { grace.min(SUPERSEDED_GRACE) } else { grace };
+        StopOrder { cause, grace_seconds }
+    }
+
+    fn is_superseded(&self) -> bool {
+        *self.stop.borrow() == Some(StopCause::Superseded)
+    }
+
+    /// Waits for an order that is at least as strong.
+    async fn ordered(&self, weakest: StopCause) -> StopCause {
+        let mut orders = self.stop.subscribe();
+        // The sender is `self`; without it nobody waits.
+        match orders.wait_for(|order| order.is_some_and(|cause| cause >= weakest)).await {
+            Ok(order) => order.unwrap_or(weakest),
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Does it, unless and until the attempt becomes somebody else's.
+    async fn while_ours<T>(&self, task: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            _ = self.ordered(StopCause::Superseded) => None,
+            done = task => Some(done),
+        }
+    }
+
+    /// Draws the consequence of an error that trying again does not change.
+    fn judge(&self, what: &str, error: &ApiError) {
+        match error {
+            ApiError::Conflict { .. } | ApiError::Gone(_) => {
+                tracing::warn!("{}: {what}: {error}: stopping, as it is no longer this worker's", self.key());
+                self.stop(StopCause::Superseded);
+            }
+            _ => tracing::warn!("{}: {what}: {error}", self.key()),
+        }
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state, and writes it down. `must` waits for the disk.
+    async fn update(&self, must: bool, change: impl FnOnce(&mut State)) {
+        let _turn = self.saving.lock().await;
+        change(&mut self.state());
+        let (dir, state) = (self.dir.clone(), self.state().clone());
+        // The disk may be busy with a checkpoint for seconds; nothing else waits for it.
+        let write = move || if must { dir.write("state.json", &state) } else { dir.write_soon("state.json", &state) };
+        if let Err(error) = blocking(write).await {
+            tracing::error!("{}: its state cannot be written: {error}", self.key());
+        }
+    }
+
+    /// Nothing is left to tell.
+    async fn close(&self) {
+        self.update(true, |state| state.delivered = true).await;
+        // It is gone if an earlier agent came this far.
+        let _ = std::fs::remove_file(self.dir.join("secrets.json"));
+    }
+}
+
+/// Work with files, away from the loop.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)))
+}

@@ -1,0 +1,181 @@
+//! From the offer to the running supervisor. A restarted agent does it again from the start; a supervisor starts once only.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use app::protocol::worker::StatusReport;
+use tokio::process::{Child, Command};
+use tokio::time::Instant;
+
+use super::{Attempt, blocking, checkpoints};
+use crate::api::{ApiError, until_answered};
+use crate::files::{Exit, StopCause, VERSION};
+use crate::{bundle, clock, environment, process};
+
+/// How often a damaged bundle is fetched again.
+const BUNDLE_TRIES: u32 = 3;
+/// How long a supervisor may take to start.
+const SUPERVISOR_START: Duration = Duration::from_secs(30);
+
+impl Attempt {
+    /// Whether a supervisor was started, now or by an earlier agent.
+    pub(super) fn has_supervisor(&self) -> bool {
+        self.dir.join("supervisor.json").exists() || self.dir.join("exit.json").exists()
+    }
+
+    /// Brings it to where a supervisor runs.
+    ///
+    /// # Errors
+    /// With the end, if it comes to no supervisor.
+    pub(super) async fn prepare(&self) -> Result<(), Exit> {
+        if self.has_supervisor() {
+            return Ok(());
+        }
+        if process::host_boot() != self.spec.host_boot {
+            return Err(host_fault("the host was restarted before the trainer began"));
+        }
+        tokio::select! {
+            biased;
+            cause = self.ordered(StopCause::Requeue) => return Err(Exit { stopped: Some(cause), ..ended() }),
+            ready = self.ready() => ready?,
+        }
+        let child = self.spawn().map_err(|error| host_fault(&format!("the supervisor cannot be started: {error}")))?;
+        self.started(child).await
+    }
+
+    /// Everything that can be given up without a trace.
+    async fn ready(&self) -> Result<(), Exit> {
+        self.accept().await?;
+        self.fetch().await?;
+        let disk = |error: std::io::Error| host_fault(&format!("the job's directory cannot be prepared: {error}"));
+        let (dir, mut spec) = (self.dir.clone(), self.spec.clone());
+        let prepare = move || {
+            std::fs::create_dir_all(dir.output())?;
+            spec.resume = checkpoints::carry_over(&dir, &spec.key)?;
+            dir.write("spec.json", &spec)
+        };
+        blocking(prepare).await.map_err(disk)
+    }
+
+    /// The first report is the acceptance of the offer.
+    async fn accept(&self) -> Result<(), Exit> {
+        if self.state().accepted {
+            return Ok(());
+        }
+        let report = StatusReport {
+            status: "starting".to_owned(),
+            attempt: Some(self.key().attempt),
+            error: None,
+            exit_code: None,
+        };
+        let what = format!("accepting {}", self.key());
+        match until_answered(&self.context.online, &what, async || self.api.status(&report).await).await {
+            Ok(()) => {
+                self.update(true, |state| state.accepted = true).await;
+                Ok(())
+            }
+            Err(error) => {
+                // Not ours (any more): it never was begun.
+                tracing::info!("{what}: {error}");
+                self.stop(StopCause::Superseded);
+                Err(Exit { stopped: Some(StopCause::Superseded), ..ended() })
+            }
+        }
+    }
+
+    async fn fetch(&self) -> Result<(), Exit> {
+        let offered = &self.spec.offer.bundle;
+        let what = format!("fetching the configuration of {}", self.key());
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let body = match until_answered(&self.context.online, &what, async || self.api.bundle(offered).await).await
+            {
+                Ok(body) => body,
+                Err(error @ ApiError::Conflict { .. }) => {
+                    self.judge("fetching its configuration", &error);
+                    return Err(Exit { stopped: Some(StopCause::Superseded), ..ended() });
+                }
+                Err(error) => return Err(failed(format!("the configuration's files cannot be fetched: {error}"))),
+            };
+            let (sha256, dir) = (offered.sha256.clone(), self.dir.bundle());
+            let unpack = move || Ok(bundle::open(&body, &sha256).and_then(|files| bundle::unpack(&files, &dir)));
+            match blocking(unpack).await {
+                Ok(Ok(())) => return Ok(()),
+                Ok(Err(bundle::BadBundle::Damaged { .. })) if tries < BUNDLE_TRIES => {}
+                Ok(Err(bundle::BadBundle::Disk(error))) | Err(error) => {
+                    return Err(host_fault(&format!("the configuration's files cannot be written: {error}")));
+                }
+                Ok(Err(error)) => return Err(failed(error.to_string())),
+            }
+        }
+    }
+
+    fn spawn(&self) -> std::io::Result<Child> {
+        let offer = &self.spec.offer;
+        let upload = self.context.api.locate(&offer.upload_endpoint).map(|url| url.to_string()).unwrap_or_default();
+        let visible = self.context.hardware.visible(&offer.gpus);
+        let job = environment::JobEnvironment {
+            job_id: self.key().job_id.as_str(),
+            attempt: self.key().attempt.0,
+            config_path: &self.dir.bundle().join(bundle::CONFIG_FILE),
+            stop_file: &self.dir.stop_file(),
+            upload_endpoint: &upload,
+            upload_token: self.secrets.job_token.reveal(),
+            hf_token: self.secrets.hf_token.as_ref().map(crate::secret::Secret::reveal),
+            visible_devices: visible.as_deref(),
+            num_processes: offer
+                .num_processes
+                .or_else(|| u32::try_from(offer.gpus.len()).ok().filter(|count| *count > 0)),
+        };
+        let own =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let log = std::fs::OpenOptions::new().append(true).create(true).open(self.dir.join("supervisor.log"))?;
+        Command::new(std::env::current_exe()?)
+            .arg("supervise")
+            .arg(self.dir.path())
+            .env_clear()
+            .envs(environment::trainer(own, &self.context.config.pass_env, &job))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+    }
+
+    /// Waits until the supervisor has written down that it runs, or how it ended.
+    async fn started(&self, mut child: Child) -> Result<(), Exit> {
+        let deadline = Instant::now() + SUPERVISOR_START;
+        loop {
+            if self.has_supervisor() {
+                // Only so that no zombie stays; its end is known from its files.
+                tokio::spawn(async move { child.wait().await });
+                return Ok(());
+            }
+            let why = match child.try_wait() {
+                Ok(Some(status)) if !status.success() && !self.has_supervisor() => format!("it ended with {status}"),
+                Err(error) => error.to_string(),
+                // With success it has left the attempt to another supervisor.
+                Ok(_) if Instant::now() < deadline => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    continue;
+                }
+                Ok(_) => "it does not start".to_owned(),
+            };
+            let log = self.dir.join("supervisor.log");
+            return Err(host_fault(&format!("the trainer's supervisor failed ({why}); see {} there", log.display())));
+        }
+    }
+}
+
+fn ended() -> Exit {
+    Exit { version: VERSION, ended_at: clock::now(), ..Exit::default() }
+}
+
+fn failed(sentence: String) -> Exit {
+    Exit { error: Some(sentence), ..ended() }
+}
+
+/// Another host may do better.
+fn host_fault(sentence: &str) -> Exit {
+    Exit { host_fault: true, ..failed(sentence.to_owned()) }
+}

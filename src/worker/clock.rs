@@ -1,0 +1,43 @@
+//! The only places that read the wall clock or draw randomness; decisions elsewhere get both as parameters.
+
+use std::fmt::Write as _;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use app::domain::time::Timestamp;
+
+/// The wall clock.
+#[expect(clippy::disallowed_methods, reason = "this is the clock that is handed on")]
+pub fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// A random number, for jitter.
+pub fn roll() -> u64 {
+    // Without randomness jitter is lost, but nothing else is.
+    getrandom::u64().unwrap_or_default()
+}
+
+/// A random number from 0 to 1.
+pub fn fraction() -> f64 {
+    f64::from(u16::try_from(roll() & 0xffff).unwrap_or_default()) / f64::from(u16::MAX)
+}
+
+/// A random secret of 32 hex digits.
+///
+/// # Errors
+/// If the system has no randomness: then no secret can be made.
+#[expect(clippy::disallowed_methods, reason = "this is the source that is handed on")]
+pub fn secret() -> std::io::Result<String> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).map_err(|error| std::io::Error::other(error.to_string()))?;
+    Ok(hex(&bytes))
+}
+
+/// Lower-case hex.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,254 @@
+//! The agent's settings, checked: whatever is wrong is said here, before anything starts.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use app::domain::labels::Labels;
+use clap::ArgMatches;
+use reqwest::Url;
+
+use crate::cli::{AgentArgs, OnStop, is_on_command_line};
+use crate::exit::Fatal;
+use crate::secret::Secret;
+
+/// What the agent was told, in usable form.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The orchestrator; its path ends with `/`.
+    pub url: Url,
+    /// The worker's token.
+    pub token: Secret,
+    /// The name to propose.
+    pub name: String,
+    /// This host's name.
+    pub host: String,
+    /// Whether to stay between jobs.
+    pub persistent: bool,
+    /// Labels to report.
+    pub labels: Labels,
+    /// Whether to trust any certificate.
+    pub ssl_no_verify: bool,
+    /// PEM file with the only certificates to trust.
+    pub ca_file: Option<PathBuf>,
+    /// Where jobs and their state live; absolute.
+    pub work_dir: PathBuf,
+    /// The trainer's command, program first.
+    pub trainer: Vec<String>,
+    /// What to report of the hardware instead of what is found.
+    pub gpu: GpuOverrides,
+    /// More variables for trainers.
+    pub pass_env: Vec<String>,
+    /// What happens to running jobs on a signal.
+    pub on_stop: OnStop,
+    /// Between asking a trainer to stop and killing it.
+    pub stop_grace: Duration,
+    /// How long an idle ephemeral worker looks for its orchestrator.
+    pub give_up_after: Duration,
+    /// How long a stream may be silent.
+    pub stream_patience: Duration,
+}
+
+/// The worker's own variables.
+const VARIABLES: [&str; 4] = [
+    "SIMPLETUNER_WORKER_TOKEN",
+    "SIMPLETUNER_WORKER_TOKEN_FILE",
+    "SIMPLETUNER_WORKER_NAME",
+    "SIMPLETUNER_WORKER_PERSISTENT",
+];
+
+/// Hardware as a person describes it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct GpuOverrides {
+    /// How many.
+    pub count: Option<u32>,
+    /// Their model.
+    pub name: Option<String>,
+    /// Memory of each, in GB.
+    pub vram_gb: Option<f64>,
+    /// `cuda`, `rocm`, `mps`, `xpu` or `cpu`.
+    pub accelerator: Option<String>,
+}
+
+impl Config {
+    /// Checks the arguments.
+    ///
+    /// # Errors
+    /// With the exit code and sentence for the person who wrote them.
+    pub fn new(args: AgentArgs, matches: &ArgMatches) -> Result<Self, Fatal> {
+        let url = args.orchestrator_url.as_deref().ok_or_else(|| {
+            Fatal::usage("which orchestrator? Give --orchestrator-url URL or set SIMPLETUNER_ORCHESTRATOR_URL")
+        })?;
+        let url = parse_url(url)?;
+        let file_first =
+            is_on_command_line(matches, "worker_token_file") && !is_on_command_line(matches, "worker_token");
+        let token = token(args.worker_token.as_deref(), args.worker_token_file.as_deref(), file_first)?;
+        let host = gethostname::gethostname().to_string_lossy().into_owned();
+        let work_dir = match args.work_dir {
+            Some(dir) => std::path::absolute(&dir)
+                .map_err(|error| Fatal::config(format!("--work-dir {} is no usable path: {error}", dir.display())))?,
+            None => default_work_dir(|name| std::env::var(name).ok())?,
+        };
+        let default_stop = if args.persistent { OnStop::Leave } else { OnStop::Requeue };
+        let config = Self {
+            url,
+            token,
+            name: args.name.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| host.clone()),
+            host,
+            persistent: args.persistent,
+            labels: parse_labels(&args.labels)?,
+            ssl_no_verify: args.ssl_no_verify,
+            ca_file: args.ca_file,
+            work_dir,
+            trainer: parse_trainer(&args.trainer)?,
+            gpu: GpuOverrides {
+                count: args.gpu_count,
+                name: args.gpu_name,
+                vram_gb: args.gpu_vram_gb,
+                accelerator: args.accelerator,
+            },
+            pass_env: args.pass_env,
+            on_stop: args.on_stop.unwrap_or(default_stop),
+            stop_grace: Duration::from_secs(args.stop_grace),
+            give_up_after: Duration::from_secs(args.give_up_after),
+            stream_patience: Duration::from_secs(args.stream_patience),
+        };
+        config.warn_of_risks();
+        Ok(config)
+    }
+
+    /// Whether the orchestrator is on this machine.
+    pub fn is_local(&self) -> bool {
+        matches!(self.url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"))
+    }
+
+    fn warn_of_risks(&self) {
+        for (name, _) in std::env::vars_os() {
+            let name = name.to_string_lossy();
+            if name.starts_with("SIMPLETUNER_WORKER_") && !VARIABLES.contains(&name.as_ref()) {
+                tracing::warn!("the variable {name} is not known and changes nothing; is it misspelt?");
+            }
+        }
+        if self.ssl_no_verify {
+            tracing::warn!(
+                "--ssl-no-verify: anyone on the network path can pose as the orchestrator and run code here. \
+                 Use --ca-file with its certificate instead"
+            );
+        }
+        if self.url.scheme() == "http" && !self.is_local() {
+            tracing::warn!("the token travels unencrypted to {}; use https where the network is not trusted", self.url);
+        }
+    }
+}
+
+fn parse_url(text: &str) -> Result<Url, Fatal> {
+    let wrong = |why: &str| Fatal::usage(format!("--orchestrator-url {text:?} {why}"));
+    let mut url =
+        Url::parse(text.trim()).map_err(|_| wrong("is no URL: it looks like https://orchestrator.example.com:8001"))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Err(wrong("must start with http:// or https:// and a host name"));
+    }
+    url.set_query(None);
+    url.set_fragment(None);
+    if !url.path().ends_with('/') {
+        let path = format!("{}/", url.path());
+        url.set_path(&path);
+    }
+    Ok(url)
+}
+
+fn token(given: Option<&str>, file: Option<&Path>, file_first: bool) -> Result<Secret, Fatal> {
+    let from_file = |path: &Path| {
+        std::fs::read_to_string(path)
+            .map(|text| Secret::new(&text))
+            .map_err(|error| Fatal::config(format!("cannot read the worker token from {}: {error}", path.display())))
+    };
+    let token = match (given, file) {
+        (Some(_), Some(path)) if file_first => from_file(path)?,
+        (Some(text), _) => Secret::new(text),
+        (None, Some(path)) => from_file(path)?,
+        (None, None) => Secret::default(),
+    };
+    let text = token.reveal();
+    if text.is_empty() {
+        return Err(Fatal::usage(
+            "no worker token: create a worker in the orchestrator (Administration → Workers) and give its token in \
+             SIMPLETUNER_WORKER_TOKEN or with --worker-token-file FILE",
+        ));
+    }
+    if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(Fatal::config(
+            "the worker token has white space or odd characters in it: copy it again, in one line",
+        ));
+    }
+    Ok(token)
+}
+
+fn parse_labels(pairs: &[String]) -> Result<Labels, Fatal> {
+    let mut labels = Labels::default();
+    for pair in pairs {
+        let (key, value) =
+            pair.split_once('=').ok_or_else(|| Fatal::usage(format!("--label {pair:?} must look like key=value")))?;
+        labels.0.insert(key.trim().to_owned(), value.trim().to_owned());
+    }
+    labels.validate().map_err(|error| Fatal::usage(error.to_string()))?;
+    Ok(labels)
+}
+
+fn parse_trainer(command: &str) -> Result<Vec<String>, Fatal> {
+    let words = shell_words::split(command)
+        .map_err(|error| Fatal::usage(format!("--trainer {command:?} cannot be split into words: {error}")))?;
+    if words.is_empty() {
+        return Err(Fatal::usage("--trainer is empty: name the command that trains, or leave the flag out"));
+    }
+    Ok(words)
+}
+
+/// By the XDG base directory specification.
+fn default_work_dir(variable: impl Fn(&str) -> Option<String>) -> Result<PathBuf, Fatal> {
+    let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute("XDG_STATE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
+        .map(|state| state.join("simpletuner/worker"))
+        .ok_or_else(|| Fatal::config("no place for the worker's state: set --work-dir DIR (HOME is not set)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_keep_their_path_prefix() {
+        let cases = [
+            ("http://h:8001", Some("http://h:8001/")),
+            (" https://h/tuner ", Some("https://h/tuner/")),
+            ("https://h/tuner/?x=1#y", Some("https://h/tuner/")),
+            ("h:8001", None),
+            ("ftp://h/", None),
+            ("", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(parse_url(text).ok().map(|url| url.to_string()).as_deref(), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_missing_token_is_usage_and_a_broken_one_is_configuration() {
+        let code = |given: Option<&str>, file: Option<&Path>| token(given, file, false).map_err(|fatal| fatal.code);
+        assert_eq!(code(None, None), Err(2));
+        assert_eq!(code(Some(" "), None), Err(2));
+        assert_eq!(code(Some("wt a"), None), Err(78));
+        assert_eq!(code(None, Some(Path::new("/does/not/exist"))), Err(78));
+        assert_eq!(code(Some("wt_a\n"), None), Ok(Secret::new("wt_a")));
+    }
+
+    #[test]
+    fn labels_trainer_and_state_directory() {
+        assert!(parse_labels(&["a=b=c".to_owned()]).is_ok_and(|labels| labels.0["a"] == "b=c"));
+        assert!(parse_labels(&["a".to_owned()]).is_err());
+        assert_eq!(parse_trainer("a 'b c'").ok(), Some(vec!["a".to_owned(), "b c".to_owned()]));
+        assert!(parse_trainer("a 'b").is_err() && parse_trainer("  ").is_err());
+        let home = |name: &str| (name == "HOME").then(|| "/h".to_owned());
+        assert_eq!(default_work_dir(home).ok(), Some(PathBuf::from("/h/.local/state/simpletuner/worker")));
+        assert!(default_work_dir(|_| None).is_err_and(|fatal| fatal.code == 78));
+    }
+}

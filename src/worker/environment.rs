@@ -1,0 +1,188 @@
+//! What a trainer sees of the environment: an allow-list, and what the job needs. Never the worker's credentials.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const EXACT: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TMPDIR",
+    "TERM",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "LIBRARY_PATH",
+    "VIRTUAL_ENV",
+    "XDG_CACHE_HOME",
+    "XDG_RUNTIME_DIR",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "all_proxy",
+];
+
+const PREFIXES: &[&str] = &[
+    "LC_",
+    "PYTHON",
+    "PYENV_",
+    "CONDA_",
+    "UV_",
+    "HF_",
+    "HUGGINGFACE_",
+    "TRANSFORMERS_",
+    "DIFFUSERS_",
+    "WANDB_",
+    "CUDA_",
+    "NVIDIA_",
+    "NCCL_",
+    "CUDNN_",
+    "CUBLAS_",
+    "ROCM_",
+    "HIP_",
+    "HSA_",
+    "ROCR_",
+    "RCCL_",
+    "MIOPEN_",
+    "GPU_",
+    "AMD_",
+    "ZE_",
+    "ONEAPI_",
+    "SYCL_",
+    "TORCH",
+    "PYTORCH_",
+    "TRITON_",
+    "ACCELERATE_",
+    "DEEPSPEED_",
+    "OMP_",
+    "MKL_",
+    "OPENBLAS_",
+];
+
+/// The worker's own: no `--pass-env` hands these on.
+const NEVER: &[&str] = &["SIMPLETUNER_WORKER_TOKEN", "SIMPLETUNER_WORKER_TOKEN_FILE"];
+
+/// What the job adds.
+#[derive(Debug, Clone)]
+pub struct JobEnvironment<'a> {
+    /// The attempt's id, for the trainer's own records.
+    pub job_id: &'a str,
+    /// The attempt's number.
+    pub attempt: u32,
+    /// `config.json`.
+    pub config_path: &'a Path,
+    /// Appears when the trainer should stop.
+    pub stop_file: &'a Path,
+    /// Where a trainer may itself send files: a whole URL.
+    pub upload_endpoint: &'a str,
+    /// The job token.
+    pub upload_token: &'a str,
+    /// Access to the model hub, if the orchestrator has one for this job.
+    pub hf_token: Option<&'a str>,
+    /// For `CUDA_VISIBLE_DEVICES`; none leaves it as the agent has it.
+    pub visible_devices: Option<&'a str>,
+    /// How many processes to start.
+    pub num_processes: Option<u32>,
+}
+
+/// The trainer's whole environment.
+pub fn trainer(
+    agent: impl Iterator<Item = (String, String)>,
+    pass: &[String],
+    job: &JobEnvironment,
+) -> BTreeMap<String, String> {
+    let mut environment: BTreeMap<_, _> = agent.filter(|(name, _)| is_passed(name, pass)).collect();
+    let mut set = |name: &str, value: &str| environment.insert(name.to_owned(), value.to_owned());
+    set("CONFIG_PATH", &job.config_path.to_string_lossy());
+    set("SIMPLETUNER_CONFIG_BACKEND", "json");
+    set("SIMPLETUNER_JOB_ID", job.job_id);
+    set("SIMPLETUNER_ATTEMPT", &job.attempt.to_string());
+    set("SIMPLETUNER_STOP_FILE", &job.stop_file.to_string_lossy());
+    set("SIMPLETUNER_UPLOAD_ENDPOINT", job.upload_endpoint);
+    set("SIMPLETUNER_UPLOAD_TOKEN", job.upload_token);
+    // Its output goes to a file, for which Python would collect it in large blocks.
+    set("PYTHONUNBUFFERED", "1");
+    if let Some(token) = job.hf_token {
+        set("HF_TOKEN", token);
+    }
+    if let Some(devices) = job.visible_devices {
+        set("CUDA_VISIBLE_DEVICES", devices);
+    }
+    if let Some(count) = job.num_processes {
+        set("TRAINING_NUM_PROCESSES", &count.to_string());
+    }
+    environment
+}
+
+fn is_passed(name: &str, pass: &[String]) -> bool {
+    let listed = EXACT.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    !NEVER.contains(&name) && (listed || pass.iter().any(|asked| asked == name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(agent: &[(&str, &str)], pass: &[&str]) -> BTreeMap<String, String> {
+        let job = JobEnvironment {
+            job_id: "j_1",
+            attempt: 2,
+            config_path: Path::new("/w/config.json"),
+            stop_file: Path::new("/w/stop"),
+            upload_endpoint: "http://h/up",
+            upload_token: "jt_1",
+            hf_token: Some("hf_job"),
+            visible_devices: Some("GPU-1,GPU-2"),
+            num_processes: Some(2),
+        };
+        let agent: Vec<_> = agent.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let pass: Vec<_> = pass.iter().map(|name| (*name).to_owned()).collect();
+        trainer(agent.into_iter(), &pass, &job)
+    }
+
+    #[test]
+    fn the_list_decides_and_the_job_wins() {
+        let got = environment(
+            &[
+                ("PATH", "/bin"),
+                ("HF_TOKEN", "hf_host"),
+                ("AWS_SECRET_ACCESS_KEY", "s"),
+                ("EXTRA", "x"),
+                ("LC_ALL", "C"),
+            ],
+            &["EXTRA"],
+        );
+        for (name, value) in [
+            ("PATH", Some("/bin")),
+            ("LC_ALL", Some("C")),
+            ("EXTRA", Some("x")),
+            ("HF_TOKEN", Some("hf_job")),
+            ("AWS_SECRET_ACCESS_KEY", None),
+            ("CUDA_VISIBLE_DEVICES", Some("GPU-1,GPU-2")),
+            ("TRAINING_NUM_PROCESSES", Some("2")),
+            ("SIMPLETUNER_ATTEMPT", Some("2")),
+            ("SIMPLETUNER_CONFIG_BACKEND", Some("json")),
+        ] {
+            assert_eq!(got.get(name).map(String::as_str), value, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_workers_token_is_never_passed() {
+        let names = ["SIMPLETUNER_WORKER_TOKEN", "SIMPLETUNER_WORKER_TOKEN_FILE"];
+        let got = environment(&names.map(|name| (name, "wt_secret")), &names);
+        assert!(got.values().all(|value| !value.contains("wt_")));
+    }
+}

@@ -1,0 +1,329 @@
+//! The directory of one attempt: what the agent and the supervisor know of it, and tell each other.
+//!
+//! Every file has one writer, and is replaced whole, so that a reader finds the old or the new one and never half of it:
+//!
+//! | file | writer | what |
+//! |---|---|---|
+//! | `spec.json`, `secrets.json` (0600) | agent | what to run, once |
+//! | `state.json` | agent | what the orchestrator has acknowledged |
+//! | `stop.json` | agent | the order to stop |
+//! | `supervisor.json`, `exit.json` | supervisor | who runs, how it ended |
+//! | `trainer.log`, `events.jsonl` | trainer, supervisor | appended to only |
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use app::domain::ids::{Attempt, JobId};
+use app::domain::time::Timestamp;
+use app::protocol::dispatch::JobSubmit;
+use app::protocol::worker::{RunningAttempt, StatusReport};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::process::ProcId;
+use crate::secret::Secret;
+
+/// The layout that this build writes; it leaves newer ones alone.
+pub const VERSION: u32 = 1;
+
+/// Which attempt of which job.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Key {
+    /// The job.
+    pub job_id: JobId,
+    /// The attempt.
+    pub attempt: Attempt,
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} attempt {}", self.job_id, self.attempt)
+    }
+}
+
+impl From<&RunningAttempt> for Key {
+    fn from(running: &RunningAttempt) -> Self {
+        Self { job_id: running.job_id.clone(), attempt: running.attempt }
+    }
+}
+
+impl Key {
+    /// As it travels.
+    pub fn running(&self) -> RunningAttempt {
+        RunningAttempt { job_id: self.job_id.clone(), attempt: self.attempt }
+    }
+}
+
+/// What to run: `spec.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Spec {
+    /// [`VERSION`].
+    pub version: u32,
+    /// Which attempt this is.
+    pub key: Key,
+    /// The offer, without its tokens.
+    pub offer: JobSubmit,
+    /// The trainer's command.
+    pub trainer: Vec<String>,
+    /// The kernel's boot id when the attempt began: another one later means that the host was restarted.
+    pub host_boot: String,
+    /// Whether an earlier attempt's checkpoints were carried over.
+    pub resume: bool,
+}
+
+/// What nobody else may read: `secrets.json`. Removed once the end was reported.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Secrets {
+    /// The job token.
+    pub job_token: Secret,
+    /// Access to the model hub.
+    pub hf_token: Option<Secret>,
+    /// What the trainer's events must carry.
+    pub webhook: Secret,
+}
+
+/// What the orchestrator has acknowledged: `state.json`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct State {
+    /// [`VERSION`].
+    pub version: u32,
+    /// It was told `starting`, and agreed.
+    pub accepted: bool,
+    /// It was told `running`.
+    pub running: bool,
+    /// Bytes of `trainer.log` that it has.
+    pub log_acked: u64,
+    /// Bytes of `events.jsonl` whose points it has.
+    pub events_acked: u64,
+    /// Files that it has.
+    #[serde(default)]
+    pub uploaded: Vec<Uploaded>,
+    /// The end as it is to be reported.
+    #[serde(default)]
+    pub terminal: Option<StatusReport>,
+    /// Nothing is left to tell.
+    pub delivered: bool,
+}
+
+/// A file that the orchestrator has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Uploaded {
+    /// Path below the output directory.
+    pub path: String,
+    /// Its size then, in bytes.
+    pub size: u64,
+    /// Its modification time then, in ms.
+    pub modified_ms: i64,
+}
+
+/// Who runs: `supervisor.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Running {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The supervisor.
+    pub supervisor: ProcId,
+    /// The trainer.
+    pub trainer: ProcId,
+    /// The webhook listener's port.
+    pub port: u16,
+    /// When the trainer began.
+    pub started_at: Timestamp,
+}
+
+/// Why an attempt is to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopCause {
+    /// This host leaves: the job goes back to the queue.
+    Requeue,
+    /// A person cancelled it.
+    Cancelled,
+    /// It is somebody else's now: no reports any more.
+    Superseded,
+}
+
+/// The order to stop: `stop.json`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopOrder {
+    /// Why.
+    pub cause: StopCause,
+    /// Between asking and killing.
+    pub grace_seconds: u64,
+}
+
+/// How it ended: `exit.json`. When it exists, no process of the attempt is alive.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exit {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The exit code, if the trainer ended by itself.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Why it never ran, or why nothing is known of its end.
+    pub error: Option<String>,
+    /// The order that ended it, if it had not ended before.
+    pub stopped: Option<StopCause>,
+    /// Whether the host's fault.
+    #[serde(default)]
+    pub host_fault: bool,
+    /// When.
+    pub ended_at: Timestamp,
+}
+
+/// The directory itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttemptDir(PathBuf);
+
+impl AttemptDir {
+    /// Of this attempt below a work directory.
+    pub fn new(work_dir: &Path, key: &Key) -> Self {
+        Self(work_dir.join("jobs").join(key.job_id.as_str()).join(key.attempt.to_string()))
+    }
+
+    /// A known directory.
+    pub fn at(path: &Path) -> Self {
+        Self(path.to_owned())
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A file or directory in it.
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// The configuration's files, and the trainer's working directory.
+    pub fn bundle(&self) -> PathBuf {
+        self.join("bundle")
+    }
+
+    /// What the trainer makes.
+    pub fn output(&self) -> PathBuf {
+        self.join("output")
+    }
+
+    /// All that the trainer writes to stdout and stderr.
+    pub fn log(&self) -> PathBuf {
+        self.join("trainer.log")
+    }
+
+    /// The trainer's events, one JSON line each.
+    pub fn events(&self) -> PathBuf {
+        self.join("events.jsonl")
+    }
+
+    /// Appears when the trainer should stop.
+    pub fn stop_file(&self) -> PathBuf {
+        self.join("stop")
+    }
+
+    /// Reads one of the JSON files; none if it is not there.
+    ///
+    /// # Errors
+    /// If it cannot be read or understood.
+    pub fn read<T: DeserializeOwned>(&self, name: &str) -> io::Result<Option<T>> {
+        let path = self.join(name);
+        match fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes)
+                .map(Some)
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display()))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Replaces one of the JSON files; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn write<T: Serialize>(&self, name: &str, value: &T) -> io::Result<()> {
+        write_atomic(&self.join(name), &serde_json::to_vec_pretty(value).map_err(io::Error::other)?, true)
+    }
+
+    /// Like [`Self::write`], but leaves it to the kernel when the disk gets it: for what can be learnt again.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn write_soon<T: Serialize>(&self, name: &str, value: &T) -> io::Result<()> {
+        write_atomic(&self.join(name), &serde_json::to_vec_pretty(value).map_err(io::Error::other)?, false)
+    }
+}
+
+/// Replaces a file whole, readable by its owner only; with `sync` it is on disk when this returns.
+///
+/// # Errors
+/// If the disk refuses.
+pub fn write_atomic(path: &Path, bytes: &[u8], sync: bool) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let new = path.with_file_name(name);
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    file.write_all(bytes)?;
+    if sync {
+        file.sync_all()?;
+    }
+    fs::rename(&new, path)?;
+    match path.parent().filter(|_| sync) {
+        Some(parent) => fs::File::open(parent)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+/// Every attempt below a work directory, whatever its state.
+///
+/// # Errors
+/// If the directory cannot be listed.
+pub fn attempts(work_dir: &Path) -> io::Result<Vec<AttemptDir>> {
+    let mut found = Vec::new();
+    for job in children(&work_dir.join("jobs"))? {
+        for attempt in children(&job)? {
+            found.push(AttemptDir(attempt));
+        }
+    }
+    Ok(found)
+}
+
+fn children(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut dirs = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            dirs.push(entry.path());
+        }
+    }
+    Ok(dirs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_private_and_replaced_whole() -> io::Result<()> {
+        use std::os::unix::fs::PermissionsExt;
+        let temp = tempfile::tempdir()?;
+        let dir = AttemptDir::at(temp.path());
+        assert_eq!(dir.read::<State>("state.json")?, None);
+        let mut state = State { version: VERSION, log_acked: 7, ..State::default() };
+        dir.write("state.json", &state)?;
+        state.log_acked = 8;
+        dir.write("state.json", &state)?;
+        assert_eq!(dir.read("state.json")?, Some(state));
+        assert_eq!(fs::metadata(dir.join("state.json"))?.permissions().mode() & 0o777, 0o600);
+        fs::write(dir.join("exit.json"), "{")?;
+        assert!(dir.read::<Exit>("exit.json").is_err());
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! `simpletuner-worker`: the agent on a GPU host.
+//!
+//! It registers with an orchestrator, takes offers, and runs each trainer under a supervisor: a small process of its own
+//! (a hidden subcommand of this binary) that outlives the agent and keeps its state in a directory which any later agent
+//! adopts. `ARCHITECTURE.md` has the map; every file here opens with what it is for.
+
+mod agent;
+mod api;
+mod artifacts;
+mod attempt;
+mod backoff;
+mod bundle;
+mod cli;
+mod clock;
+mod config;
+mod environment;
+mod exit;
+mod files;
+mod gpu;
+mod jobconfig;
+mod outcome;
+mod process;
+mod progress;
+mod retention;
+mod secret;
+mod session;
+mod state;
+mod supervisor;
+#[cfg(test)]
+mod tests;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches};
+
+fn main() -> ExitCode {
+    let matches = cli::Cli::command().get_matches();
+    let cli = cli::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let ended = match cli.command {
+        Some(cli::Command::Supervise { attempt_dir }) => supervisor::main(&attempt_dir),
+        None => run_agent(cli.agent, &matches),
+    };
+    match ended {
+        Ok(code) => ExitCode::from(code),
+        Err(fatal) => {
+            eprintln!("simpletuner-worker: {fatal}");
+            ExitCode::from(fatal.code)
+        }
+    }
+}
+
+fn run_agent(args: cli::AgentArgs, matches: &clap::ArgMatches) -> Result<u8, exit::Fatal> {
+    cli::start_logging(args.verbose);
+    if args.worker_token.is_some() && cli::is_on_command_line(matches, "worker_token") {
+        return Err(cli::leave_process_list());
+    }
+    let config = config::Config::new(args, matches)?;
+    agent::main(config)
+}

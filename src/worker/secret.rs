@@ -1,0 +1,40 @@
+//! Text that must not appear in logs.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A token or key. `Debug` does not show it, and there is no `Display`.
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps it, without the white space around it that files and copying bring along.
+    pub fn new(text: &str) -> Self {
+        Self(text.trim().to_owned())
+    }
+
+    /// The text itself, for a header or an environment.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_trimmed_and_not_shown() {
+        let secret = Secret::new(" wt_abc\n");
+        assert_eq!(secret.reveal(), "wt_abc");
+        assert!(!format!("{secret:?}").contains("wt_"));
+    }
+}

@@ -1,0 +1,63 @@
+//! Proof of life, each interval, whatever else happens.
+
+use std::time::Duration;
+
+use app::protocol::worker::Heartbeat;
+
+use super::{Refused, Session};
+use crate::api::ApiError;
+use crate::backoff::Backoff;
+use crate::clock;
+use crate::state::Input;
+
+/// Beats until the token is refused.
+pub async fn run(session: &Session) -> Refused {
+    let mut registered = session.registered.subscribe();
+    let mut backoff = Backoff::default();
+    // The registration was the first one. The next comes anywhere in the interval, so that a fleet which came back together
+    // does not beat together.
+    if let Ok(interval) = registered.wait_for(Option::is_some).await.map(|known| interval(known.as_ref())) {
+        tokio::time::sleep(interval.mul_f64(clock::fraction())).await;
+    }
+    loop {
+        // The sender is in the session itself.
+        let Ok(interval) = registered.wait_for(Option::is_some).await.map(|known| interval(known.as_ref())) else {
+            return std::future::pending().await;
+        };
+        let wait = match beat(session).await {
+            Ok(()) => {
+                backoff.reset();
+                interval
+            }
+            Err(ApiError::Refused(sentence)) => return Refused(sentence),
+            Err(ApiError::Transient { sentence, retry_after }) => {
+                tracing::debug!("heartbeat: {sentence}");
+                backoff.next_after(clock::roll(), retry_after).min(interval)
+            }
+            Err(error) => {
+                tracing::warn!("heartbeat: {error}");
+                session.again.notify_one();
+                interval
+            }
+        };
+        tokio::time::sleep(wait).await;
+    }
+}
+
+fn interval(registration: Option<&super::Registration>) -> Duration {
+    registration.map_or(Duration::from_secs(30), |known| known.interval)
+}
+
+async fn beat(session: &Session) -> Result<(), ApiError> {
+    let attempts = session.attempts.borrow().clone();
+    let body = Heartbeat {
+        worker_id: session.worker_id(),
+        status: Some(if attempts.is_empty() { "idle" } else { "busy" }.to_owned()),
+        current_job_id: attempts.first().map(|running| running.job_id.clone()),
+        attempts,
+    };
+    let answer = session.context.api.heartbeat(&body).await?;
+    session.contact();
+    session.tell(Input::Desired(Box::new(answer.desired))).await;
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! The line on which the orchestrator pushes: the stream, or long polls where a proxy holds the stream back.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::stream::{self, End};
+use super::{Refused, Session};
+use crate::api::ApiError;
+use crate::backoff::Backoff;
+use crate::clock;
+use crate::state::Input;
+
+/// A connection that lived so long was a good one.
+const GOOD: Duration = Duration::from_secs(10);
+/// How long polls replace the stream before it gets another chance.
+const POLLING: Duration = Duration::from_mins(10);
+/// Between polls that were answered at once, whatever the server does.
+const SHORTEST_POLL: Duration = Duration::from_millis(500);
+
+/// Registers, listens, and comes back, until the token is refused.
+pub async fn run(session: &Session) -> Refused {
+    let mut backoff = Backoff::default();
+    let mut poll_until = None;
+    loop {
+        if let Err(error) = session.register().await {
+            let after = match error {
+                ApiError::Refused(sentence) => return Refused(sentence),
+                ApiError::Transient { retry_after, .. } => retry_after,
+                _ => None,
+            };
+            let wait = backoff.next_after(clock::roll(), after);
+            tracing::warn!("cannot register: {error}; trying again in {} s", wait.as_secs_f32().round());
+            tokio::time::sleep(wait).await;
+            continue;
+        }
+        let began = Instant::now();
+        let ended = if let Some(until) = poll_until.filter(|until| *until > began) {
+            poll(session, until).await
+        } else {
+            tokio::select! {
+                ended = stream::listen(session) => ended,
+                () = session.again.notified() => {
+                    End::Lost { sentence: "the orchestrator does not know this connection".to_owned(), retry: None }
+                }
+            }
+        };
+        if began.elapsed() > GOOD {
+            backoff.reset();
+        }
+        let wait = match ended {
+            End::Refused(sentence) => return Refused(sentence),
+            End::Silent => {
+                tracing::warn!("the stream brings nothing (a proxy may hold it back): polling instead");
+                poll_until = Some(Instant::now() + POLLING);
+                Duration::ZERO
+            }
+            End::PollingOver => Duration::ZERO,
+            End::Lost { sentence, retry } => {
+                let wait = retry.unwrap_or_else(|| backoff.next(clock::roll()));
+                tracing::info!("{sentence}; connecting again in {} s", wait.as_secs_f32().round());
+                wait
+            }
+        };
+        tokio::time::sleep(wait).await;
+    }
+}
+
+/// Long polls until a moment or a failure.
+async fn poll(session: &Session, until: Instant) -> End {
+    while Instant::now() < until {
+        let began = Instant::now();
+        match session.context.api.next().await {
+            Ok(answer) => {
+                session.contact();
+                session.tell(Input::Desired(Box::new(answer.desired))).await;
+            }
+            Err(ApiError::Refused(sentence)) => return End::Refused(sentence),
+            Err(error) => return End::Lost { sentence: format!("the poll failed: {error}"), retry: None },
+        }
+        tokio::time::sleep_until(began + SHORTEST_POLL).await;
+    }
+    End::PollingOver
+}

@@ -1,0 +1,179 @@
+//! The connection to the orchestrator: registers, beats, listens, and comes back after every loss.
+//!
+//! What it hears goes to the agent as [`Input`]s. Heartbeats and the stream are apart, so that neither waits for the other,
+//! and neither ever waits for a job.
+
+mod heartbeat;
+mod link;
+mod stream;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use app::domain::ids::WorkerId;
+use app::protocol::dispatch::WorkerEvent;
+use app::protocol::worker::{PROTOCOL, Register, RunningAttempt};
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::Instant;
+
+use crate::api::{Api, ApiError, Online};
+use crate::config::Config;
+use crate::files::Key;
+use crate::gpu::Hardware;
+use crate::state::Input;
+
+/// What the agent's tasks share.
+#[derive(Debug)]
+pub struct Context {
+    /// The settings.
+    pub config: Config,
+    /// The orchestrator.
+    pub api: Api,
+    /// Whether it is there.
+    pub online: Online,
+    /// The host's GPUs.
+    pub hardware: Hardware,
+    /// Random per start of the agent.
+    pub boot_id: String,
+    /// Whether the worker's token was refused, so that only job tokens open anything.
+    pub refused: AtomicBool,
+}
+
+/// Where the connection gets and leaves what it knows.
+#[derive(Debug, Clone)]
+pub struct Session {
+    context: Arc<Context>,
+    inbox: mpsc::Sender<Input>,
+    attempts: watch::Receiver<Vec<RunningAttempt>>,
+    registered: Arc<watch::Sender<Option<Registration>>>,
+    last_contact: Arc<watch::Sender<Instant>>,
+    /// The orchestrator has to be told again who this is.
+    again: Arc<Notify>,
+}
+
+/// What the orchestrator said at registration.
+#[derive(Debug, Clone)]
+struct Registration {
+    worker_id: WorkerId,
+    interval: Duration,
+}
+
+/// The token was refused: nothing else can be done on this connection.
+struct Refused(String);
+
+impl Session {
+    /// Not connected yet.
+    pub fn new(
+        context: Arc<Context>,
+        inbox: mpsc::Sender<Input>,
+        attempts: watch::Receiver<Vec<RunningAttempt>>,
+    ) -> Self {
+        Self {
+            context,
+            inbox,
+            attempts,
+            registered: Arc::new(watch::Sender::new(None)),
+            last_contact: Arc::new(watch::Sender::new(Instant::now())),
+            again: Arc::default(),
+        }
+    }
+
+    /// Stays connected until the token is refused or this is dropped.
+    pub async fn run(self) {
+        let Refused(sentence) = tokio::select! {
+            refused = link::run(&self) => refused,
+            refused = heartbeat::run(&self) => refused,
+            never = self.watch_contact() => match never {},
+        };
+        self.context.refused.store(true, Ordering::Relaxed);
+        let sentence = format!(
+            "the orchestrator refuses the worker token ({sentence}). It may have been rotated, or the worker deleted: \
+             get a new token from the orchestrator and start again"
+        );
+        tracing::error!("{sentence}");
+        self.tell(Input::Refused(sentence)).await;
+    }
+
+    /// The id that the orchestrator knows this worker by, once it has said it.
+    pub fn worker_id(&self) -> Option<WorkerId> {
+        self.registered.borrow().as_ref().map(|registration| registration.worker_id.clone())
+    }
+
+    async fn tell(&self, input: Input) {
+        // The agent has ended its loop: then the process ends.
+        let _ = self.inbox.send(input).await;
+    }
+
+    fn contact(&self) {
+        self.last_contact.send_replace(Instant::now());
+    }
+
+    /// Says when there was no contact for too long.
+    async fn watch_contact(&self) -> std::convert::Infallible {
+        let limit = self.context.config.give_up_after;
+        loop {
+            let deadline = *self.last_contact.borrow() + limit;
+            tokio::time::sleep_until(deadline).await;
+            if *self.last_contact.borrow() + limit <= Instant::now() {
+                let sentence = format!(
+                    "the orchestrator at {} was out of reach for {} s; an ephemeral worker does not wait longer",
+                    self.context.config.url,
+                    limit.as_secs()
+                );
+                self.tell(Input::Unreachable(sentence)).await;
+                self.contact();
+            }
+        }
+    }
+
+    /// Registers once.
+    async fn register(&self) -> Result<(), ApiError> {
+        let config = &self.context.config;
+        let hardware = &self.context.hardware;
+        let first = hardware.gpus.first();
+        let attempts = self.attempts.borrow().clone();
+        let body = Register {
+            name: Some(config.name.clone()),
+            gpu_info: Some(hardware.info()),
+            persistent: Some(config.persistent),
+            current_job_id: attempts.first().map(|running| running.job_id.clone()),
+            gpu_count: u32::try_from(hardware.gpus.len()).ok(),
+            gpu_name: first.map(|gpu| gpu.name.clone()),
+            gpu_vram_gb: first.and_then(|gpu| gpu.vram_gb),
+            accelerator_type: Some(hardware.accelerator.clone()),
+            gpus: hardware.gpus.clone(),
+            labels: config.labels.clone(),
+            host: Some(config.host.clone()),
+            agent_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            protocol: Some(PROTOCOL),
+            boot_id: Some(self.context.boot_id.clone()),
+            attempts,
+        };
+        let answer = self.context.api.register(&body).await?;
+        self.contact();
+        if self.worker_id().as_ref() != Some(&answer.worker_id) {
+            tracing::info!("registered at {} as {} ({})", config.url, answer.name, answer.worker_id);
+        }
+        let interval = Duration::from_secs(answer.heartbeat_interval_seconds.clamp(1, 3_600));
+        self.registered.send_replace(Some(Registration { worker_id: answer.worker_id, interval }));
+        self.context.online.announce();
+        self.tell(Input::Desired(Box::new(answer.desired))).await;
+        Ok(())
+    }
+
+    /// Passes an event on.
+    async fn heard(&self, event: WorkerEvent) {
+        let input = match event {
+            WorkerEvent::JobSubmit(offer) => Input::Offer(offer),
+            WorkerEvent::JobCancel { job_id, attempt, reason } => Input::Stop(Key { job_id, attempt }, reason),
+            WorkerEvent::Shutdown { reason } => {
+                tracing::info!("the orchestrator ends this worker: {reason}");
+                Input::Shutdown
+            }
+            WorkerEvent::Drain { drain } => Input::Drain(drain),
+            WorkerEvent::Ping | WorkerEvent::Unknown => return,
+        };
+        self.tell(input).await;
+    }
+}

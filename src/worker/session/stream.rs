@@ -1,0 +1,140 @@
+//! One connection of server-sent events.
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use app::protocol::dispatch::WorkerEvent;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, stream};
+use reqwest::Response;
+use sse_stream::SseStream;
+
+use super::Session;
+use crate::api::ApiError;
+
+/// An event larger than this is nobody's.
+const LARGEST_EVENT: usize = 1024 * 1024;
+/// The server's wish to wait is followed up to this.
+const LONGEST_RETRY: Duration = Duration::from_mins(1);
+
+/// How a connection ended.
+#[derive(Debug)]
+pub enum End {
+    /// The token was refused.
+    Refused(String),
+    /// Not one byte came.
+    Silent,
+    /// The time for polls is over.
+    PollingOver,
+    /// It broke, or the server closed it.
+    Lost {
+        /// For the log.
+        sentence: String,
+        /// When the server wants us back.
+        retry: Option<Duration>,
+    },
+}
+
+/// Why no more bytes come.
+#[derive(Debug, thiserror::Error)]
+enum Broken {
+    #[error("the stream was silent for too long")]
+    Silent,
+    #[error("the stream broke: {0}")]
+    Network(String),
+    #[error("the stream brought an event of more than 1 MiB")]
+    TooLarge,
+}
+
+/// Listens until the connection ends.
+pub async fn listen(session: &Session) -> End {
+    let response = match session.context.api.stream().await {
+        Ok(response) => response,
+        Err(ApiError::Refused(sentence)) => return End::Refused(sentence),
+        Err(error) => return lost(format!("no stream: {error}"), None),
+    };
+    let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if !kind.starts_with("text/event-stream") {
+        return lost(format!("the stream's address answers {kind:?} and not events"), None);
+    }
+    tracing::debug!("the stream is open");
+    let heard = AtomicBool::new(false);
+    let mut events =
+        pin!(SseStream::from_bytes_stream(limited(response, &heard, session.context.config.stream_patience)));
+    let mut retry = None;
+    while let Some(event) = events.next().await {
+        let event = match event {
+            Ok(event) => event,
+            Err(_) if !heard.load(Ordering::Relaxed) => return End::Silent,
+            Err(error) => return lost(error.to_string(), retry),
+        };
+        session.contact();
+        retry = event.retry.map(|ms| Duration::from_millis(ms).min(LONGEST_RETRY)).or(retry);
+        let Some(data) = event.data else { continue };
+        match serde_json::from_str::<WorkerEvent>(&data) {
+            Ok(event) => session.heard(event).await,
+            // The heartbeat's answer says the same.
+            Err(error) => tracing::warn!("an event cannot be read: {error}"),
+        }
+    }
+    lost("the orchestrator closed the stream".to_owned(), retry)
+}
+
+fn lost(sentence: String, retry: Option<Duration>) -> End {
+    End::Lost { sentence, retry }
+}
+
+/// The body's bytes, ended by silence or by an event without end.
+fn limited(response: Response, heard: &AtomicBool, patience: Duration) -> impl Stream<Item = Result<Bytes, Broken>> {
+    stream::try_unfold((response, EventSize::default()), move |(mut response, mut size)| async move {
+        match tokio::time::timeout(patience, response.chunk()).await {
+            Err(_) => Err(Broken::Silent),
+            Ok(Err(error)) => Err(Broken::Network(error.to_string())),
+            Ok(Ok(None)) => Ok(None),
+            Ok(Ok(Some(bytes))) => {
+                heard.store(true, Ordering::Relaxed);
+                if size.add(&bytes) { Ok(Some((bytes, (response, size)))) } else { Err(Broken::TooLarge) }
+            }
+        }
+    })
+}
+
+/// How long the unfinished event is.
+#[derive(Debug, Default)]
+struct EventSize {
+    bytes: usize,
+    line_is_empty: bool,
+}
+
+impl EventSize {
+    /// Whether it is still an acceptable one.
+    fn add(&mut self, bytes: &[u8]) -> bool {
+        for byte in bytes {
+            match byte {
+                b'\n' if self.line_is_empty => self.bytes = 0,
+                b'\n' => self.line_is_empty = true,
+                b'\r' => {}
+                _ => self.line_is_empty = false,
+            }
+            self.bytes += 1;
+        }
+        self.bytes <= LARGEST_EVENT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_one_event_counts() {
+        let mut size = EventSize::default();
+        let event = [b"data: ".as_slice(), &vec![b'x'; LARGEST_EVENT / 2], b"\n\n"].concat();
+        for _ in 0..10 {
+            assert!(size.add(&event));
+        }
+        assert!(size.add(&vec![b'x'; LARGEST_EVENT - 10]));
+        assert!(!size.add(b"0123456789abcdef"));
+    }
+}

@@ -1,0 +1,241 @@
+//! What the agent decides: pure, so that every decision is a row in a test. It does no I/O and knows no time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use app::protocol::dispatch::JobSubmit;
+use app::protocol::worker::{Desired, RunningAttempt, StopReason};
+
+use crate::cli::OnStop;
+use crate::exit;
+use crate::files::{Key, StopCause};
+
+/// Where an attempt stands on this host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// It is being prepared, runs, or is being reported.
+    Active,
+    /// It was told to stop.
+    Stopping(StopCause),
+    /// Nothing is left to do; kept so that a late hint is understood.
+    Ended,
+}
+
+/// What happens to the agent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input {
+    /// An offer.
+    Offer(Box<JobSubmit>),
+    /// An attempt must not run here.
+    Stop(Key, StopReason),
+    /// The whole desired state.
+    Desired(Box<Desired>),
+    /// A drain began or was undone.
+    Drain(bool),
+    /// The orchestrator ends this worker.
+    Shutdown,
+    /// An attempt has ended; whether its end was reported (and not dropped as somebody else's).
+    Ended(Key, bool),
+    /// The token was refused: with a sentence.
+    Refused(String),
+    /// The orchestrator was out of reach for too long: with a sentence.
+    Unreachable(String),
+    /// The first SIGTERM or SIGINT, with the exit code that belongs to it.
+    Signal(u8),
+}
+
+/// What the agent then does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Begin with an offered attempt.
+    Start(Box<JobSubmit>),
+    /// Stop an attempt.
+    Stop(Key, StopCause),
+    /// Tell the orchestrator that an attempt it expects here is not here.
+    ReportGone(Key, &'static str),
+    /// End the process.
+    Leave(Ending),
+}
+
+/// How the process ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ending {
+    /// The exit code.
+    pub code: u8,
+    /// What to say, if anything went wrong.
+    pub sentence: Option<String>,
+}
+
+/// All that the decisions depend on.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    persistent: bool,
+    on_stop: OnStop,
+    attempts: BTreeMap<Key, Phase>,
+    /// An offer that came while another attempt was still being wound up.
+    pending: Option<Box<JobSubmit>>,
+    /// Gone attempts that were reported: once is enough.
+    gone: BTreeSet<Key>,
+    draining: bool,
+    /// Once nothing runs any more, the process ends like this.
+    leaving: Option<Ending>,
+    /// An ephemeral worker has had its one job.
+    spent: bool,
+}
+
+impl Agent {
+    /// With the attempts that an earlier agent left, and whether each is over.
+    pub fn new(persistent: bool, on_stop: OnStop, found: impl IntoIterator<Item = (Key, bool)>) -> Self {
+        let phase = |ended| if ended { Phase::Ended } else { Phase::Active };
+        Self {
+            persistent,
+            on_stop,
+            attempts: found.into_iter().map(|(key, ended)| (key, phase(ended))).collect(),
+            pending: None,
+            gone: BTreeSet::new(),
+            draining: false,
+            leaving: None,
+            spent: false,
+        }
+    }
+
+    /// The attempts that are here and not over.
+    pub fn running(&self) -> Vec<RunningAttempt> {
+        self.attempts.iter().filter(|(_, phase)| **phase != Phase::Ended).map(|(key, _)| key.running()).collect()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.attempts.values().all(|phase| *phase == Phase::Ended)
+    }
+
+    /// Takes one input; the actions are to be done in order.
+    pub fn step(&mut self, input: Input) -> Vec<Action> {
+        let mut actions = Vec::new();
+        match input {
+            Input::Offer(offer) => self.offer(offer, &mut actions),
+            Input::Stop(key, reason) => self.stop(&key, reason, &mut actions),
+            Input::Desired(desired) => self.desired(*desired, &mut actions),
+            Input::Drain(drain) => self.draining = drain,
+            Input::Shutdown => self.draining = true,
+            Input::Ended(key, reported) => {
+                self.attempts.insert(key, Phase::Ended);
+                self.spent |= reported && !self.persistent;
+            }
+            Input::Refused(sentence) => self.leave(exit::REFUSED, Some(sentence)),
+            Input::Unreachable(sentence) if !self.persistent && self.is_idle() => {
+                self.leave(exit::UNAVAILABLE, Some(sentence));
+            }
+            Input::Unreachable(_) => {}
+            Input::Signal(code) => self.signal(code, &mut actions),
+        }
+        self.settle(&mut actions);
+        actions
+    }
+
+    fn leave(&mut self, code: u8, sentence: Option<String>) {
+        self.leaving.get_or_insert(Ending { code, sentence });
+    }
+
+    /// What follows once nothing runs.
+    fn settle(&mut self, actions: &mut Vec<Action>) {
+        let gone = actions.iter().any(|action| matches!(action, Action::Leave(_)));
+        if gone || !self.is_idle() {
+            return;
+        }
+        if !self.persistent && (self.spent || self.draining) {
+            self.leave(exit::OK, None);
+        }
+        if let Some(ending) = &self.leaving {
+            actions.push(Action::Leave(ending.clone()));
+        } else if let Some(offer) = self.pending.take() {
+            self.offer(offer, actions);
+        }
+    }
+
+    fn offer(&mut self, offer: Box<JobSubmit>, actions: &mut Vec<Action>) {
+        if self.leaving.is_some() || self.draining || self.spent {
+            return;
+        }
+        let key = Key { job_id: offer.job_id.clone(), attempt: offer.attempt };
+        let newest = self.attempts.keys().filter(|known| known.job_id == key.job_id).map(|known| known.attempt).max();
+        if newest.is_some_and(|newest| newest >= key.attempt) {
+            return;
+        }
+        let older: Vec<Key> = self
+            .attempts
+            .iter()
+            .filter(|(known, phase)| known.job_id == key.job_id && **phase != Phase::Ended)
+            .map(|(known, _)| known.clone())
+            .collect();
+        for known in older {
+            self.order(&known, StopCause::Superseded, actions);
+        }
+        if self.is_idle() {
+            self.attempts.insert(key, Phase::Active);
+            actions.push(Action::Start(offer));
+        } else {
+            self.pending = Some(offer);
+        }
+    }
+
+    fn stop(&mut self, key: &Key, reason: StopReason, actions: &mut Vec<Action>) {
+        if self.pending.as_ref().is_some_and(|offer| offer.job_id == key.job_id && offer.attempt <= key.attempt) {
+            self.pending = None;
+        }
+        let cause = match reason {
+            StopReason::Cancelled => StopCause::Cancelled,
+            StopReason::Superseded => StopCause::Superseded,
+        };
+        if self.attempts.contains_key(key) {
+            self.order(key, cause, actions);
+        } else if cause == StopCause::Cancelled && self.gone.insert(key.clone()) {
+            actions.push(Action::ReportGone(key.clone(), "cancelled"));
+        }
+    }
+
+    /// Tells an attempt to stop, unless it already was for as good a reason.
+    fn order(&mut self, key: &Key, cause: StopCause, actions: &mut Vec<Action>) {
+        let Some(phase) = self.attempts.get_mut(key) else { return };
+        let weaker = match phase {
+            Phase::Active => true,
+            Phase::Stopping(earlier) => *earlier < cause,
+            Phase::Ended => false,
+        };
+        if weaker {
+            *phase = Phase::Stopping(cause);
+            actions.push(Action::Stop(key.clone(), cause));
+        }
+    }
+
+    fn desired(&mut self, desired: Desired, actions: &mut Vec<Action>) {
+        self.draining = desired.drain;
+        for stop in &desired.stop {
+            let key = Key { job_id: stop.job_id.clone(), attempt: stop.attempt };
+            self.stop(&key, stop.reason, actions);
+        }
+        for expected in desired.run.iter().map(Key::from) {
+            if !self.attempts.contains_key(&expected) && self.gone.insert(expected.clone()) {
+                actions.push(Action::ReportGone(expected, "requeue"));
+            }
+        }
+        for offer in desired.offers {
+            self.offer(Box::new(offer), actions);
+        }
+    }
+
+    fn signal(&mut self, code: u8, actions: &mut Vec<Action>) {
+        self.leave(code, None);
+        match self.on_stop {
+            OnStop::Leave => actions.push(Action::Leave(Ending { code, sentence: None })),
+            OnStop::Finish => {}
+            OnStop::Requeue => {
+                for running in self.running() {
+                    self.order(&Key::from(&running), StopCause::Requeue, actions);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/state.rs"]
+mod tests;

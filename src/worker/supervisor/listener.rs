@@ -1,0 +1,116 @@
+//! The webhook: a small HTTP server on the loopback address, for the trainer only.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::task::TaskTracker;
+
+use super::events::Events;
+use crate::secret::Secret;
+
+/// Validation images come inside events.
+const LARGEST_BODY: usize = 64 * 1024 * 1024;
+/// How long an event that was sent just before the end may take to arrive.
+const LAST_EVENTS: Duration = Duration::from_secs(2);
+
+/// The running server.
+pub struct Listener {
+    port: u16,
+    accepting: tokio::task::JoinHandle<()>,
+    connections: TaskTracker,
+}
+
+impl Listener {
+    /// Starts it on a free port.
+    pub async fn start(secret: Secret, events: Events) -> io::Result<Self> {
+        let socket = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
+        let port = socket.local_addr()?.port();
+        let connections = TaskTracker::new();
+        let hook = Arc::new(Hook { secret, events: Mutex::new(events) });
+        let accepting = tokio::spawn(accept(socket, hook, connections.clone()));
+        Ok(Self { port, accepting, connections })
+    }
+
+    /// The port it got.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Takes what is still on its way, and ends.
+    pub async fn finish(self) {
+        // What the trainer sent last waits to be accepted, at most.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        self.accepting.abort();
+        self.connections.close();
+        let _ = tokio::time::timeout(LAST_EVENTS, self.connections.wait()).await;
+    }
+}
+
+struct Hook {
+    secret: Secret,
+    events: Mutex<Events>,
+}
+
+async fn accept(socket: TcpListener, hook: Arc<Hook>, connections: TaskTracker) {
+    loop {
+        match socket.accept().await {
+            Ok((stream, _)) => {
+                connections.spawn(serve(stream, Arc::clone(&hook)));
+            }
+            // Out of descriptors, most likely: others may be closed meanwhile.
+            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, hook: Arc<Hook>) {
+    let service = service_fn(move |request| {
+        let hook = Arc::clone(&hook);
+        async move {
+            let mut answer = Response::new(Empty::<Bytes>::new());
+            *answer.status_mut() = hook.take(request).await;
+            Ok::<_, Infallible>(answer)
+        }
+    });
+    let connection = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(Duration::from_secs(10))
+        .serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = connection.await {
+        tracing::debug!("a webhook connection broke: {error}");
+    }
+}
+
+impl Hook {
+    async fn take(&self, request: Request<Incoming>) -> StatusCode {
+        if request.method() != Method::POST {
+            return StatusCode::METHOD_NOT_ALLOWED;
+        }
+        let key = request.headers().get("x-api-key").map(hyper::header::HeaderValue::as_bytes);
+        if key != Some(self.secret.reveal().as_bytes()) {
+            return StatusCode::UNAUTHORIZED;
+        }
+        let body = match Limited::new(request.into_body(), LARGEST_BODY).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(_) => return StatusCode::PAYLOAD_TOO_LARGE,
+        };
+        let taken = self.events.lock().unwrap_or_else(PoisonError::into_inner).take(&body);
+        match taken {
+            Ok(()) => StatusCode::NO_CONTENT,
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => StatusCode::BAD_REQUEST,
+            Err(error) => {
+                tracing::error!("an event cannot be written down: {error}");
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
+        }
+    }
+}

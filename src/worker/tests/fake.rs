@@ -1,0 +1,328 @@
+//! An orchestrator that does as it is told, and remembers everything.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::stream;
+use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
+use hyper::body::{Bytes, Frame, Incoming};
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+
+use crate::clock::hex;
+
+pub const TOKEN: &str = "wt_test";
+pub const JOB_TOKEN: &str = "jt_test";
+
+type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+/// A file that came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    pub kind: String,
+    pub bytes: Vec<u8>,
+    pub sha_fits: bool,
+}
+
+/// What was said, and what is to be said.
+#[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own that tests turn")]
+pub struct Shared {
+    pub registers: Vec<Value>,
+    pub heartbeats: Vec<Value>,
+    /// Every accepted status report.
+    pub statuses: Vec<Value>,
+    pub log: Vec<u8>,
+    pub points: Vec<Value>,
+    pub artifacts: BTreeMap<String, Stored>,
+    pub disconnects: Vec<Value>,
+    pub streams: usize,
+    /// Log bytes that came twice or out of order and were refused.
+    pub gaps: usize,
+    /// The desired state.
+    pub offers: Vec<Value>,
+    pub stop: Vec<Value>,
+    pub run: Vec<Value>,
+    pub drain: bool,
+    /// The bundle of every job.
+    pub bundle: String,
+    /// Answer 503 to so many reports of an end.
+    pub failing_ends: u32,
+    /// Answer 409 to every report.
+    pub stale: bool,
+    pub refuse_token: bool,
+    /// Open streams, but let nothing through, as some proxies do.
+    pub hold_streams: bool,
+    pub polls: usize,
+    open: Vec<mpsc::UnboundedSender<String>>,
+    held: Vec<mpsc::UnboundedSender<String>>,
+}
+
+/// The running fake.
+pub struct Fake {
+    pub url: String,
+    shared: Arc<Mutex<Shared>>,
+    changed: Arc<watch::Sender<u64>>,
+}
+
+impl Fake {
+    pub async fn start() -> io::Result<Self> {
+        let socket = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}", socket.local_addr()?);
+        let fake = Self { url, shared: Arc::default(), changed: Arc::new(watch::Sender::new(0)) };
+        let (shared, changed) = (Arc::clone(&fake.shared), Arc::clone(&fake.changed));
+        tokio::spawn(async move {
+            while let Ok((connection, _)) = socket.accept().await {
+                let (shared, changed) = (Arc::clone(&shared), Arc::clone(&changed));
+                let service = service_fn(move |request| answer(request, Arc::clone(&shared), Arc::clone(&changed)));
+                tokio::spawn(
+                    hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(connection), service),
+                );
+            }
+        });
+        Ok(fake)
+    }
+
+    pub fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Offers a job with this configuration, and tells whoever listens.
+    pub fn offer(&self, job: &str, attempt: u32, files: &Value) {
+        let mut shared = self.shared();
+        shared.bundle = json!({ "files": files }).to_string();
+        let offer = json!({
+            "type": "job_submit", "job_id": job, "attempt": attempt, "config_name": "test", "config": {},
+            "upload_endpoint": format!("/api/workers/job/{job}/artifacts"), "upload_token": JOB_TOKEN,
+            "bundle": {
+                "url": format!("/api/workers/job/{job}/bundle?attempt={attempt}"),
+                "sha256": hex(&Sha256::digest(shared.bundle.as_bytes())),
+            },
+            "gpus": [], "hf_token": "hf_job",
+        });
+        shared.offers.push(offer.clone());
+        shared.push(&offer);
+    }
+
+    /// Wants an attempt stopped.
+    pub fn stop(&self, job: &str, attempt: u32, reason: &str) {
+        let mut shared = self.shared();
+        shared.stop.push(json!({"job_id": job, "attempt": attempt, "reason": reason}));
+        shared.push(&json!({"type": "job_cancel", "job_id": job, "attempt": attempt, "reason": reason}));
+    }
+
+    /// Waits until something is true of what was said; fails with `what` after a minute.
+    pub async fn until<T>(&self, what: &str, mut check: impl FnMut(&mut Shared) -> Option<T>) -> T {
+        let mut changes = self.changed.subscribe();
+        let wait = async {
+            loop {
+                if let Some(found) = check(&mut self.shared()) {
+                    return found;
+                }
+                let _ = changes.changed().await;
+            }
+        };
+        let found = tokio::time::timeout(std::time::Duration::from_mins(1), wait).await;
+        found.unwrap_or_else(|_| panic!("waited in vain: {what}\nstatuses: {:?}", self.shared().statuses))
+    }
+
+    /// Waits for a status report and answers with it.
+    pub async fn status(&self, status: &str) -> Value {
+        self.until(status, |shared| shared.statuses.iter().find(|report| report["status"] == status).cloned()).await
+    }
+
+    /// The reported statuses. `running` may come twice around the death of an agent, which is killed before it has written
+    /// down that the first one was answered.
+    pub fn words(&self) -> Vec<String> {
+        let shared = self.shared();
+        let mut words: Vec<String> =
+            shared.statuses.iter().filter_map(|report| Some(report["status"].as_str()?.to_owned())).collect();
+        words.dedup_by(|next, before| next == before && next == "running");
+        words
+    }
+}
+
+impl Shared {
+    fn push(&mut self, event: &Value) {
+        let kind = event["type"].as_str().unwrap_or_default();
+        let text = format!("event: {kind}\ndata: {event}\n\n");
+        self.open.retain(|stream| stream.send(text.clone()).is_ok());
+    }
+
+    fn desired(&self) -> Value {
+        json!({"run": self.run, "stop": self.stop, "offers": self.offers, "drain": self.drain})
+    }
+
+    /// Ends every open stream.
+    pub fn cut(&mut self) {
+        self.open.clear();
+    }
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    shared: Arc<Mutex<Shared>>,
+    changed: Arc<watch::Sender<u64>>,
+) -> Result<Response<Body>, Infallible> {
+    let (parts, body) = request.into_parts();
+    let body = body.collect().await.map(http_body_util::Collected::to_bytes);
+    let answer = {
+        let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        match body {
+            Ok(body) => shared.answer(&parts, &body),
+            // The sender died in the middle: nothing of it counts.
+            Err(_) => problem(400, "cut_short", json!({})),
+        }
+    };
+    changed.send_modify(|times| *times += 1);
+    Ok(answer)
+}
+
+fn reply(status: u16, kind: &str, body: &Value) -> Response<Body> {
+    let body = Full::new(Bytes::from(body.to_string())).boxed_unsync();
+    let mut response = Response::new(body);
+    *response.status_mut() = status.try_into().unwrap_or_default();
+    if let Ok(kind) = kind.parse() {
+        response.headers_mut().insert("content-type", kind);
+    }
+    response
+}
+
+fn problem(status: u16, code: &str, more: Value) -> Response<Body> {
+    let mut body = json!({"type": "about:blank", "status": status, "title": "", "code": code, "detail": code});
+    if let (Some(body), Value::Object(more)) = (body.as_object_mut(), more) {
+        body.extend(more);
+    }
+    reply(status, "application/problem+json", &body)
+}
+
+fn ok(body: &Value) -> Response<Body> {
+    reply(200, "application/json", body)
+}
+
+impl Shared {
+    fn answer(&mut self, parts: &hyper::http::request::Parts, body: &Bytes) -> Response<Body> {
+        let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let value = serde_json::from_slice(body).unwrap_or(Value::Null);
+        let path = parts.uri.path();
+        let query = parts.uri.query().unwrap_or_default();
+        let worker = header("x-worker-token") == TOKEN && !self.refuse_token;
+        if let Some(rest) = path.strip_prefix("/api/workers/job/") {
+            if header("x-upload-token") != JOB_TOKEN && !worker {
+                return problem(401, "token_refused", json!({}));
+            }
+            let Some((job, rest)) = rest.split_once('/') else { return problem(404, "no_such_route", json!({})) };
+            return self.job(job, rest, query, value, header("x-content-sha256"), body);
+        }
+        if !worker {
+            return problem(401, "token_refused", json!({}));
+        }
+        match path.strip_prefix("/api/workers/").unwrap_or_default() {
+            "register" => {
+                self.registers.push(value);
+                ok(
+                    &json!({"worker_id": "w_1", "name": "test", "heartbeat_interval_seconds": if self.hold_streams { 3_600 } else { 1 }, "heartbeat_timeout_seconds": 4,
+                    "protocol": 1, "server_time": "2024-01-15T10:30:00Z", "desired": self.desired()}),
+                )
+            }
+            "heartbeat" => {
+                self.heartbeats.push(value);
+                ok(&json!({"desired": self.desired()}))
+            }
+            "next" => {
+                self.polls += 1;
+                ok(&json!({"desired": self.desired()}))
+            }
+            "stream" => self.stream(),
+            "disconnect" => {
+                self.disconnects.push(value);
+                ok(&json!({"success": true}))
+            }
+            _ => problem(404, "no_such_route", json!({})),
+        }
+    }
+
+    fn stream(&mut self) -> Response<Body> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        self.streams += 1;
+        if self.hold_streams {
+            self.held.push(sender);
+        } else {
+            self.open.push(sender);
+        }
+        for offer in self.offers.clone() {
+            self.push(&offer);
+        }
+        let frames = stream::unfold(receiver, async |mut receiver| {
+            let text: String = receiver.recv().await?;
+            Some((Ok::<_, Infallible>(Frame::data(Bytes::from(text))), receiver))
+        });
+        let mut response = Response::new(StreamBody::new(Box::pin(frames)).boxed_unsync());
+        response.headers_mut().insert("content-type", hyper::header::HeaderValue::from_static("text/event-stream"));
+        response
+    }
+
+    fn job(&mut self, job: &str, rest: &str, query: &str, value: Value, sha: &str, body: &Bytes) -> Response<Body> {
+        if self.stale {
+            return problem(409, "attempt_old", json!({}));
+        }
+        let number = |name: &str| {
+            let found = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+            found.and_then(|text| text.parse::<usize>().ok()).unwrap_or_default()
+        };
+        match rest {
+            "bundle" => reply(200, "application/json", &serde_json::from_str(&self.bundle).unwrap_or_default()),
+            "status" => self.status(job, value),
+            "progress" => {
+                self.points.extend(value["points"].as_array().cloned().unwrap_or_default());
+                ok(&json!({"success": true}))
+            }
+            "logs" => {
+                let offset = number("offset");
+                if offset > self.log.len() {
+                    self.gaps += 1;
+                    return problem(409, "log_gap", json!({"durable": self.log.len()}));
+                }
+                let fresh = (self.log.len() - offset).min(body.len());
+                assert_eq!(self.log[offset..offset + fresh], body[..fresh], "a log never changes");
+                self.log.extend_from_slice(&body[fresh..]);
+                ok(&json!({"durable": self.log.len()}))
+            }
+            _ => {
+                let Some(path) = rest.strip_prefix("artifacts/") else {
+                    return problem(404, "no_such_route", json!({}));
+                };
+                let found = hex(&Sha256::digest(body));
+                let kind = query.split('&').find_map(|pair| pair.strip_prefix("kind=")).unwrap_or_default().to_owned();
+                let stored = Stored { kind, bytes: body.to_vec(), sha_fits: found == sha };
+                self.artifacts.insert(path.to_owned(), stored);
+                ok(&json!({"path": path, "size_bytes": body.len(), "sha256": found}))
+            }
+        }
+    }
+
+    fn status(&mut self, job: &str, mut value: Value) -> Response<Body> {
+        let status = value["status"].as_str().unwrap_or_default().to_owned();
+        let is_end = !matches!(status.as_str(), "starting" | "running");
+        if is_end && self.failing_ends > 0 {
+            self.failing_ends -= 1;
+            return problem(503, "busy", json!({}));
+        }
+        let is_this = |known: &Value| known["job_id"] == job && known["attempt"] == value["attempt"];
+        self.offers.retain(|known| !is_this(known));
+        if is_end {
+            self.stop.retain(|known| !is_this(known));
+            self.run.retain(|known| !is_this(known));
+        }
+        value["job_id"] = job.into();
+        self.statuses.push(value);
+        ok(&json!({"success": true}))
+    }
+}

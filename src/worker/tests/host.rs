@@ -1,0 +1,182 @@
+//! A GPU host for one test: a work directory, and the agent as a process in it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, Command};
+
+use super::fake::{Fake, TOKEN};
+use crate::files::{AttemptDir, Running};
+use crate::process;
+
+/// Nothing here takes longer, even on a busy machine.
+pub const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The agent's binary. Cargo does not build it for a unit test of the same target, so it is built here, once, the way this
+/// test was: then it is always the code under test.
+fn binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| {
+        // <target>/<profile>/deps/<this test>
+        let test = std::env::current_exe().unwrap_or_else(|error| panic!("own path: {error}"));
+        let Some(profile) = test.ancestors().nth(2) else { panic!("{} is in no target directory", test.display()) };
+        let Some(target) = profile.parent() else { panic!("{} has no parent", profile.display()) };
+        let mut cargo = std::process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into()));
+        cargo.args(["build", "--quiet", "--bin", "simpletuner-worker", "--manifest-path"]);
+        cargo.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).arg("--target-dir").arg(target);
+        if !cfg!(feature = "ssr") {
+            cargo.args(["--no-default-features", "--features", "worker"]);
+        }
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        let built = cargo.status().is_ok_and(|status| status.success());
+        assert!(built, "the agent cannot be built");
+        profile.join("simpletuner-worker")
+    })
+}
+
+/// The host.
+pub struct Host {
+    work: TempDir,
+    trainer: String,
+    /// More flags.
+    pub flags: Vec<String>,
+    /// More variables.
+    pub variables: Vec<(String, String)>,
+}
+
+impl Host {
+    /// With a trainer that is a shell script.
+    pub fn with_script(script: &str) -> io::Result<Self> {
+        let work = tempfile::tempdir()?;
+        let path = work.path().join("trainer.sh");
+        std::fs::write(&path, script)?;
+        let trainer = format!("sh {}", path.display());
+        Ok(Self { work, trainer, flags: Vec::new(), variables: Vec::new() })
+    }
+
+    /// With a trainer that is a Python program.
+    pub fn with_python(program: &str) -> io::Result<Self> {
+        let mut host = Self::with_script("")?;
+        let path = host.work.path().join("trainer.py");
+        std::fs::write(&path, program)?;
+        host.trainer = format!("python3 {}", path.display());
+        Ok(host)
+    }
+
+    /// With this command.
+    pub fn with_trainer(trainer: &str) -> io::Result<Self> {
+        let mut host = Self::with_script("")?;
+        trainer.clone_into(&mut host.trainer);
+        Ok(host)
+    }
+
+    pub fn flags(mut self, flags: &[&str]) -> Self {
+        self.flags.extend(flags.iter().map(|flag| (*flag).to_owned()));
+        self
+    }
+
+    pub fn path(&self) -> &Path {
+        self.work.path()
+    }
+
+    pub fn attempt(&self, job: &str, attempt: u32) -> AttemptDir {
+        AttemptDir::at(&self.path().join(format!("state/jobs/{job}/{attempt}")))
+    }
+
+    /// The supervisor, once there is one.
+    pub async fn supervisor(&self, job: &str, attempt: u32) -> Running {
+        let dir = self.attempt(job, attempt);
+        until("a supervisor", || dir.read("supervisor.json").ok().flatten()).await
+    }
+
+    /// Starts the agent.
+    pub fn start(&self, fake: &Fake) -> io::Result<Agent> {
+        self.start_at(&fake.url)
+    }
+
+    pub fn start_at(&self, url: &str) -> io::Result<Agent> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let child = Command::new(binary())
+            .env_clear()
+            .env("PATH", path)
+            .env("HOME", self.path())
+            .env("SIMPLETUNER_ORCHESTRATOR_URL", url)
+            .env("SIMPLETUNER_WORKER_TOKEN", TOKEN)
+            .env("SIMPLETUNER_TRAINER", &self.trainer)
+            .env("SIMPLETUNER_WORK_DIR", self.path().join("state"))
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .args(&self.flags)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        Ok(Agent(child))
+    }
+}
+
+/// No process of a test outlives it.
+impl Drop for Host {
+    fn drop(&mut self) {
+        for dir in crate::files::attempts(&self.path().join("state")).unwrap_or_default() {
+            let marker = format!("SIMPLETUNER_STOP_FILE={}", dir.stop_file().display());
+            for left in process::with_environment(&marker) {
+                left.signal(Signal::SIGKILL);
+            }
+        }
+    }
+}
+
+/// The agent's process.
+pub struct Agent(Child);
+
+impl Agent {
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        let pid =
+            self.0.id().and_then(|pid| i32::try_from(pid).ok()).ok_or_else(|| io::Error::other("it has ended"))?;
+        kill(Pid::from_raw(pid), signal).map_err(io::Error::from)
+    }
+
+    /// As a power cut would.
+    pub async fn kill(mut self) -> io::Result<()> {
+        self.signal(Signal::SIGKILL)?;
+        self.0.wait().await.map(drop)
+    }
+
+    /// Waits for the end: exit code, and what it said.
+    pub async fn end(mut self) -> io::Result<(Option<i32>, String)> {
+        let mut said = String::new();
+        let mut stderr = self.0.stderr.take();
+        let wait = async {
+            if let Some(stderr) = &mut stderr {
+                stderr.read_to_string(&mut said).await?;
+            }
+            self.0.wait().await
+        };
+        let Ok(status) = tokio::time::timeout(PATIENCE, wait).await else {
+            panic!("the agent does not end; it said: {said}")
+        };
+        Ok((status?.code(), said))
+    }
+}
+
+/// Looks until there is something.
+pub async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "waited in vain: {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

@@ -1,0 +1,256 @@
+//! Jobs from offer to report.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::fake::{Fake, Stored};
+use super::host::{Host, until};
+use crate::process::ProcId;
+
+fn config() -> Value {
+    json!({"config.json": "{\"--output_dir\": \"elsewhere\"}", "multidatabackend.json": "[]"})
+}
+
+#[tokio::test]
+async fn a_job_runs_to_its_end_and_the_ephemeral_worker_leaves() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let host = Host::with_script("echo first; printf 'a\\rb\\n' >&2; echo last")?;
+    let agent = host.start(&fake)?;
+    fake.until("a stream", |shared| (shared.streams > 0).then_some(())).await;
+    fake.offer("j_1", 1, &config());
+    let (code, said) = agent.end().await?;
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(fake.words(), ["starting", "running", "completed"]);
+    let shared = fake.shared();
+    assert_eq!(String::from_utf8_lossy(&shared.log), "first\na\rb\nlast\n");
+    assert_eq!(shared.statuses[2]["exit_code"], 0);
+    assert_eq!(shared.disconnects.len(), 1);
+    assert_eq!(shared.registers[0]["protocol"], 1);
+    assert_eq!(shared.registers[0]["persistent"], false);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_the_trainer_sees_and_what_it_never_sees() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let mut host = Host::with_script(
+        "env; echo; cat \"$CONFIG_PATH\"; echo; pwd; cat supervisor.json ../secrets.json 2>/dev/null; true",
+    )?
+    .flags(&["--pass-env", "EXTRA", "--pass-env", "SIMPLETUNER_WORKER_TOKEN"]);
+    for (name, value) in [("EXTRA", "yes"), ("AWS_SECRET", "no"), ("WANDB_API_KEY", "w")] {
+        host.variables.push((name.to_owned(), value.to_owned()));
+    }
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 3, &config());
+    agent.end().await?;
+    let log = String::from_utf8_lossy(&fake.shared().log).into_owned();
+    assert!(!log.contains("wt_test") && !log.contains("AWS_SECRET"), "{log}");
+    let bundle = host.attempt("j_1", 3).bundle();
+    for line in [
+        "EXTRA=yes".to_owned(),
+        "WANDB_API_KEY=w".to_owned(),
+        "HF_TOKEN=hf_job".to_owned(),
+        "SIMPLETUNER_JOB_ID=j_1".to_owned(),
+        "SIMPLETUNER_ATTEMPT=3".to_owned(),
+        "SIMPLETUNER_UPLOAD_TOKEN=jt_test".to_owned(),
+        "SIMPLETUNER_CONFIG_BACKEND=json".to_owned(),
+        format!("SIMPLETUNER_UPLOAD_ENDPOINT={}/api/workers/job/j_1/artifacts", fake.url),
+        format!("CONFIG_PATH={}", bundle.join("config.json").display()),
+        bundle.display().to_string(),
+    ] {
+        assert!(log.lines().any(|found| found == line), "{line} is not in {log}");
+    }
+    assert!(
+        log.contains("\"--data_backend_config\"") && log.contains("\"callback_url\": \"http://127.0.0.1:"),
+        "{log}"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn fifty_megabytes_of_output_arrive_whole_while_heartbeats_go_on() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let host = Host::with_python(
+        "import sys\nline = '%08d ' + 'x' * 91 + '\\n'\nfor i in range(0, 524288, 64):\n    sys.stdout.write(''.join(line % n for n in range(i, i + 64)))\n",
+    )?;
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &config());
+    let (code, said) = agent.end().await?;
+    assert_eq!(code, Some(0), "{said}");
+    let shared = fake.shared();
+    assert_eq!(shared.log.len(), 524_288 * 101);
+    for (number, line) in shared.log.chunks(101).enumerate() {
+        assert!(line.starts_with(format!("{number:08} x").as_bytes()), "line {number}");
+    }
+    assert_eq!(shared.gaps, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_silent_job_is_cancelled_at_once() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let host = Host::with_script("exec sleep 1000")?.flags(&["--persistent"]);
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &config());
+    fake.status("running").await;
+    let beats = fake.shared().heartbeats.len();
+    fake.until("heartbeats beside a silent job", |shared| (shared.heartbeats.len() > beats + 1).then_some(())).await;
+    let trainer = host.supervisor("j_1", 1).await.trainer;
+    let began = Instant::now();
+    fake.stop("j_1", 1, "cancelled");
+    fake.status("cancelled").await;
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(!trainer.is_alive());
+    assert_eq!(fake.words(), ["starting", "running", "cancelled"]);
+    agent.kill().await
+}
+
+#[tokio::test]
+async fn nothing_of_a_cancelled_tree_survives() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    // A child in a session of its own, and a trainer that ignores being asked.
+    let host = Host::with_python(
+        "import os, signal, subprocess, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n\
+         child = subprocess.Popen(['sleep', '1000'], start_new_session=True)\nprint('child', child.pid, flush=True)\n\
+         while not os.path.exists(os.environ['SIMPLETUNER_STOP_FILE']): time.sleep(0.01)\nprint('asked', flush=True)\ntime.sleep(1000)\n",
+    )?
+    .flags(&["--persistent", "--stop-grace", "1"]);
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &config());
+    let child = fake
+        .until("the child's number", |shared| {
+            let log = String::from_utf8_lossy(&shared.log).into_owned();
+            log.strip_prefix("child ")?.lines().next()?.parse::<i32>().ok()
+        })
+        .await;
+    let child = ProcId::of(child).ok_or_else(|| io::Error::other("the child is gone"))?;
+    assert!(child.is_alive());
+    fake.stop("j_1", 1, "cancelled");
+    fake.status("cancelled").await;
+    assert!(!child.is_alive(), "a process of the job is alive after its end was reported");
+    assert!(String::from_utf8_lossy(&fake.shared().log).contains("asked"), "the stop file was shown");
+    agent.kill().await
+}
+
+const EVENTS: &str = r#"
+import base64, json, os, urllib.request
+config = json.load(open(os.environ["CONFIG_PATH"]))
+hook = config["--webhook_config"][-1]
+out = config["--output_dir"]
+def send(event, key=hook["auth_token"]):
+    request = urllib.request.Request(hook["callback_url"], json.dumps(event).encode(), {"X-API-Key": key, "Content-Type": "application/json"})
+    return urllib.request.urlopen(request, timeout=5).status
+try:
+    send({"type": "training.status", "progress": {"current": 666}}, "wrong")
+except urllib.error.HTTPError as error:
+    print("refused", error.code)
+send({"type": "lifecycle.stage", "stage": {"key": "load", "label": "Loading", "status": "running"}})
+for step in range(1, 4):
+    send({"type": "training.status", "data": {"status": "running"}, "progress": {"current": step, "total": 3, "metrics": {"loss": 1 / step if step < 3 else float("nan"), "lr": 0.1, "norm": step}}})
+image = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"pixels" * 10).decode()
+send({"type": "notification", "message": "samples", "images": [image]})
+os.makedirs(out + "/checkpoint-1"), os.makedirs(out + "/checkpoint-3"), os.makedirs(out + "/a b")
+for name in ["checkpoint-1/model.bin", "checkpoint-3/model.bin", "weights.safetensors", "a b/c#%.txt"]:
+    open(out + "/" + name, "w").write(name)
+os.symlink("/etc/passwd", out + "/passwd")
+"#;
+
+#[tokio::test]
+async fn events_become_progress_and_files_become_artifacts() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let host = Host::with_python(EVENTS)?;
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &config());
+    let (code, said) = agent.end().await?;
+    assert_eq!(code, Some(0), "{said}");
+    let shared = fake.shared();
+    assert_eq!(String::from_utf8_lossy(&shared.log), "refused 401\n");
+    let steps: Vec<_> = shared.points.iter().map(|point| (point["step"].as_u64(), point["loss"].as_f64())).collect();
+    assert_eq!(steps, [(Some(0), None), (Some(1), Some(1.0)), (Some(2), Some(0.5)), (Some(3), None)]);
+    assert_eq!(shared.points[0]["stage"], "Loading");
+    assert_eq!(shared.points[3]["metrics"]["norm"], 3.0);
+    let kinds: Vec<_> = shared.artifacts.iter().map(|(path, stored)| (path.as_str(), stored.kind.as_str())).collect();
+    assert_eq!(
+        kinds,
+        [
+            ("a%20b/c%23%25.txt", "other"),
+            ("checkpoint-3/model.bin", "checkpoint"),
+            ("validation_images/event_000005_images_0.png", "sample"),
+            ("weights.safetensors", "final"),
+        ]
+    );
+    let whole = Stored { kind: "final".to_owned(), bytes: b"weights.safetensors".to_vec(), sha_fits: true };
+    assert_eq!(shared.artifacts["weights.safetensors"], whole);
+    assert!(shared.artifacts.values().all(|stored| stored.sha_fits));
+    Ok(())
+}
+
+#[tokio::test]
+async fn samples_come_while_the_job_runs() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let script = "mkdir -p ../output/validation_images; echo x > ../output/validation_images/s.png; exec sleep 1000";
+    let host = Host::with_script(script)?.flags(&["--persistent"]);
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &config());
+    let sample = "validation_images/s.png";
+    fake.until("a sample", |shared| shared.artifacts.contains_key(sample).then_some(())).await;
+    assert_eq!(fake.words(), ["starting", "running"]);
+    agent.kill().await
+}
+
+#[tokio::test]
+async fn a_persistent_worker_takes_the_next_job_and_resumes_an_earlier_attempt() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let script =
+        "cat config.json; ls ../output; mkdir -p ../output/checkpoint-7; echo w > ../output/checkpoint-7/w; exit 75";
+    let host = Host::with_script(script)?.flags(&["--persistent"]);
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &config());
+    let report = fake.status("requeue").await;
+    assert_eq!(report["exit_code"], 75);
+    assert!(!String::from_utf8_lossy(&fake.shared().log).contains("latest"));
+    fake.shared().log.clear();
+    fake.offer("j_1", 2, &config());
+    let second = |shared: &mut super::fake::Shared| {
+        shared.statuses.iter().any(|report| report["status"] == "requeue" && report["attempt"] == 2).then_some(())
+    };
+    fake.until("the second attempt", second).await;
+    let log = String::from_utf8_lossy(&fake.shared().log).into_owned();
+    assert!(log.contains("\"--resume_from_checkpoint\": \"latest\"") && log.contains("checkpoint-7"), "{log}");
+    agent.kill().await
+}
+
+#[tokio::test]
+async fn an_offer_with_a_damaged_or_hostile_bundle_fails_with_a_reason() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let host = Host::with_script("echo ran")?.flags(&["--persistent"]);
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &json!({"config.json": "{}", "../../evil": "x"}));
+    let report = fake.status("failed").await;
+    assert!(report["error"].as_str().is_some_and(|error| error.contains("../../evil")), "{report}");
+    fake.offer("j_2", 1, &json!({"config.json": "not json"}));
+    let second = |shared: &mut super::fake::Shared| {
+        shared.statuses.iter().find(|report| report["job_id"] == "j_2" && report["status"] == "failed").cloned()
+    };
+    let report = fake.until("the second failure", second).await;
+    assert!(report["error"].as_str().is_some_and(|error| error.contains("config.json")), "{report}");
+    assert!(fake.shared().log.is_empty());
+    let dir = host.attempt("j_2", 1);
+    until("the secrets are gone", || (!dir.join("secrets.json").exists()).then_some(())).await;
+    agent.kill().await
+}
+
+#[tokio::test]
+async fn what_a_finished_trainer_leaves_running_is_ended_before_the_report() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let host = Host::with_script("sleep 1000 & echo child $!; setsid sleep 1000 & exit 0")?.flags(&["--persistent"]);
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &config());
+    fake.status("completed").await;
+    let marker = format!("SIMPLETUNER_STOP_FILE={}", host.attempt("j_1", 1).stop_file().display());
+    let left: Vec<_> = crate::process::with_environment(&marker);
+    assert_eq!(left, [], "alive after the end");
+    agent.kill().await
+}

@@ -1,0 +1,172 @@
+//! The agent's decisions, as tables.
+
+use app::domain::ids::Attempt;
+use app::protocol::dispatch::BundleRef;
+use app::protocol::worker::StopAttempt;
+
+use super::*;
+
+fn key(job: &str, attempt: u32) -> Key {
+    Key { job_id: serde_json::from_value(job.into()).unwrap_or_else(|_| panic!("id")), attempt: Attempt(attempt) }
+}
+
+fn offer(job: &str, attempt: u32) -> Box<JobSubmit> {
+    let key = key(job, attempt);
+    Box::new(JobSubmit {
+        job_id: key.job_id,
+        attempt: key.attempt,
+        config_name: "c".to_owned(),
+        config: serde_json::Map::new(),
+        dataloader: None,
+        upload_endpoint: "/u".to_owned(),
+        upload_token: "jt".to_owned(),
+        hf_token: None,
+        provider: None,
+        bundle: BundleRef { url: "/b".to_owned(), sha256: String::new() },
+        gpus: Vec::new(),
+        num_processes: None,
+    })
+}
+
+fn agent(persistent: bool) -> Agent {
+    Agent::new(persistent, if persistent { OnStop::Leave } else { OnStop::Requeue }, [])
+}
+
+fn desired(desired: Desired) -> Input {
+    Input::Desired(Box::new(desired))
+}
+
+fn leave(code: u8) -> Action {
+    Action::Leave(Ending { code, sentence: None })
+}
+
+#[test]
+fn an_offer_is_taken_once() {
+    let mut agent = agent(true);
+    assert_eq!(agent.step(Input::Offer(offer("j_1", 1))), [Action::Start(offer("j_1", 1))]);
+    assert_eq!(agent.step(Input::Offer(offer("j_1", 1))), []);
+    let again = Desired { offers: vec![*offer("j_1", 1)], ..Desired::default() };
+    assert_eq!(agent.step(desired(again.clone())), []);
+    assert_eq!(agent.step(Input::Ended(key("j_1", 1), true)), []);
+    assert_eq!(agent.step(desired(again)), [], "an ended attempt is not begun again");
+    assert_eq!(agent.step(Input::Offer(offer("j_1", 2))), [Action::Start(offer("j_1", 2))]);
+}
+
+#[test]
+fn an_offer_that_comes_early_waits_for_the_end_before_it() {
+    let mut agent = agent(true);
+    agent.step(Input::Offer(offer("j_1", 1)));
+    assert_eq!(agent.step(Input::Offer(offer("j_2", 1))), []);
+    assert_eq!(agent.step(Input::Ended(key("j_1", 1), true)), [Action::Start(offer("j_2", 1))]);
+    assert_eq!(agent.step(Input::Offer(offer("j_3", 1))), []);
+    agent.step(Input::Stop(key("j_3", 1), StopReason::Cancelled));
+    assert_eq!(agent.step(Input::Ended(key("j_2", 1), true)), [], "a cancelled offer is forgotten");
+}
+
+#[test]
+fn a_newer_attempt_ends_the_older_one_first() {
+    let mut agent = agent(true);
+    agent.step(Input::Offer(offer("j_1", 1)));
+    assert_eq!(agent.step(Input::Offer(offer("j_1", 2))), [Action::Stop(key("j_1", 1), StopCause::Superseded)]);
+    assert_eq!(agent.step(Input::Ended(key("j_1", 1), false)), [Action::Start(offer("j_1", 2))]);
+    assert_eq!(agent.step(Input::Offer(offer("j_1", 1))), [], "an older attempt is never begun");
+}
+
+#[test]
+fn a_stop_is_given_once_and_only_a_stronger_one_again() {
+    let mut agent = agent(false);
+    agent.step(Input::Offer(offer("j_1", 1)));
+    assert_eq!(agent.step(Input::Signal(143)), [Action::Stop(key("j_1", 1), StopCause::Requeue)]);
+    let cancel = Input::Stop(key("j_1", 1), StopReason::Cancelled);
+    assert_eq!(agent.step(cancel.clone()), [Action::Stop(key("j_1", 1), StopCause::Cancelled)]);
+    assert_eq!(agent.step(cancel), []);
+    assert_eq!(agent.step(Input::Ended(key("j_1", 1), true)), [leave(143)]);
+}
+
+#[test]
+fn what_is_not_here_is_said_once() {
+    let mut agent = agent(true);
+    let lost = Desired {
+        run: vec![key("j_1", 1).running()],
+        stop: vec![StopAttempt { job_id: key("j_2", 1).job_id, attempt: Attempt(1), reason: StopReason::Cancelled }],
+        ..Desired::default()
+    };
+    let expected = [Action::ReportGone(key("j_2", 1), "cancelled"), Action::ReportGone(key("j_1", 1), "requeue")];
+    assert_eq!(agent.step(desired(lost.clone())), expected);
+    assert_eq!(agent.step(desired(lost)), []);
+    let superseded = Input::Stop(key("j_3", 1), StopReason::Superseded);
+    assert_eq!(agent.step(superseded), []);
+}
+
+#[test]
+fn an_attempt_that_has_just_ended_is_not_lost() {
+    let mut agent = Agent::new(true, OnStop::Leave, [(key("j_0", 1), true), (key("j_1", 1), false)]);
+    assert_eq!(agent.running(), [key("j_1", 1).running()]);
+    agent.step(Input::Ended(key("j_1", 1), true));
+    let late = Desired { run: vec![key("j_0", 1).running(), key("j_1", 1).running()], ..Desired::default() };
+    assert_eq!(agent.step(desired(late)), []);
+}
+
+#[test]
+fn an_ephemeral_worker_has_one_job() {
+    let mut first = agent(false);
+    first.step(Input::Offer(offer("j_1", 1)));
+    first.step(Input::Offer(offer("j_2", 1)));
+    assert_eq!(first.step(Input::Ended(key("j_1", 1), true)), [leave(0)]);
+    let mut second = agent(false);
+    second.step(Input::Offer(offer("j_1", 1)));
+    assert_eq!(second.step(Input::Ended(key("j_1", 1), false)), [], "an offer that was withdrawn is no job");
+    assert_eq!(second.step(Input::Offer(offer("j_2", 1))), [Action::Start(offer("j_2", 1))]);
+}
+
+#[test]
+fn drain_and_shutdown() {
+    for end in [Input::Shutdown, Input::Drain(true), desired(Desired { drain: true, ..Desired::default() })] {
+        let mut persistent = agent(true);
+        assert_eq!(persistent.step(end.clone()), []);
+        assert_eq!(persistent.step(Input::Offer(offer("j_1", 1))), []);
+        persistent.step(Input::Drain(false));
+        assert_eq!(persistent.step(Input::Offer(offer("j_1", 1))), [Action::Start(offer("j_1", 1))]);
+        assert_eq!(agent(false).step(end.clone()), [leave(0)]);
+        let mut busy = agent(false);
+        busy.step(Input::Offer(offer("j_1", 1)));
+        assert_eq!(busy.step(end), []);
+        assert_eq!(busy.step(Input::Ended(key("j_1", 1), true)), [leave(0)]);
+    }
+}
+
+#[test]
+fn signals_by_policy() {
+    for (on_stop, busy_actions) in [
+        (OnStop::Leave, vec![leave(143)]),
+        (OnStop::Finish, vec![]),
+        (OnStop::Requeue, vec![Action::Stop(key("j_1", 1), StopCause::Requeue)]),
+    ] {
+        assert_eq!(Agent::new(true, on_stop, []).step(Input::Signal(143)), [leave(143)]);
+        let mut busy = Agent::new(true, on_stop, [(key("j_1", 1), false)]);
+        assert_eq!(busy.step(Input::Signal(143)), busy_actions);
+        assert_eq!(busy.step(Input::Offer(offer("j_2", 1))), []);
+        assert_eq!(busy.step(Input::Ended(key("j_1", 1), true)), [leave(143)]);
+    }
+}
+
+#[test]
+fn a_refused_token_waits_for_the_running_job() {
+    let refused = || Input::Refused("no".to_owned());
+    let ending = || Action::Leave(Ending { code: exit::REFUSED, sentence: Some("no".to_owned()) });
+    assert_eq!(agent(true).step(refused()), [ending()]);
+    let mut busy = agent(true);
+    busy.step(Input::Offer(offer("j_1", 1)));
+    assert_eq!(busy.step(refused()), []);
+    assert_eq!(busy.step(Input::Ended(key("j_1", 1), true)), [ending()]);
+}
+
+#[test]
+fn only_an_idle_ephemeral_worker_gives_up() {
+    let lost = || Input::Unreachable("away".to_owned());
+    assert_eq!(agent(true).step(lost()), []);
+    let mut busy = agent(false);
+    busy.step(Input::Offer(offer("j_1", 1)));
+    assert_eq!(busy.step(lost()), []);
+    assert!(matches!(&agent(false).step(lost())[..], [Action::Leave(Ending { code: 69, .. })]));
+}

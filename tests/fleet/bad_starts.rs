@@ -1,0 +1,54 @@
+//! A server that cannot start says why, in one sentence, and how with its exit code.
+
+use std::path::Path;
+
+use crate::harness::{Fleet, Program, command};
+
+const USAGE: i32 = 2;
+const UNAVAILABLE: i32 = 69;
+const CONFIG: i32 = 78;
+
+/// Starts a server that must not start.
+async fn assert_does_not_start(home: &Path, args: &[&str], code: i32, word: &str) {
+    let log = home.join(format!("bad-start-{code}-{}.log", args.len()));
+    let mut command = command("simpletuner", home);
+    command.arg("server").args(args).env("SIMPLETUNER_LOG", "off");
+    let mut server = Program::start(command, log);
+    let ended = server.ended().await;
+    let said = server.said();
+    assert_eq!(ended, Some(code), "{args:?}: {said}");
+    assert!(said.contains(word) && !said.contains("panicked"), "{args:?} should name {word:?}: {said}");
+    assert_eq!(said.trim().lines().count(), 1, "{args:?}: one sentence is enough: {said}");
+}
+
+#[tokio::test]
+async fn a_port_or_a_data_directory_in_use() {
+    let fleet = Fleet::start().await;
+    let port = fleet.port().to_string();
+    let (own, taken) = (fleet.path().join("own"), fleet.data());
+    let (own, taken) = (own.to_string_lossy(), taken.to_string_lossy());
+    assert_does_not_start(fleet.path(), &["--port", &port, "--data-dir", &own], UNAVAILABLE, &port).await;
+    assert_does_not_start(fleet.path(), &["--port", "0", "--data-dir", &taken], CONFIG, &taken).await;
+    fleet.api.get("/readyz").await;
+}
+
+#[tokio::test]
+async fn directories_that_cannot_be_used() {
+    let dir = tempfile::TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
+    let file = dir.path().join("file");
+    std::fs::write(&file, "").expect("a file");
+    // Below a file nobody can make a directory, root neither.
+    let (below, good, missing) = (file.join("data"), dir.path().join("data"), dir.path().join("missing"));
+    let (below, good, missing) = (below.to_string_lossy(), good.to_string_lossy(), missing.to_string_lossy());
+    assert_does_not_start(dir.path(), &["--port", "0", "--data-dir", &below], CONFIG, &below).await;
+    let args = ["--port", "0", "--data-dir", &good, "--configs-dir", &missing];
+    assert_does_not_start(dir.path(), &args, CONFIG, &missing).await;
+}
+
+#[tokio::test]
+async fn single_user_on_every_network() {
+    let dir = tempfile::TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
+    let data = dir.path().join("data");
+    let args = ["--port", "0", "--data-dir", &data.to_string_lossy(), "--single-user", "--host", "0.0.0.0"];
+    assert_does_not_start(dir.path(), &args, USAGE, "--single-user").await;
+}

@@ -1,0 +1,127 @@
+//! A machine with a worker: its home directory, its trainer, and its agent, which can be started again and again.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tokio::process::Command;
+
+use super::{Fleet, Program, command, repository, until};
+
+/// See the module.
+pub struct Host {
+    /// The worker's id.
+    pub worker: String,
+    /// The worker's token.
+    pub token: String,
+    name: String,
+    url: String,
+    home: PathBuf,
+    log: PathBuf,
+    trainer: Option<String>,
+    flags: Vec<String>,
+}
+
+impl Host {
+    /// Of the worker that the server has created.
+    pub fn new(fleet: &Fleet, name: &str, worker_type: &str, created: &Value) -> Self {
+        let home = fleet.path().join(name);
+        std::fs::create_dir_all(&home).expect("a home directory");
+        let text = |key: &str| created[key].as_str().unwrap_or_else(|| panic!("no {key} in {created}")).to_owned();
+        Self {
+            worker: text("worker_id"),
+            token: text("token"),
+            name: name.to_owned(),
+            url: fleet.api.url().to_owned(),
+            log: fleet.path().join(format!("agent-{name}.log")),
+            home,
+            trainer: None,
+            flags: if worker_type == "persistent" { vec!["--persistent".to_owned()] } else { Vec::new() },
+        }
+    }
+
+    /// With this Python program as its trainer, in place of the example.
+    pub fn training_with(mut self, python: &str) -> Self {
+        let path = self.home.join("trainer.py");
+        std::fs::write(&path, python).expect("a trainer");
+        self.trainer = Some(format!("python3 {}", path.display()));
+        self
+    }
+
+    /// With this trainer command.
+    pub fn training_by(mut self, command: &str) -> Self {
+        self.trainer = Some(command.to_owned());
+        self
+    }
+
+    /// With more flags for the agent.
+    pub fn flags(mut self, flags: &[&str]) -> Self {
+        self.flags.extend(flags.iter().map(|flag| (*flag).to_owned()));
+        self
+    }
+
+    /// With another token than its own.
+    pub fn holding(mut self, token: &str) -> Self {
+        token.clone_into(&mut self.token);
+        self
+    }
+
+    /// Where its agent keeps everything.
+    pub fn work_dir(&self) -> PathBuf {
+        self.home.join("work")
+    }
+
+    /// What a trainer, whose `HOME` this is, has left here.
+    pub fn left(&self, name: &str) -> Option<String> {
+        std::fs::read_to_string(self.home.join(name)).ok()
+    }
+
+    /// Lets trainers that wait at the gate go on.
+    pub fn open_gate(&self) {
+        std::fs::write(self.home.join("gate"), "").expect("a gate");
+    }
+
+    /// What an attempt's trainer has written, as the agent has it.
+    pub fn trainer_log(&self, job: &str, attempt: u32) -> String {
+        std::fs::read_to_string(self.attempt(job, attempt).join("trainer.log")).expect("a trainer's log")
+    }
+
+    /// Waits until an attempt has ended on this host, told to the server or not.
+    pub async fn until_over(&self, job: &str, attempt: u32) {
+        let exit = self.attempt(job, attempt).join("exit.json");
+        until("the trainer's end", async || exit.exists().then_some(())).await;
+    }
+
+    /// The directory of one attempt.
+    pub fn attempt(&self, job: &str, attempt: u32) -> PathBuf {
+        self.work_dir().join("jobs").join(job).join(attempt.to_string())
+    }
+
+    /// Starts the agent.
+    pub fn start(&self) -> Program {
+        let mut command = command("simpletuner-worker", &self.home);
+        command
+            .env("SIMPLETUNER_ORCHESTRATOR_URL", &self.url)
+            .env("SIMPLETUNER_WORKER_TOKEN", &self.token)
+            .env("SIMPLETUNER_WORKER_NAME", &self.name)
+            .args(&self.flags);
+        self.start_by(command)
+    }
+
+    /// Starts the agent by a command of one's own, to which only its directory and trainer are added.
+    pub fn start_by(&self, mut command: Command) -> Program {
+        command.env("PYTHONPATH", example_trainer()).env("SIMPLETUNER_WORK_DIR", self.work_dir());
+        if let Some(trainer) = &self.trainer {
+            command.env("SIMPLETUNER_TRAINER", trainer);
+        }
+        Program::start(command, self.log.clone())
+    }
+
+    /// Its home directory.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+}
+
+fn example_trainer() -> PathBuf {
+    repository("examples/trainer")
+}

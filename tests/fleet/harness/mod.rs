@@ -1,0 +1,170 @@
+//! A fleet for one test: a server, its API, hosts with agents, and everything gone afterwards.
+
+mod api;
+mod host;
+mod process;
+pub mod trainers;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::process::Command;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+pub use api::Api;
+pub use host::Host;
+pub use process::{Program, processes_that_mention};
+
+/// Nothing here takes longer, even on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// How often a state is looked at.
+const STEP: Duration = Duration::from_millis(20);
+/// Trainers, agents and servers of more tests at once would only wait for each other on a small machine.
+static TURNS: Semaphore = Semaphore::const_new(4);
+/// The administrator's API token.
+pub const ADMIN: &str = "st_fleet-tests-fleet-tests-fleet";
+
+/// Looks until there is something to see.
+pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(seen) = look().await {
+            return seen;
+        }
+        assert!(Instant::now() < end, "waited {} s in vain for {what}", PATIENCE.as_secs());
+        tokio::time::sleep(STEP).await;
+    }
+}
+
+/// A program under test.
+pub fn program(name: &str) -> PathBuf {
+    let Some(dist) = std::env::var_os("SIMPLETUNER_DIST") else {
+        panic!(
+            "SIMPLETUNER_DIST must name the directory that holds the programs to test; `scripts/test fleet` builds them"
+        )
+    };
+    Path::new(&dist).join(name)
+}
+
+/// A command with nothing of this process's environment but the `PATH`.
+pub fn command(name: &str, home: &Path) -> Command {
+    let mut command = Command::new(program(name));
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", home);
+    command
+}
+
+/// A file of this repository.
+pub fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// A server and whatever hangs on it.
+pub struct Fleet {
+    /// The server's API.
+    pub api: Api,
+    server: Option<Program>,
+    port: u16,
+    dir: TempDir,
+    _turn: SemaphorePermit<'static>,
+}
+
+impl Fleet {
+    /// With a server that is ready and knows the example configurations.
+    pub async fn start() -> Self {
+        let turn = TURNS.acquire().await.expect("never closed");
+        let dir = TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
+        let mut fleet = Self { api: Api::new(0), server: None, port: 0, dir, _turn: turn };
+        fleet.start_server().await;
+        fleet
+    }
+
+    /// What this fleet keeps on disk.
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Where the server keeps its data.
+    pub fn data(&self) -> PathBuf {
+        self.path().join("data")
+    }
+
+    /// The port that the server has, also after a restart.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Starts the server: the first time on a port that the kernel chooses, then always on that one.
+    pub async fn start_server(&mut self) {
+        let log = self.path().join("server.log");
+        let mut command = command("simpletuner", self.path());
+        command.args(["server", "--port", &self.port.to_string()]).env("SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN", ADMIN);
+        command.arg("--data-dir").arg(self.data()).arg("--configs-dir").arg(repository("examples/configs"));
+        let server = self.server.insert(Program::start(command, log));
+        if self.port == 0 {
+            self.port = until("the server's port", async || server.port()).await;
+            self.api = Api::new(self.port);
+        }
+        until("the server to be ready", async || self.api.try_get("/readyz").await).await;
+    }
+
+    /// As a power cut would.
+    pub async fn kill_server(&mut self) {
+        self.server.take().expect("a server").kill().await;
+    }
+
+    /// As a service manager would. Answers with the exit code and everything the server has ever said.
+    pub async fn stop_server(&mut self) -> (Option<i32>, String) {
+        let mut server = self.server.take().expect("a server");
+        server.signal(Signal::SIGTERM);
+        let code = server.ended().await;
+        (code, server.said())
+    }
+
+    /// A machine with a persistent worker of this name; its agent is not started yet.
+    pub async fn host(&self, name: &str) -> Host {
+        self.host_of(name, "persistent").await
+    }
+
+    /// The same with a worker of this type.
+    pub async fn host_of(&self, name: &str, worker_type: &str) -> Host {
+        let created = self.api.post("/api/admin/workers", &json!({"name": name, "worker_type": worker_type})).await;
+        Host::new(self, name, worker_type, &created)
+    }
+
+    /// Stores the configuration `digits-quick` under another name and with these changes.
+    pub async fn configure(&self, name: &str, changes: &Value) {
+        let example = repository("examples/configs/digits-quick");
+        let mut files = serde_json::Map::new();
+        for file in ["config.json", "multidatabackend.json", "prompts.json"] {
+            let text = std::fs::read_to_string(example.join(file)).expect("an example");
+            files.insert(file.to_owned(), text.into());
+        }
+        let mut config: Value = serde_json::from_str(files["config.json"].as_str().expect("text")).expect("JSON");
+        for (key, value) in changes.as_object().expect("an object") {
+            config[key] = value.clone();
+        }
+        files["config.json"] = config.to_string().into();
+        self.api.put(&format!("/api/configs/{name}"), &json!({"files": files})).await;
+    }
+
+    fn print_logs(&self) {
+        let entries = std::fs::read_dir(self.path()).into_iter().flatten().flatten();
+        for path in entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "log")) {
+            let text = std::fs::read(&path).unwrap_or_default();
+            eprintln!("--- {}\n{}", path.display(), String::from_utf8_lossy(&text));
+        }
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.print_logs();
+        }
+        self.server = None;
+        process::end_all_that_mention(&self.path().to_string_lossy());
+    }
+}

@@ -1,0 +1,109 @@
+//! Programs as processes: their output in a file, signals by process id, and none left behind.
+
+use std::fs::{self, OpenOptions};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tokio::process::{Child, Command};
+
+use super::until;
+
+/// A program that was started here; it is killed when this is dropped.
+pub struct Program {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Program {
+    /// Starts it, with its output at the end of a file.
+    pub fn start(mut command: Command, log: PathBuf) -> Self {
+        let out = OpenOptions::new().create(true).append(true).open(&log).expect("a log file");
+        let both = out.try_clone().expect("another handle");
+        command.stdin(Stdio::null()).stdout(both).stderr(out);
+        let child = command.spawn().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+        Self { child, log }
+    }
+
+    /// Its process id, as long as its end was not noticed.
+    pub fn pid(&self) -> i32 {
+        self.child.id().and_then(|pid| pid.try_into().ok()).expect("a running program")
+    }
+
+    /// Signals it.
+    pub fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.pid()), signal).expect("a running program");
+    }
+
+    /// As a power cut would.
+    pub async fn kill(mut self) {
+        self.child.kill().await.expect("a running program");
+    }
+
+    /// Waits for its end; answers with its exit code, or none after a signal.
+    pub async fn ended(&mut self) -> Option<i32> {
+        until("a program's end", async || self.child.try_wait().expect("a child")).await.code()
+    }
+
+    /// Whether it still runs.
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().expect("a child").is_none()
+    }
+
+    /// All that was ever written to its log, also by earlier programs.
+    pub fn said(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
+    /// The port that a server says it listens on.
+    pub fn port(&self) -> Option<u16> {
+        let said = self.said();
+        let address = said.split("listening on http://").nth(1)?.lines().next()?;
+        address.rsplit(':').next()?.trim().parse().ok()
+    }
+}
+
+/// No test leaves a process or a zombie behind, whatever happens to it.
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It fails if it has ended before.
+        let _ = self.child.start_kill();
+        while matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// The running processes whose command line or environment mentions a text, as `(id, command line)`.
+pub fn processes_that_mention(text: &str) -> Vec<(i32, String)> {
+    let own = std::process::id().cast_signed();
+    let ids =
+        fs::read_dir("/proc").expect("/proc").flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let read = |id: i32, what: &str| {
+        String::from_utf8_lossy(&fs::read(format!("/proc/{id}/{what}")).unwrap_or_default()).into_owned()
+    };
+    ids.filter(|id| *id != own)
+        .map(|id| (id, read(id, "cmdline"), read(id, "environ")))
+        .filter(|(_, command, environment)| command.contains(text) || environment.contains(text))
+        .map(|(id, command, _)| (id, command.replace('\0', " ")))
+        .collect()
+}
+
+/// Kills what a test has left behind: supervisors, trainers and their children all carry its temporary directory in
+/// their command line or environment, and nobody else does.
+pub fn end_all_that_mention(text: &str) {
+    let end = Instant::now() + Duration::from_secs(10);
+    loop {
+        let left = processes_that_mention(text);
+        if left.is_empty() || Instant::now() > end {
+            return;
+        }
+        for (id, _) in left {
+            // It may have ended since.
+            let _ = kill(Pid::from_raw(id), Signal::SIGKILL);
+        }
+        std::thread::sleep(super::STEP);
+    }
+}

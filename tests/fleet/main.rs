@@ -1,0 +1,16 @@
+//! The product as its users meet it: the real programs, real sockets, real signals. Nothing here knows the insides.
+//!
+//! The programs are those in the directory that `SIMPLETUNER_DIST` names (`scripts/test fleet` builds them first).
+//! Every test has a server, agents and a temporary directory of its own, waits for states and never for time, and
+//! leaves no process behind. When one fails, it prints the logs of its server and agents.
+
+mod bad_starts;
+mod cancel;
+mod crashes;
+mod drain;
+mod endings;
+mod failures;
+mod harness;
+mod queue;
+mod restart;
+mod whole_job;

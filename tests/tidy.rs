@@ -1,0 +1,313 @@
+//! The architecture as a test: who may use whom, how long a file may be, and what must agree with what.
+//!
+//! It reads the sources as text. `use` lines and paths are enough, because every dependency is named by one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// No file is longer, so that each stays one idea.
+const MAX_LINES: usize = 400;
+/// `main.rs` shows the parts and no more.
+const MAX_MAIN_LINES: usize = 60;
+
+/// Below this path, none of these words may be named.
+struct Wall {
+    under: &'static str,
+    except: &'static [&'static str],
+    never: &'static [&'static str],
+}
+
+const WALLS: &[Wall] = &[
+    Wall {
+        under: "app/domain",
+        except: &[],
+        never: &[
+            "tokio",
+            "axum",
+            "sqlx",
+            "leptos",
+            "serde_json",
+            "reqwest",
+            "rand::",
+            "getrandom",
+            "std::time",
+            "std::fs",
+            "std::env",
+            "std::net",
+            "crate::protocol",
+            "crate::ui",
+        ],
+    },
+    // Ids and labels travel as they are; state never does.
+    Wall { under: "app/domain", except: &["app/domain/ids.rs", "app/domain/labels.rs"], never: &["serde"] },
+    Wall {
+        under: "app/protocol",
+        except: &[],
+        never: &[
+            "tokio",
+            "axum",
+            "sqlx",
+            "leptos",
+            "domain::job",
+            "domain::worker",
+            "domain::plan",
+            "domain::matching",
+            "domain::reconcile",
+            "domain::audit",
+            "domain::capability",
+            "crate::ui",
+        ],
+    },
+    Wall {
+        under: "app/ui",
+        except: &[],
+        never: &[
+            "tokio",
+            "sqlx",
+            "reqwest",
+            "domain::job",
+            "domain::worker",
+            "domain::plan",
+            "domain::matching",
+            "domain::reconcile",
+            "domain::audit",
+            "domain::capability",
+        ],
+    },
+    Wall {
+        under: "src/server/store",
+        except: &[],
+        never: &["axum", "leptos", "app::protocol", "app::ui", "crate::service", "crate::http", "crate::hub"],
+    },
+    Wall {
+        under: "src/server/service",
+        except: &[],
+        never: &["axum", "sqlx", "leptos", "app::ui", "store::sqlite", "crate::http", "std::time::SystemTime"],
+    },
+    Wall {
+        under: "src/server/http",
+        except: &[],
+        never: &[
+            "sqlx",
+            "crate::store::sqlite",
+            "crate::loops",
+            "domain::plan",
+            "domain::reconcile",
+            "domain::matching",
+        ],
+    },
+    Wall {
+        under: "src/server/hub",
+        except: &[],
+        never: &["axum", "sqlx", "crate::store", "crate::service", "crate::http"],
+    },
+    Wall {
+        under: "src/server/files",
+        except: &[],
+        never: &["axum", "sqlx", "crate::store", "crate::service", "crate::http"],
+    },
+    Wall { under: "src/server/loops", except: &[], never: &["axum", "sqlx", "crate::store", "crate::http"] },
+    Wall {
+        under: "src/worker",
+        except: &[],
+        never: &["axum", "sqlx", "leptos", "app::ui", "domain::job", "domain::worker", "domain::plan"],
+    },
+];
+
+/// Named nowhere: what these do has one better place, which the message names.
+const BANNED: &[(&str, &str)] = &[
+    ("#[allow(", "say `#[expect(…, reason = \"…\")]`, which complains when it is no longer needed"),
+    ("AssertSqlSafe", "SQL is a constant; values are bound"),
+    ("todo!(", "main holds nothing unfinished"),
+    ("dbg!(", "log with `tracing`"),
+    ("inner_html", "text from outside becomes text nodes"),
+];
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn sources(under: &str) -> Vec<(String, String)> {
+    let mut waiting = vec![root().join(under)];
+    let mut found = Vec::new();
+    while let Some(path) = waiting.pop() {
+        if path.is_dir() {
+            waiting.extend(fs::read_dir(&path).expect("a readable directory").flatten().map(|entry| entry.path()));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let name = path.strip_prefix(root()).expect("below the root").to_string_lossy().into_owned();
+            found.push((name, fs::read_to_string(&path).expect("readable text")));
+        }
+    }
+    assert!(!found.is_empty(), "{under} holds no sources; has it moved?");
+    found
+}
+
+fn everything() -> Vec<(String, String)> {
+    ["app", "src", "tests"].iter().flat_map(|folder| sources(folder)).collect()
+}
+
+/// A line without its comment; prose may name what code may not.
+fn code(line: &str) -> &str {
+    let line = line.trim_start();
+    if line.starts_with("//") { "" } else { line.split(" // ").next().unwrap_or_default() }
+}
+
+/// Every path that is named, with its line: `use` trees are spread out, so `a::{b, c}` names `a::b` and `a::c`.
+fn paths(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut statement: Option<(usize, String)> = None;
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = code(line).trim();
+        let begins = line.trim_start_matches("pub(crate) ").trim_start_matches("pub ").starts_with("use ");
+        match &mut statement {
+            None if begins => statement = Some((number, line.to_owned())),
+            None => found.push((number, line.to_owned())),
+            Some((_, so_far)) => so_far.push_str(line),
+        }
+        if let Some((start, whole)) = statement.take_if(|(_, whole)| whole.ends_with(';')) {
+            let tree = whole.split_once("use ").map_or("", |(_, tree)| tree).trim_end_matches(';');
+            found.extend(spread(tree).into_iter().map(|path| (start, path)));
+        }
+    }
+    found
+}
+
+fn spread(tree: &str) -> Vec<String> {
+    let Some((stem, rest)) = tree.split_once('{') else { return vec![tree.trim().to_owned()] };
+    let inner = rest.rsplit_once('}').map_or(rest, |(inner, _)| inner);
+    let (mut depth, mut start, mut parts) = (0, 0, Vec::new());
+    for (at, c) in inner.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(&inner[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&inner[start..]);
+    let parts = parts.into_iter().filter(|part| !part.trim().is_empty());
+    parts.flat_map(|part| spread(&format!("{}{}", stem.trim(), part.trim()))).collect()
+}
+
+/// Whether `word` stands in `line` as whole segments of a path.
+fn names(line: &str, word: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    let path_like = word.contains("::");
+    line.match_indices(word).any(|(at, _)| {
+        let (before, after) = (&line[..at], &line[at + word.len()..]);
+        let inside = before.chars().next_back().is_some_and(part);
+        let longer = !word.ends_with("::") && after.chars().next().is_some_and(part);
+        // A crate's name counts where a path starts with it.
+        let in_place = path_like || (!before.ends_with("::") && (after.starts_with("::") || before.is_empty()));
+        !inside && !longer && in_place
+    })
+}
+
+fn report(broken: &[String]) {
+    assert!(broken.is_empty(), "\n{}\n", broken.join("\n"));
+}
+
+#[test]
+fn walls_stand() {
+    let mut broken = Vec::new();
+    for wall in WALLS {
+        let inside = sources(wall.under).into_iter().filter(|(name, _)| !wall.except.contains(&name.as_str()));
+        for (name, text) in inside {
+            for (number, path) in paths(&text) {
+                for word in wall.never.iter().filter(|word| names(&path, word)) {
+                    broken.push(format!("{name}:{number}: {} may not use {word}: {path}", wall.under));
+                }
+            }
+        }
+    }
+    report(&broken);
+}
+
+#[test]
+fn files_stay_short() {
+    let limit =
+        |name: &str| if name.ends_with("main.rs") && name.starts_with("src") { MAX_MAIN_LINES } else { MAX_LINES };
+    let long = everything().into_iter().filter_map(|(name, text)| {
+        let lines = text.lines().count();
+        (lines > limit(&name)).then(|| format!("{name} has {lines} lines; at most {} are one idea", limit(&name)))
+    });
+    report(&long.collect::<Vec<_>>());
+}
+
+#[test]
+fn banned_words_are_absent() {
+    let mut broken = Vec::new();
+    for (name, text) in everything().into_iter().filter(|(name, _)| name != "tests/tidy.rs") {
+        for (number, line) in text.lines().enumerate() {
+            for (word, instead) in BANNED.iter().filter(|(word, _)| code(line).contains(word)) {
+                broken.push(format!("{name}:{}: {word}…: {instead}", number + 1));
+            }
+        }
+    }
+    report(&broken);
+}
+
+#[test]
+fn raw_text_elements_have_no_children() {
+    // Leptos 0.8 does not escape what stands inside these when it renders on the server.
+    let mut broken = Vec::new();
+    for (name, text) in sources("app/ui") {
+        let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for element in ["textarea", "style", "script", "noscript"] {
+            for (at, _) in text.match_indices(&format!("<{element}")) {
+                let inside = text[at..].split_once('>').map_or("", |(_, inside)| inside);
+                let opening = text[at..].split('>').next().unwrap_or_default();
+                let child = inside.split('<').next().unwrap_or_default().trim();
+                if !opening.ends_with('/') && !child.is_empty() {
+                    broken.push(format!("{name}: <{element}> has a child: {child}"));
+                }
+            }
+        }
+    }
+    report(&broken);
+}
+
+#[test]
+fn leptos_toml_agrees_with_cargo_toml() {
+    let cargo = leptos_keys(&root().join("Cargo.toml"));
+    let deployed = leptos_keys(&root().join("Leptos.toml"));
+    assert!(!deployed.is_empty() && !cargo.is_empty());
+    // The build has no environment; everything else that is said twice is said alike.
+    for (key, value) in deployed.iter().filter(|(key, _)| key != "env") {
+        let other = cargo.iter().find(|(other, _)| other == key).map(|(_, value)| value);
+        assert_eq!(Some(value), other, "`{key}` differs between Leptos.toml and Cargo.toml");
+    }
+}
+
+fn leptos_keys(path: &Path) -> Vec<(String, String)> {
+    let text = fs::read_to_string(path).expect("readable text");
+    let section = text.split("[package.metadata.leptos]").nth(1).unwrap_or_default();
+    let lines = section.lines().take_while(|line| !line.starts_with('['));
+    let pair = |line: &str| {
+        let (key, value) = line.split_once(" = ")?;
+        (!key.starts_with('#')).then(|| (key.trim().to_owned(), value.trim().to_owned()))
+    };
+    lines.filter_map(pair).collect()
+}
+
+#[test]
+fn paths_are_found_wherever_they_are_named() {
+    let text =
+        "use app::domain::{\n    job::{Job, State},\n    time,\n};\npub use axum::Router;\nlet x = sqlx::query(q);";
+    let found: Vec<_> = paths(text).into_iter().map(|(line, path)| format!("{line} {path}")).collect();
+    let expected = [
+        "1 app::domain::job::Job",
+        "1 app::domain::job::State",
+        "1 app::domain::time",
+        "5 axum::Router",
+        "6 let x = sqlx::query(q);",
+    ];
+    assert_eq!(found, expected);
+    assert!(names("app::domain::job::Job", "domain::job") && names("axum::Router", "axum"));
+    assert!(names("let x = sqlx::query(q);", "sqlx") && names("inner_html", "inner_html"));
+    assert!(!names("leptos_axum::ResponseOptions", "axum") && !names("crate::storefront::x", "crate::store"));
+    assert!(!names("let axum = 1;", "axum") && !names("crate::axum::x", "axum"));
+}
