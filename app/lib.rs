@@ -14,4 +14,4 @@ pub mod protocol;
 pub mod ui;
 
 #[cfg(feature = "hydrate")]
-mod hydrate;
+pub mod hydrate;

@@ -143,7 +143,7 @@ fn sources(under: &str) -> Vec<(String, String)> {
 }
 
 fn everything() -> Vec<(String, String)> {
-    ["app", "src", "tests"].iter().flat_map(|folder| sources(folder)).collect()
+    ["app", "browser", "src", "tests"].iter().flat_map(|folder| sources(folder)).collect()
 }
 
 /// A line without its comment; prose may name what code may not.
@@ -284,8 +284,8 @@ fn leptos_toml_agrees_with_cargo_toml() {
 
 fn leptos_keys(path: &Path) -> Vec<(String, String)> {
     let text = fs::read_to_string(path).expect("readable text");
-    let section = text.split("[package.metadata.leptos]").nth(1).unwrap_or_default();
-    let lines = section.lines().take_while(|line| !line.starts_with('['));
+    let section = text.split(".metadata.leptos]").nth(1).unwrap_or_default();
+    let lines = section.lines().skip(1).take_while(|line| !line.starts_with('['));
     let pair = |line: &str| {
         let (key, value) = line.split_once(" = ")?;
         (!key.starts_with('#')).then(|| (key.trim().to_owned(), value.trim().to_owned()))

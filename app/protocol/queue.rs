@@ -174,28 +174,32 @@ pub struct JobView {
     pub progress: Option<ProgressView>,
     /// Why it failed, or why it waits again, in words.
     pub error: Option<String>,
+    /// Every attempt, oldest first: only where one job is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<Vec<AttemptView>>,
 }
 
-/// How far an attempt is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// How far an attempt is: its newest point.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ProgressView {
-    /// The newest point.
-    #[serde(flatten)]
-    pub point: ProgressPoint,
+    /// The step, from 0.
+    pub step: u64,
+    /// How many steps there will be.
+    pub total_steps: Option<u64>,
     /// 0 to 100, if the number of steps is known.
     pub percent: Option<f64>,
-}
-
-/// `GET /api/queue/{id}`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct JobDetail {
-    /// As in the list.
-    #[serde(flatten)]
-    pub job: JobView,
-    /// Every attempt, oldest first.
-    pub attempts: Vec<AttemptView>,
-    /// The server's clock when it answered.
-    pub server_time: Timestamp,
+    /// When, by the agent's clock.
+    pub at: Timestamp,
+    /// The epoch.
+    pub epoch: Option<f64>,
+    /// The loss.
+    pub loss: Option<f64>,
+    /// The learning rate.
+    pub learning_rate: Option<f64>,
+    /// Seconds until the end, by the trainer's estimate.
+    pub eta_seconds: Option<f64>,
+    /// What the trainer says it is doing.
+    pub stage: Option<String>,
 }
 
 /// One attempt of a job.

@@ -10,7 +10,7 @@ use crate::domain::ids::{Attempt, JobId, WorkerId};
 use crate::protocol::access::SessionView;
 use crate::protocol::configs::ConfigsPage;
 use crate::protocol::problem::Problem;
-use crate::protocol::queue::{ArtifactsPage, JobDetail, JobsPage, JobsQuery, LogChunk, Phase, ProgressSeries};
+use crate::protocol::queue::{ArtifactsPage, JobView, JobsPage, JobsQuery, LogChunk, Phase, ProgressSeries};
 use crate::protocol::workers::{WorkerView, WorkersPage, WorkersQuery};
 
 /// The server behind the page's own address.
@@ -53,7 +53,7 @@ impl Port for Rest {
         ))
     }
 
-    fn job(&self, id: JobId) -> Answer<JobDetail> {
+    fn job(&self, id: JobId) -> Answer<JobView> {
         get(format!("/api/queue/{id}"))
     }
 

@@ -11,7 +11,7 @@ use crate::protocol::workers::CreatedWorker;
 
 /// The one thing to say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "flash", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum Flash {
     /// A worker was made: its page shows the token.
     Created(CreatedWorker),

@@ -11,7 +11,7 @@ use crate::domain::ids::{Attempt, JobId, WorkerId};
 use crate::protocol::access::SessionView;
 use crate::protocol::configs::ConfigsPage;
 use crate::protocol::problem::Problem;
-use crate::protocol::queue::{ArtifactsPage, JobDetail, JobsPage, JobsQuery, LogChunk, ProgressSeries};
+use crate::protocol::queue::{ArtifactsPage, JobView, JobsPage, JobsQuery, LogChunk, ProgressSeries};
 use crate::protocol::workers::{WorkerView, WorkersPage, WorkersQuery};
 
 /// An answer that is on its way.
@@ -31,7 +31,7 @@ pub trait Port: Send + Sync {
     /// The list of jobs.
     fn jobs(&self, query: JobsQuery) -> Answer<JobsPage>;
     /// One job with its attempts.
-    fn job(&self, id: JobId) -> Answer<JobDetail>;
+    fn job(&self, id: JobId) -> Answer<JobView>;
     /// A piece of a log, at most `limit` bytes from `offset`; from the end if `offset` is none.
     fn job_log(&self, id: JobId, attempt: Attempt, offset: Option<u64>, limit: u32) -> Answer<LogChunk>;
     /// The points of the newest attempt.

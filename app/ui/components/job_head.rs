@@ -6,7 +6,7 @@ use super::icon::{Glyph, Icon};
 use super::scale::BigScale;
 use super::time::Elapsed;
 use crate::domain::time::Millis;
-use crate::protocol::queue::{JobDetail, JobView};
+use crate::protocol::queue::JobView;
 use crate::protocol::status::JobStatus;
 use crate::ui::erase::Erase;
 use crate::ui::format;
@@ -15,13 +15,13 @@ use crate::ui::locales::Job;
 
 /// Progress while there is some, else what the job waits for or how it ended.
 #[component]
-pub(crate) fn JobHead(detail: RwSignal<JobDetail>) -> impl IntoView {
+pub(crate) fn JobHead(detail: RwSignal<JobView>) -> impl IntoView {
     let words = &t().job;
     let percent = Signal::derive(move || {
-        detail.with(|detail| detail.job.progress.as_ref().and_then(|progress| progress.percent))
+        detail.with(|detail| detail.progress.as_ref().and_then(|progress| progress.percent))
     });
-    let ended = Signal::derive(move || detail.with(|detail| detail.job.status.is_terminal()));
-    let label = detail.with_untracked(|detail| (words.progress_of)(&detail.job.config_name));
+    let ended = Signal::derive(move || detail.with(|detail| detail.status.is_terminal()));
+    let label = detail.with_untracked(|detail| (words.progress_of)(&detail.config_name));
     view! {
         <section class="panel job-head" aria-label=words.progress>
             <div class="job-head-top">
@@ -31,18 +31,18 @@ pub(crate) fn JobHead(detail: RwSignal<JobDetail>) -> impl IntoView {
                         None => "–".to_owned(),
                     }}
                 </p>
-                <p class="job-note">{move || detail.with(|detail| note(words, &detail.job))}</p>
+                <p class="job-note">{move || detail.with(|detail| note(words, detail))}</p>
             </div>
             <BigScale percent=percent label=label ended=ended/>
-            <dl class="readings">{move || detail.with(|detail| readings(words, &detail.job))}</dl>
-            {move || detail.with(|detail| detail.job.error.clone()).map(|error| view! { <Wrong error=error/> })}
+            <dl class="readings">{move || detail.with(|detail| readings(words, detail))}</dl>
+            {move || detail.with(|detail| detail.error.clone()).map(|error| view! { <Wrong error=error/> })}
         </section>
     }
     .erased()
 }
 
 fn note(words: &Job, job: &JobView) -> String {
-    let stage = job.progress.as_ref().and_then(|progress| progress.point.stage.clone());
+    let stage = job.progress.as_ref().and_then(|progress| progress.stage.clone());
     match job.status {
         JobStatus::Queued => {
             let place = job.queue_position.map_or_else(|| words.waiting_for.to_owned(), words.position);
@@ -59,22 +59,22 @@ fn note(words: &Job, job: &JobView) -> String {
 }
 
 fn readings(words: &'static Job, job: &JobView) -> impl IntoView + use<> {
-    let point = job.progress.as_ref().map(|progress| progress.point.clone()).unwrap_or_default();
-    let has_point = job.progress.is_some();
-    let step = match point.total_steps {
-        Some(total) => (t().common.of)(&format::grouped(point.step), &format::grouped(total)),
-        None => format::grouped(point.step),
+    let progress = job.progress.as_ref().map(|progress| progress.clone()).unwrap_or_default();
+    let has_progress = job.progress.is_some();
+    let step = match progress.total_steps {
+        Some(total) => (t().common.of)(&format::grouped(progress.step), &format::grouped(total)),
+        None => format::grouped(progress.step),
     };
     let dash = || "–".to_owned();
     #[expect(clippy::cast_possible_truncation, reason = "an estimate in whole seconds; a float saturates")]
     let remaining =
-        point.eta_seconds.filter(|_| !job.status.is_terminal()).map(|seconds| Millis::seconds(seconds as i64));
+        progress.eta_seconds.filter(|_| !job.status.is_terminal()).map(|seconds| Millis::seconds(seconds as i64));
     let elapsed = job.started_at.map(|from| view! { <Elapsed from=from until=job.ended_at/> });
     view! {
-        <Reading name=words.step value=if has_point { step } else { dash() }/>
-        <Reading name=words.loss value=point.loss.map_or_else(dash, format::number)/>
-        <Reading name=words.learning_rate value=point.learning_rate.map_or_else(dash, format::number)/>
-        <Reading name=words.epoch value=point.epoch.map_or_else(dash, format::number)/>
+        <Reading name=words.step value=if has_progress { step } else { dash() }/>
+        <Reading name=words.loss value=progress.loss.map_or_else(dash, format::number)/>
+        <Reading name=words.learning_rate value=progress.learning_rate.map_or_else(dash, format::number)/>
+        <Reading name=words.epoch value=progress.epoch.map_or_else(dash, format::number)/>
         <Reading name=words.remaining value=remaining.map_or_else(dash, |span| format::span(&t().time, span))/>
         <div><dt>{words.elapsed}</dt><dd>{elapsed.map_or_else(|| dash().erased(), Erase::erased)}</dd></div>
     }

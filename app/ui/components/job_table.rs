@@ -92,8 +92,8 @@ pub(crate) fn JobProgress(job: JobView) -> impl IntoView {
     let shown = job.progress.filter(|_| job.status != JobStatus::Queued);
     let shown = shown.map(|progress| {
         let percent = progress.percent;
-        let step = format::grouped(progress.point.step);
-        let steps = progress.point.total_steps.map_or(step.clone(), |total| format!("{step}\u{202f}/\u{202f}{}", format::grouped(total)));
+        let step = format::grouped(progress.step);
+        let steps = progress.total_steps.map_or(step.clone(), |total| format!("{step}\u{202f}/\u{202f}{}", format::grouped(total)));
         view! {
             <span class="progress-cell">
                 <Scale percent=percent label=label over=over/>

@@ -5,7 +5,7 @@ use leptos_router::hooks::{use_params_map, use_query_map};
 
 use super::{Skeleton, use_port};
 use crate::domain::ids::{Attempt, JobId};
-use crate::protocol::queue::{JobDetail, JobView};
+use crate::protocol::queue::JobView;
 use crate::protocol::topic::Topic;
 use crate::ui::components::action::{ConfirmedAction, Deed};
 use crate::ui::components::artifacts::Artifacts;
@@ -64,17 +64,17 @@ fn Job(id: JobId) -> impl IntoView {
 }
 
 #[component]
-fn Shown(first: JobDetail, id: JobId, port: SharedPort) -> impl IntoView {
+fn Shown(first: JobView, id: JobId, port: SharedPort) -> impl IntoView {
     let words = t();
-    let name = first.job.config_name.clone();
+    let name = first.config_name.clone();
     let detail = refreshed(first, &[Topic::Job(id.clone())], {
         let (port, id) = (port.clone(), id.clone());
         move || port.job(id.clone())
     });
-    let status = Memo::new(move |_| detail.with(|detail| detail.job.status));
+    let status = Memo::new(move |_| detail.with(|detail| detail.status));
     let ended = Signal::derive(move || status.get().is_terminal());
-    let newest = Memo::new(move |_| detail.with(|detail| detail.job.attempt));
-    let attempts = Signal::derive(move || detail.with(|detail| detail.attempts.clone()));
+    let newest = Memo::new(move |_| detail.with(|detail| detail.attempt));
+    let attempts = Signal::derive(move || detail.with(|detail| detail.attempts.clone().unwrap_or_default()));
     let cancel =
         Deed { form: format!("/ui/jobs/{id}/cancel"), method: "POST", rest: format!("/api/queue/{id}/cancel") };
     view! {
@@ -109,10 +109,10 @@ fn Shown(first: JobDetail, id: JobId, port: SharedPort) -> impl IntoView {
 
 /// Status, who submitted it and when, and its id.
 #[component]
-fn Byline(detail: RwSignal<JobDetail>) -> impl IntoView {
+fn Byline(detail: RwSignal<JobView>) -> impl IntoView {
     let words = &t().job;
-    let status = Memo::new(move |_| detail.with(|detail| detail.job.status));
-    let JobView { job_id, submitted_at, submitted_by, .. } = detail.with_untracked(|detail| detail.job.clone());
+    let status = Memo::new(move |_| detail.with(|detail| detail.status));
+    let JobView { job_id, submitted_at, submitted_by, .. } = detail.get_untracked();
     view! {
         <p class="byline">
             {move || view! { <JobBadge status=status.get()/> }}
@@ -124,12 +124,12 @@ fn Byline(detail: RwSignal<JobDetail>) -> impl IntoView {
 }
 
 #[component]
-fn Facts(detail: RwSignal<JobDetail>) -> impl IntoView {
+fn Facts(detail: RwSignal<JobView>) -> impl IntoView {
     let words = t();
     view! {
         <section class="panel" aria-labelledby="facts">
             <h2 id="facts" class="panel-head">{words.job.facts}</h2>
-            <dl class="facts">{move || detail.with(|detail| facts(&detail.job))}</dl>
+            <dl class="facts">{move || detail.with(|detail| facts(detail))}</dl>
         </section>
     }
     .erased()

@@ -3,7 +3,7 @@
 mod files;
 
 use app::domain::ids::JobId;
-use app::protocol::queue::{JobCounts, JobDetail, JobView, JobsPage, JobsQuery, SubmitJob, Submitted};
+use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, SubmitJob, Submitted};
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::StatusCode;
 use axum::routing::{get, post};
@@ -56,7 +56,7 @@ async fn submit(
     Ok((StatusCode::CREATED, Json(submitted)))
 }
 
-async fn show(State(app): State<App>, Path(id): Path<String>) -> Result<Json<JobDetail>, ApiError> {
+async fn show(State(app): State<App>, Path(id): Path<String>) -> Result<Json<JobView>, ApiError> {
     Ok(Json(app.core.job_detail(&job_id(&id)?).await?))
 }
 

@@ -3,7 +3,7 @@
 mod forms;
 mod port;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use app::ui::flash::Flash;
 use app::ui::port::SharedPort;
@@ -30,10 +30,13 @@ use crate::state::App;
 /// The cookie that names what the next page says once.
 pub const FLASH_COOKIE: &str = "flash";
 
+/// The dashboard's addresses, listed once per process and before the first page is rendered: a page whose data is asked
+/// for while a list is made never ends (<https://github.com/leptos-rs/leptos/issues/4773>), and tests start many servers.
+static LISTED: LazyLock<Vec<AxumRouteListing>> = LazyLock::new(|| generate_route_list(Dashboard));
+
 /// Pages behind their guard, the login page before it, and forms.
 pub fn routes(app: &App) -> Router<App> {
-    let listed = generate_route_list(Dashboard);
-    let (login, pages): (Vec<_>, Vec<_>) = listed.into_iter().partition(|route| route.path() == "/login");
+    let (login, pages): (Vec<_>, Vec<_>) = LISTED.iter().cloned().partition(|route| route.path() == "/login");
     let guard = || from_fn_with_state(app.clone(), access::page);
     let forms = Router::new()
         .route("/ui/logout", post(forms::access::log_out))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use app::domain::ids::{Attempt, JobId, WorkerId};
 use app::protocol::access::SessionView;
 use app::protocol::configs::ConfigsPage;
-use app::protocol::queue::{ArtifactsPage, JobDetail, JobsPage, JobsQuery, LogChunk, ProgressSeries};
+use app::protocol::queue::{ArtifactsPage, JobView, JobsPage, JobsQuery, LogChunk, ProgressSeries};
 use app::protocol::workers::{WorkerView, WorkersPage, WorkersQuery};
 use app::ui::port::{Answer, Port};
 
@@ -54,7 +54,7 @@ impl Port for ServerPort {
         self.ask(|core| async move { core.jobs_page(&query).await })
     }
 
-    fn job(&self, id: JobId) -> Answer<JobDetail> {
+    fn job(&self, id: JobId) -> Answer<JobView> {
         self.ask(|core| async move { core.job_detail(&id).await })
     }
 

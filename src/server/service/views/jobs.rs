@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Job, Previous, State, Target as DomainTarget};
-use app::protocol::queue::{JobCounts, JobDetail, JobView, JobsPage, JobsQuery, Phase, ProgressView};
+use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, Phase, ProgressView};
 use app::protocol::status::{JobStatus, Target};
 use app::protocol::worker::ProgressPoint;
 
@@ -67,14 +67,15 @@ impl Core {
     }
 
     /// One job with its attempts.
-    pub async fn job_detail(&self, id: &JobId) -> Result<JobDetail, Refusal> {
-        let job = self.job_view(id).await?;
+    pub async fn job_detail(&self, id: &JobId) -> Result<JobView, Refusal> {
+        let mut job = self.job_view(id).await?;
         let mut attempts = Vec::new();
         for stored in self.read().await?.attempts(id).await? {
             let log_bytes = self.logs.size(id, stored.attempt).await?;
             attempts.push(attempt_view(stored, log_bytes));
         }
-        Ok(JobDetail { job, attempts, server_time: self.now() })
+        job.attempts = Some(attempts);
+        Ok(job)
     }
 }
 
@@ -118,6 +119,7 @@ impl Around {
             queue_position: self.places.get(&job.id).copied(),
             progress: attempt.and_then(progress),
             error: error(job),
+            attempts: None,
         }
     }
 }
@@ -142,7 +144,17 @@ pub fn progress(attempt: &StoredAttempt) -> Option<ProgressView> {
     #[expect(clippy::cast_precision_loss, reason = "a percentage for people")]
     let percent =
         point.total_steps.filter(|total| *total > 0).map(|total| (point.step as f64 / total as f64 * 100.0).min(100.0));
-    Some(ProgressView { point, percent })
+    Some(ProgressView {
+        step: point.step,
+        total_steps: point.total_steps,
+        percent,
+        at: point.at,
+        epoch: point.epoch,
+        loss: point.loss,
+        learning_rate: point.learning_rate,
+        eta_seconds: point.eta_seconds,
+        stage: point.stage,
+    })
 }
 
 fn error(job: &Job) -> Option<String> {
