@@ -17,9 +17,8 @@ use crate::ui::locales::Job;
 #[component]
 pub(crate) fn JobHead(detail: RwSignal<JobView>) -> impl IntoView {
     let words = &t().job;
-    let percent = Signal::derive(move || {
-        detail.with(|detail| detail.progress.as_ref().and_then(|progress| progress.percent))
-    });
+    let percent =
+        Signal::derive(move || detail.with(|detail| detail.progress.as_ref().and_then(|progress| progress.percent)));
     let ended = Signal::derive(move || detail.with(|detail| detail.status.is_terminal()));
     let label = detail.with_untracked(|detail| (words.progress_of)(&detail.config_name));
     view! {
