@@ -58,7 +58,7 @@ fn note(words: &Job, job: &JobView) -> String {
 }
 
 fn readings(words: &'static Job, job: &JobView) -> impl IntoView + use<> {
-    let progress = job.progress.as_ref().map(|progress| progress.clone()).unwrap_or_default();
+    let progress = job.progress.clone().unwrap_or_default();
     let has_progress = job.progress.is_some();
     let step = match progress.total_steps {
         Some(total) => (t().common.of)(&format::grouped(progress.step), &format::grouped(total)),

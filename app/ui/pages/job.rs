@@ -129,7 +129,7 @@ fn Facts(detail: RwSignal<JobView>) -> impl IntoView {
     view! {
         <section class="panel" aria-labelledby="facts">
             <h2 id="facts" class="panel-head">{words.job.facts}</h2>
-            <dl class="facts">{move || detail.with(|detail| facts(detail))}</dl>
+            <dl class="facts">{move || detail.with(facts)}</dl>
         </section>
     }
     .erased()
