@@ -23,10 +23,18 @@ pub enum Action {
     WorkerSpent,
     /// An admin gave a worker a new token.
     WorkerTokenRotated,
+    /// An admin changed a worker's name, type or labels.
+    WorkerEdited,
+    /// An agent came with a token that another one is using.
+    WorkerTokenInUse,
+    /// An ephemeral worker that had gone was removed.
+    WorkerRemoved,
     /// An admin removed a worker.
     WorkerDeleted,
     /// A person submitted a job.
     JobSubmitted,
+    /// A person made a job more or less urgent.
+    JobPrioritised,
     /// An attempt was offered to a worker.
     JobOffered,
     /// An offer was not answered in time.
@@ -72,8 +80,12 @@ impl Action {
             Self::WorkerResumed => "worker.resumed",
             Self::WorkerSpent => "worker.spent",
             Self::WorkerTokenRotated => "worker.token_rotated",
+            Self::WorkerEdited => "worker.edited",
+            Self::WorkerTokenInUse => "worker.token_in_use",
+            Self::WorkerRemoved => "worker.removed",
             Self::WorkerDeleted => "worker.deleted",
             Self::JobSubmitted => "job.submitted",
+            Self::JobPrioritised => "job.prioritised",
             Self::JobOffered => "job.offered",
             Self::JobOfferExpired => "job.offer_expired",
             Self::JobStarting => "job.starting",

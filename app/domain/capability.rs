@@ -14,7 +14,7 @@ pub struct Gpu {
 }
 
 /// What an agent reported when it registered.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Capability {
     /// Every GPU; empty on a host without.
     pub gpus: Vec<Gpu>,
@@ -30,6 +30,26 @@ pub struct Capability {
     pub protocol: Option<u32>,
     /// The GPU driver's version.
     pub driver: Option<String>,
+    /// Which work directory the agent uses: tells two hosts with one token apart. Older agents say none.
+    pub install_id: Option<String>,
+    /// How many jobs it takes at once; at least 1. One alone gets the whole host.
+    pub max_jobs: u32,
+}
+
+impl Default for Capability {
+    fn default() -> Self {
+        Self {
+            gpus: Vec::new(),
+            accelerator: String::new(),
+            hostname: None,
+            labels: Labels::default(),
+            agent_version: None,
+            protocol: None,
+            driver: None,
+            install_id: None,
+            max_jobs: 1,
+        }
+    }
 }
 
 impl Capability {
@@ -44,6 +64,17 @@ impl Capability {
             facts.insert("hostname".to_owned(), hostname.clone());
         }
         Labels(facts)
+    }
+
+    /// A reported label, or a fact that can be matched like one.
+    pub fn label(&self, key: &str) -> Option<&str> {
+        let fact = || match key {
+            "accelerator_type" => Some(self.accelerator.as_str()),
+            "gpu_name" => self.gpus.first().map(|gpu| gpu.name.as_str()),
+            "hostname" => self.hostname.as_deref(),
+            _ => None,
+        };
+        self.labels.0.get(key).map(String::as_str).or_else(fact)
     }
 
     /// The first GPU's memory in GB.

@@ -5,15 +5,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::glob;
-
 /// The most labels a worker or a job may carry.
 pub const MAX_LABELS: usize = 32;
 /// The longest label key or value, in characters.
 pub const MAX_LABEL_CHARS: usize = 256;
 
 /// Key and value pairs; for a job the values are globs.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Labels(pub BTreeMap<String, String>);
 
@@ -53,14 +51,6 @@ impl Labels {
         }
     }
 
-    /// The first requested label, in key order, that `self` (a worker's labels) does not satisfy.
-    pub fn first_mismatch<'a>(&'a self, requested: &'a Self) -> Option<Mismatch<'a>> {
-        requested.0.iter().find_map(|(key, pattern)| match self.0.get(key) {
-            Some(value) if glob::matches(pattern, value) => None,
-            found => Some(Mismatch { key, pattern, found: found.map(String::as_str) }),
-        })
-    }
-
     /// `self` with the entries of `other` that `self` does not have.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
@@ -70,37 +60,12 @@ impl Labels {
     }
 }
 
-/// A requested label that a worker does not satisfy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mismatch<'a> {
-    /// The label's key.
-    pub key: &'a str,
-    /// The glob that was asked for.
-    pub pattern: &'a str,
-    /// What the worker has, if it has the key at all.
-    pub found: Option<&'a str>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn labels(pairs: &[(&str, &str)]) -> Labels {
         Labels(pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect())
-    }
-
-    #[test]
-    fn all_requested_labels_must_match() {
-        let worker = labels(&[("gpu_type", "a100-80"), ("team", "nlp")]);
-        assert_eq!(worker.first_mismatch(&labels(&[])), None);
-        assert_eq!(worker.first_mismatch(&labels(&[("gpu_type", "a100*"), ("team", "nlp")])), None);
-        let asked = labels(&[("gpu_type", "a100*"), ("team", "vision")]);
-        assert_eq!(
-            worker.first_mismatch(&asked),
-            Some(Mismatch { key: "team", pattern: "vision", found: Some("nlp") })
-        );
-        let asked = labels(&[("zone", "*")]);
-        assert_eq!(worker.first_mismatch(&asked), Some(Mismatch { key: "zone", pattern: "*", found: None }));
     }
 
     #[test]

@@ -5,12 +5,17 @@
 
 pub mod audit;
 pub mod capability;
+pub mod explain;
+#[cfg(test)]
+pub(crate) mod fixtures;
 pub mod glob;
+pub mod health;
 pub mod ids;
 pub mod job;
 pub mod labels;
 pub mod matching;
 pub mod plan;
+pub mod queue;
 pub mod reconcile;
 pub mod retry;
 pub mod time;

@@ -33,7 +33,13 @@ pub fn judge(now: Timestamp, worker: &WorkerId, claim: &Claim, job: Option<&Job>
         }
         _ => match job.clone().reported(now, worker, attempt, Report::Running) {
             Ok(job) => Verdict::Keep(Box::new(job)),
-            Err(Refused::Ended | Refused::OldAttempt { .. } | Refused::NotYours | Refused::NotQueued) => Verdict::Stop,
+            Err(
+                Refused::Ended
+                | Refused::OldAttempt { .. }
+                | Refused::NotYours
+                | Refused::NotQueued
+                | Refused::NotEnded,
+            ) => Verdict::Stop,
         },
     }
 }
@@ -51,7 +57,8 @@ pub fn unclaimed(now: Timestamp, job: Job) -> Job {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::job::{Demand, Spec, Target};
+    use crate::domain::fixtures::spec;
+    use crate::domain::job::Demand;
 
     const NOW: Timestamp = Timestamp(1_000);
 
@@ -60,16 +67,7 @@ mod tests {
     }
 
     fn offered() -> Job {
-        let spec = Spec {
-            config_name: "digits".to_owned(),
-            config_revision: 1,
-            target: Target::Worker,
-            demand: Demand::default(),
-            num_processes: None,
-            max_retries: 3,
-            retry_on_failure: false,
-        };
-        let job = Job::submitted(JobId::new(NOW, [9; 10]), spec, NOW, "ada".to_owned());
+        let job = Job::submitted(JobId::new(NOW, [9; 10]), spec(Demand::default()), NOW, "ada".to_owned());
         job.offered(NOW, worker(1), vec![], Timestamp(2_000)).expect("it waits")
     }
 

@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::explain::ExplanationView;
 use super::status::{ArtifactKind, JobStatus, Target};
 use super::worker::ProgressPoint;
 use crate::domain::ids::{Attempt, JobId, WorkerId};
 use crate::domain::labels::Labels;
+use crate::domain::queue::DEFAULT_PRIORITY;
 use crate::domain::time::Timestamp;
 
 /// `POST /api/queue/submit`.
@@ -34,6 +36,16 @@ pub struct SubmitJob {
     /// Whether the trainer's own failure is retried too.
     #[serde(default)]
     pub retry_on_failure: bool,
+    /// How urgent it is, 0 to 50.
+    #[serde(default = "ten")]
+    pub priority: u8,
+    /// Only say what would become of it: nothing is submitted, and the answer is an explanation.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+fn ten() -> u8 {
+    DEFAULT_PRIORITY
 }
 
 fn auto() -> Target {
@@ -56,6 +68,8 @@ impl SubmitJob {
             accelerator_type: None,
             max_retries: three(),
             retry_on_failure: false,
+            priority: ten(),
+            dry_run: false,
         }
     }
 }
@@ -73,6 +87,28 @@ pub struct Submitted {
     pub queue_position: Option<u64>,
     /// The worker it was offered to.
     pub allocated_worker_id: Option<WorkerId>,
+}
+
+/// The answer to a submit with `dry_run`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Previewed {
+    /// Always true; a refusal is a problem document.
+    pub success: bool,
+    /// Always true.
+    pub dry_run: bool,
+    /// The worker that would get it at once.
+    pub allocated_worker_id: Option<WorkerId>,
+    /// Its place among the waiting, from 1, if it had to wait.
+    pub queue_position: Option<u64>,
+    /// What each worker says to it.
+    pub explanation: ExplanationView,
+}
+
+/// `POST /api/queue/{id}/priority`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetPriority {
+    /// How urgent the job is, 0 to 50.
+    pub priority: u8,
 }
 
 /// `GET /api/queue`, the query string.
@@ -152,6 +188,14 @@ pub struct JobView {
     pub worker_labels: Labels,
     /// How many GPUs it asks for.
     pub gpu_count: Option<u32>,
+    /// Least memory of each GPU in GB.
+    pub min_vram_gb: Option<f64>,
+    /// The kind of accelerator it asks for.
+    pub accelerator_type: Option<String>,
+    /// How urgent it is, 0 to 50.
+    pub priority: u8,
+    /// The job that this one tries again.
+    pub retry_of: Option<JobId>,
     /// The newest attempt; 0 before the first.
     pub attempt: Attempt,
     /// How many attempts there can be.

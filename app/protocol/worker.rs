@@ -57,6 +57,12 @@ pub struct Register {
     /// Random per start of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
+    /// Random per work directory: two hosts with one token are told apart by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub install_id: Option<String>,
+    /// How many jobs it takes at once, 1 to 64; left out, 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_jobs: Option<u32>,
     /// The attempts that run on this host, adopted ones included.
     #[serde(default)]
     pub attempts: Vec<RunningAttempt>,
@@ -197,6 +203,8 @@ pub enum StopReason {
     Cancelled,
     /// The attempt is over or was given to someone else: stop, and report nothing.
     Superseded,
+    /// The worker's drain has come to its deadline: stop, and report `requeue`.
+    Drained,
 }
 
 /// `POST /api/workers/job/{id}/status`.

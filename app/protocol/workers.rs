@@ -97,6 +97,12 @@ pub struct WorkerView {
     pub status_since: Timestamp,
     /// Whether a drain is wished, also while it is offline.
     pub draining: bool,
+    /// Why, in the words of whoever asked.
+    pub drain_reason: Option<String>,
+    /// When what still runs is stopped and goes back to the queue.
+    pub drain_deadline: Option<Timestamp>,
+    /// How many jobs it takes at once.
+    pub max_jobs: u32,
     /// Whether it leaves after a job; none until an admin or a registration said so.
     pub worker_type: Option<WorkerType>,
     /// How many GPUs it reported.
@@ -144,4 +150,21 @@ pub struct DrainWorker {
     /// Why, for whoever looks later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// After so many seconds what still runs is stopped and goes back to the queue; left out, it may finish.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_seconds: Option<u32>,
+}
+
+/// `PATCH /api/admin/workers/{id}`: what is left out stays.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct EditWorker {
+    /// A new unique name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Whether it leaves after a job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker_type: Option<WorkerType>,
+    /// The admin's labels, all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<Labels>,
 }

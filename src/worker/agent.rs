@@ -1,7 +1,8 @@
 //! The agent's loop: inputs in, decisions from [`state::Agent`], actions out. It waits for nothing but the next input.
 
 use std::collections::HashMap;
-use std::fs::{DirBuilder, File};
+use std::fs::{self, DirBuilder, File};
+use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -68,6 +69,21 @@ fn claim(work_dir: &Path) -> Result<Flock<File>, Fatal> {
     })
 }
 
+/// Tells this work directory from any other: one token serves one at a time. Made at the first start.
+fn install_id(work_dir: &Path) -> Result<String, Fatal> {
+    let file = work_dir.join("install-id");
+    let unusable = |error: std::io::Error| Fatal::config(format!("{} cannot be used: {error}", file.display()));
+    match fs::read_to_string(&file) {
+        Ok(id) if !id.trim().is_empty() => return Ok(id.trim().to_owned()),
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(unusable(error)),
+    }
+    let id = clock::secret().map_err(|error| Fatal::error(format!("no randomness: {error}")))?;
+    fs::write(&file, &id).map_err(unusable)?;
+    Ok(id)
+}
+
 async fn run(config: Config) -> Result<Ending, Fatal> {
     let listen = |kind| signal(kind).map_err(|error| Fatal::error(format!("cannot listen for signals: {error}")));
     let mut signals = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
@@ -75,8 +91,9 @@ async fn run(config: Config) -> Result<Ending, Fatal> {
     tracing::info!("{} GPU(s), accelerator {}", hardware.gpus.len(), hardware.accelerator);
     let api = Api::new(&config)?;
     let boot_id = clock::secret().map_err(|error| Fatal::error(format!("no randomness: {error}")))?;
+    let install_id = install_id(&config.work_dir)?;
     let refused = AtomicBool::new(false);
-    let context = Arc::new(Context { config, api, online: Online::default(), hardware, boot_id, refused });
+    let context = Arc::new(Context { config, api, online: Online::default(), hardware, boot_id, install_id, refused });
 
     let (inbox, inputs) = mpsc::channel(64);
     let mut agent = Agent::adopting(Arc::clone(&context), inbox.clone(), inputs)?;

@@ -184,6 +184,7 @@ impl Agent {
         let cause = match reason {
             StopReason::Cancelled => StopCause::Cancelled,
             StopReason::Superseded => StopCause::Superseded,
+            StopReason::Drained => StopCause::Requeue,
         };
         if self.attempts.contains_key(key) {
             self.order(key, cause, actions);

@@ -25,6 +25,10 @@ pub struct Job {
     pub attempt: Attempt,
     /// How many attempts were lost.
     pub losses: u32,
+    /// How urgent it is, 0 to [`MAX_PRIORITY`](super::queue::MAX_PRIORITY).
+    pub priority: u8,
+    /// The job that this one tries again.
+    pub retry_of: Option<JobId>,
     /// Where it stands.
     pub state: State,
 }
@@ -49,7 +53,7 @@ pub struct Spec {
 }
 
 /// Where a job may run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
     /// Remote workers first, then the orchestrator's own GPUs.
     Auto,
@@ -209,6 +213,8 @@ pub enum Loss {
     WorkerOffline,
     /// The agent stopped it, and not by the job's fault (shutdown, exit code 75, …).
     Requeued(String),
+    /// Its worker's drain came to its deadline.
+    Evicted,
     /// The trainer failed, and the submit said to try again.
     TrainerFailed {
         /// Its exit code.
@@ -241,6 +247,8 @@ pub enum Report {
         /// Why.
         error: String,
     },
+    /// It was stopped because a person's drain of its worker came to its deadline. It does not count as a loss.
+    Evicted,
 }
 
 /// Why a transition is refused.
@@ -257,6 +265,15 @@ pub enum Refused {
     NotYours,
     /// Only a waiting job can be offered.
     NotQueued,
+    /// Only what has ended can be tried again.
+    NotEnded,
+}
+
+impl Demand {
+    /// How many GPUs are asked for; none asks for a slot.
+    pub fn gpus(&self) -> Option<u32> {
+        self.gpu_count.or(self.min_vram_gb.map(|_| 1))
+    }
 }
 
 impl Job {

@@ -3,27 +3,16 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::domain::fixtures::spec;
 
 const NOW: Timestamp = Timestamp(1_000_000);
-
-fn spec() -> Spec {
-    Spec {
-        config_name: "digits".to_owned(),
-        config_revision: 1,
-        target: Target::Worker,
-        demand: Demand::default(),
-        num_processes: None,
-        max_retries: 3,
-        retry_on_failure: false,
-    }
-}
 
 fn worker(n: u8) -> WorkerId {
     WorkerId::new(NOW, [n; 10])
 }
 
 fn queued() -> Job {
-    Job::submitted(JobId::new(NOW, [9; 10]), spec(), NOW, "ada".to_owned())
+    Job::submitted(JobId::new(NOW, [9; 10]), spec(Demand::default()), NOW, "ada".to_owned())
 }
 
 fn offered() -> Job {
@@ -52,27 +41,41 @@ fn reports_row_by_row() {
     let running = || after(starting(), Report::Running);
     let cancelling = || running().cancelled(NOW).expect("it runs");
     let lost = || running().lost(NOW, Loss::WorkerOffline);
+    let evicted = || after(running(), Report::Evicted);
     let completed = || after(running(), Report::Completed);
     let dead = || after(running(), failed());
     let cancelled = || after(cancelling(), Report::Cancelled);
-    // Columns: starting, running, completed, failed, cancelled, requeue. `!` is a refusal.
-    let rows: [(&str, Job, [&str; 6]); 9] = [
-        ("offered", offered(), ["starting", "running", "completed", "failed", "queued", "queued"]),
-        ("starting", starting(), ["starting", "running", "completed", "failed", "queued", "queued"]),
-        ("running", running(), ["running", "running", "completed", "failed", "queued", "queued"]),
-        ("cancelling", cancelling(), ["cancelling", "cancelling", "cancelled", "cancelled", "cancelled", "cancelled"]),
-        ("lost", lost(), ["starting", "running", "completed", "failed", "queued", "queued"]),
-        ("completed", completed(), ["!", "!", "completed", "!", "!", "!"]),
-        ("failed", dead(), ["!", "!", "!", "failed", "!", "!"]),
-        ("cancelled", cancelled(), ["!", "!", "!", "!", "cancelled", "!"]),
+    // Columns: starting, running, completed, failed, cancelled, requeue, evicted. `!` is a refusal.
+    let rows: [(&str, Job, [&str; 7]); 10] = [
+        ("offered", offered(), ["starting", "running", "completed", "failed", "queued", "queued", "queued"]),
+        ("starting", starting(), ["starting", "running", "completed", "failed", "queued", "queued", "queued"]),
+        ("running", running(), ["running", "running", "completed", "failed", "queued", "queued", "queued"]),
+        (
+            "cancelling",
+            cancelling(),
+            ["cancelling", "cancelling", "cancelled", "cancelled", "cancelled", "cancelled", "cancelled"],
+        ),
+        ("lost", lost(), ["starting", "running", "completed", "failed", "queued", "queued", "queued"]),
+        ("evicted", evicted(), ["starting", "running", "completed", "failed", "queued", "queued", "queued"]),
+        ("completed", completed(), ["!", "!", "completed", "!", "!", "!", "!"]),
+        ("failed", dead(), ["!", "!", "!", "failed", "!", "!", "!"]),
+        ("cancelled", cancelled(), ["!", "!", "!", "!", "cancelled", "!", "!"]),
         (
             "expired",
             offered().offer_expired(Timestamp(NOW.0 + 30_000)),
-            ["starting", "running", "completed", "failed", "queued", "queued"],
+            ["starting", "running", "completed", "failed", "queued", "queued", "queued"],
         ),
     ];
     for (from, job, expected) in rows {
-        let reports = [Report::Starting, Report::Running, Report::Completed, failed(), Report::Cancelled, requeue()];
+        let reports = [
+            Report::Starting,
+            Report::Running,
+            Report::Completed,
+            failed(),
+            Report::Cancelled,
+            requeue(),
+            Report::Evicted,
+        ];
         for (report, expected) in reports.into_iter().zip(expected) {
             let label = format!("{from} then {report:?}");
             match job.clone().reported(NOW, &worker(1), Attempt(1), report) {
@@ -173,6 +176,37 @@ fn only_a_waiting_job_is_offered() {
     assert_eq!(completed.offered(NOW, worker(2), vec![], NOW), Err(Refused::Ended));
 }
 
+#[test]
+fn an_eviction_is_no_loss_and_needs_no_wait() {
+    let evicted = after(after(offered(), Report::Running), Report::Evicted);
+    assert_eq!(evicted.losses, 0);
+    let State::Queued { not_before, previous: Some(previous), .. } = &evicted.state else { panic!("it waits") };
+    assert_eq!((*not_before, &previous.loss), (None, &Some(Loss::Evicted)));
+    let lost = after(offered(), Report::Running).lost(NOW, Loss::WorkerOffline);
+    assert_eq!(after(lost.clone(), Report::Evicted), lost, "what was lost before stays lost");
+}
+
+#[test]
+fn a_persons_retry_is_a_new_job() {
+    let ended = Job { priority: 20, ..after(offered(), failed()) };
+    let again = ended.retried(JobId::new(NOW, [8; 10]), Timestamp(7), "bob".to_owned()).expect("it has ended");
+    assert_eq!((name(&again), again.attempt, again.losses), ("queued", Attempt(0), 0));
+    assert_eq!((again.priority, again.retry_of.as_ref(), &again.spec), (20, Some(&ended.id), &ended.spec));
+    assert_eq!((again.submitted_by.as_str(), again.submitted_at), ("bob", Timestamp(7)));
+    for living in [queued(), offered(), after(offered(), Report::Running)] {
+        assert_eq!(living.retried(JobId::new(NOW, [8; 10]), NOW, "bob".to_owned()), Err(Refused::NotEnded));
+    }
+}
+
+#[test]
+fn priority_changes_until_the_end() {
+    for living in [queued(), offered(), after(offered(), Report::Running)] {
+        let urgent = living.clone().prioritised(50).expect("it lives");
+        assert_eq!(urgent, Job { priority: 50, ..living });
+    }
+    assert_eq!(after(offered(), Report::Completed).prioritised(50), Err(Refused::Ended));
+}
+
 #[derive(Debug, Clone)]
 enum Command {
     Offer(u8),
@@ -190,6 +224,7 @@ fn command() -> impl Strategy<Value = Command> {
         Just(failed()),
         Just(Report::Cancelled),
         Just(requeue()),
+        Just(Report::Evicted),
     ];
     prop_oneof![
         3 => (0_u8..3).prop_map(Command::Offer),

@@ -1,6 +1,7 @@
 //! Every way in which a job changes. Each takes the job, and returns the new one or why not; nobody else writes a state.
 
 use super::super::ids::WorkerId;
+use super::super::queue::DEFAULT_PRIORITY;
 use super::super::retry::{self, Retry};
 use super::super::time::Timestamp;
 use super::{Attempt, Failure, Job, JobId, Lease, Loss, Previous, Refused, Report, Spec, State};
@@ -15,8 +16,24 @@ impl Job {
             submitted_by: by,
             attempt: Attempt(0),
             losses: 0,
+            priority: DEFAULT_PRIORITY,
+            retry_of: None,
             state: State::Queued { since: now, not_before: None, previous: None },
         }
+    }
+
+    /// A new job that tries again what has ended: same demands, same revision, a life of its own.
+    pub fn retried(&self, id: JobId, now: Timestamp, by: String) -> Result<Self, Refused> {
+        if !self.has_ended() {
+            return Err(Refused::NotEnded);
+        }
+        let again = Self::submitted(id, self.spec.clone(), now, by);
+        Ok(Self { priority: self.priority, retry_of: Some(self.id.clone()), ..again })
+    }
+
+    /// A person makes it more or less urgent. Where it no longer waits, that counts if it waits again.
+    pub fn prioritised(self, priority: u8) -> Result<Self, Refused> {
+        if self.has_ended() { Err(Refused::Ended) } else { Ok(Self { priority, ..self }) }
     }
 
     /// Offers the next attempt to a worker until `until`.
@@ -90,7 +107,8 @@ impl Job {
             | (State::Cancelled { .. }, Report::Cancelled)
             | (State::Cancelling { .. }, Report::Starting | Report::Running)
             | (State::Starting { .. } | State::Running { .. }, Report::Starting)
-            | (State::Running { .. }, Report::Running) => Ok(self),
+            | (State::Running { .. }, Report::Running)
+            | (State::Queued { .. }, Report::Evicted) => Ok(self),
             (State::Completed { .. } | State::Failed { .. } | State::Cancelled { .. }, _) => Err(Refused::Ended),
             (State::Cancelling { .. }, _) => Ok(self.into_state(State::Cancelled { at: now, lease: Some(lease) })),
             (_, Report::Starting) => Ok(self.into_state(State::Starting { lease, since: now })),
@@ -108,6 +126,10 @@ impl Job {
                 Ok(self.requeued(now, lease, loss))
             }
             (_, Report::Requeue { error }) => Ok(self.requeued(now, lease, Loss::Requeued(error))),
+            (_, Report::Evicted) => {
+                let previous = Some(Previous { lease, loss: Some(Loss::Evicted) });
+                Ok(self.into_state(State::Queued { since: now, not_before: None, previous }))
+            }
         }
     }
 

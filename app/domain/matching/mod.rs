@@ -2,25 +2,34 @@
 //!
 //! The planner, explanations and previews all ask here, so that none of them can disagree.
 
-use super::job::{Spec, Target};
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use super::capability::{Capability, Gpu};
+use super::glob;
+use super::ids::JobId;
+use super::job::{Demand, Spec, Target};
 use super::worker::{Link, Worker};
 
-/// A worker as the planner sees it.
+/// A worker as the planner sees it, and the ledger of its GPUs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Candidate {
+pub struct Candidate<'w> {
     /// The worker.
-    pub worker: Worker,
-    /// How many jobs it holds.
-    pub held: u32,
-    /// How many jobs it takes.
-    pub max_jobs: u32,
+    pub worker: &'w Worker,
+    /// What each lease in force holds of it: UUIDs of GPUs.
+    pub held: Vec<Cow<'w, [String]>>,
 }
 
 /// One thing that keeps a job from a worker.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Blocker {
     /// The job wants a remote worker and this is the orchestrator's own, or the other way round.
-    WrongTarget,
+    WrongTarget {
+        /// What the job wants.
+        wanted: Target,
+    },
     /// A label is missing or different.
     Label {
         /// The label's key.
@@ -37,185 +46,196 @@ pub enum Blocker {
         /// What it has.
         found: String,
     },
-    /// Too few GPUs (of enough memory, if that was asked for).
+    /// It has fewer GPUs.
     Gpus {
         /// How many were asked for.
         wanted: u32,
-        /// How many fit.
+        /// How many it has.
         found: u32,
     },
-    /// A person wants it to drain.
-    Draining,
+    /// Too few of its GPUs have that much memory.
+    Vram {
+        /// What was asked for, in GB.
+        wanted_gb: f64,
+        /// On how many GPUs.
+        gpus: u32,
+        /// What it has on so many GPUs, in GB; none where it does not say.
+        found_gb: Option<f64>,
+    },
     /// An ephemeral worker whose job has ended.
     Spent,
+    /// A person wants it to drain.
+    Draining,
     /// Never contacted, or gone.
     Offline,
     /// Registered, not listening yet.
     Connecting,
-    /// All its slots are taken.
+    /// It has as many jobs as it takes.
     Occupied {
-        /// How many jobs it takes.
+        /// How many it takes.
         max_jobs: u32,
+    },
+    /// Its GPUs are with other jobs.
+    GpusBusy {
+        /// How many were asked for.
+        wanted: u32,
+        /// How many that would do are free.
+        free: u32,
+    },
+    /// It is kept free for a job that has waited too long.
+    Reserved {
+        /// That job.
+        job: JobId,
     },
 }
 
-/// Everything that keeps the job from the worker: first what only a person can change, then what passes by itself.
-pub fn blockers(spec: &Spec, candidate: &Candidate) -> Vec<Blocker> {
-    let worker = &candidate.worker;
-    let mut found = Vec::new();
-    if (spec.target == Target::Worker && worker.local) || (spec.target == Target::Local && !worker.local) {
-        found.push(Blocker::WrongTarget);
-    }
-    if let Some(mismatch) = worker.effective_labels().first_mismatch(&spec.demand.labels) {
-        found.push(Blocker::Label {
-            key: mismatch.key.to_owned(),
-            wanted: mismatch.pattern.to_owned(),
-            found: mismatch.found.map(str::to_owned),
-        });
-    }
-    found.extend(hardware(spec, worker));
-    if worker.drain.is_some() {
-        found.push(Blocker::Draining);
-    }
-    if worker.spent.is_some() {
-        found.push(Blocker::Spent);
-    }
-    match worker.link {
-        Link::NeverSeen | Link::Offline { .. } => found.push(Blocker::Offline),
-        Link::Connecting { .. } => found.push(Blocker::Connecting),
-        Link::Online { .. } => {}
-    }
-    if candidate.held >= candidate.max_jobs {
-        found.push(Blocker::Occupied { max_jobs: candidate.max_jobs });
-    }
-    found
+/// What has to happen for a blocker to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Remedy {
+    /// It passes by itself.
+    Time,
+    /// Somebody sees to the worker.
+    Worker,
+    /// The job asks for less, or the worker becomes another one.
+    Demand,
 }
 
-fn hardware(spec: &Spec, worker: &Worker) -> Vec<Blocker> {
-    // What a worker that was never seen has, nobody knows: that it is offline says it all.
-    let Some(capability) = worker.capability() else { return Vec::new() };
-    let demand = &spec.demand;
-    let mut found = Vec::new();
-    if let Some(wanted) = demand.accelerator.as_ref().filter(|wanted| **wanted != capability.accelerator) {
-        found.push(Blocker::Accelerator { wanted: wanted.clone(), found: capability.accelerator.clone() });
+impl Blocker {
+    /// What has to happen for it to go.
+    pub const fn remedy(&self) -> Remedy {
+        match self {
+            Self::Connecting | Self::Occupied { .. } | Self::GpusBusy { .. } | Self::Reserved { .. } => Remedy::Time,
+            Self::Draining | Self::Offline => Remedy::Worker,
+            Self::WrongTarget { .. }
+            | Self::Label { .. }
+            | Self::Accelerator { .. }
+            | Self::Gpus { .. }
+            | Self::Vram { .. }
+            | Self::Spent => Remedy::Demand,
+        }
     }
-    let wanted = match (demand.gpu_count, demand.min_vram_gb) {
-        (Some(count), _) => count,
-        (None, Some(_)) => 1,
-        (None, None) => return found,
+}
+
+type Rule = fn(&Spec, &Candidate<'_>) -> Option<Blocker>;
+
+/// First what only a change of job or worker helps against, then what a person sees to, then what passes by itself.
+const RULES: [Rule; 9] = [target, label, accelerator, gpus, vram, spent, draining, contact, room];
+
+/// Everything that keeps the job from the worker, in the order in which it is worth telling.
+pub fn blockers<'a>(spec: &'a Spec, candidate: &'a Candidate<'_>) -> impl Iterator<Item = Blocker> + 'a {
+    RULES.into_iter().filter_map(move |rule| rule(spec, candidate))
+}
+
+/// Whether nothing keeps the job from the worker.
+pub fn fits(spec: &Spec, candidate: &Candidate<'_>) -> bool {
+    blockers(spec, candidate).next().is_none()
+}
+
+/// The GPUs that the job would get, by UUID; none if too few are free.
+///
+/// A worker that takes one job at a time gives it the whole host, less the GPUs whose memory would not do. Otherwise it
+/// gives as many as were asked for, or one; of one model if that is possible, and no larger than needed.
+pub fn grant(demand: &Demand, candidate: &Candidate<'_>) -> Option<Vec<String>> {
+    let Some(capability) = candidate.worker.capability() else { return Some(Vec::new()) };
+    let free = candidate.free().filter(|gpu| suits(demand, gpu));
+    let wanted = wanted(demand, capability);
+    let chosen: Vec<&Gpu> = if capability.max_jobs == 1 { free.collect() } else { choose(free.collect(), wanted) };
+    (chosen.len() >= wanted).then(|| chosen.into_iter().map(|gpu| gpu.uuid.clone()).collect())
+}
+
+/// `count` of these; of one model if there are enough of one, with the least memory that does.
+fn choose(mut free: Vec<&Gpu>, count: usize) -> Vec<&Gpu> {
+    let size = |gpu: &Gpu| gpu.vram_gb.unwrap_or(f64::INFINITY);
+    free.sort_by(|a, b| size(a).total_cmp(&size(b)).then_with(|| a.name.cmp(&b.name)));
+    let alike = free.chunk_by(|a, b| a.name == b.name).find(|chunk| chunk.len() >= count);
+    alike.unwrap_or(&free).iter().take(count).copied().collect()
+}
+
+impl Candidate<'_> {
+    /// GPUs that no job holds.
+    fn free(&self) -> impl Iterator<Item = &Gpu> {
+        let all = self.worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
+        all.iter().filter(|gpu| !self.held.iter().any(|held| held.contains(&gpu.uuid)))
+    }
+}
+
+/// How many GPUs the job takes here: what it asks for; else one, if there are any.
+fn wanted(demand: &Demand, capability: &Capability) -> usize {
+    demand.gpus().map_or(usize::from(!capability.gpus.is_empty()), |count| count as usize)
+}
+
+fn suits(demand: &Demand, gpu: &Gpu) -> bool {
+    demand.min_vram_gb.is_none_or(|least| gpu.vram_gb.is_some_and(|gb| gb >= least))
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn target(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    let other = match spec.target {
+        Target::Auto => false,
+        Target::Worker => candidate.worker.local,
+        Target::Local => !candidate.worker.local,
     };
-    let least = demand.min_vram_gb.unwrap_or(0.0);
-    let fits = capability.gpus.iter().filter(|gpu| least <= 0.0 || gpu.vram_gb.is_some_and(|gb| gb >= least)).count();
-    let fits = u32::try_from(fits).unwrap_or(u32::MAX);
-    if fits < wanted {
-        found.push(Blocker::Gpus { wanted, found: fits });
-    }
-    found
+    other.then_some(Blocker::WrongTarget { wanted: spec.target })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::capability::{Capability, Gpu};
-    use crate::domain::ids::WorkerId;
-    use crate::domain::job::Demand;
-    use crate::domain::labels::Labels;
-    use crate::domain::time::Timestamp;
-    use crate::domain::worker::{Kind, OfflineCause};
+fn label(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    spec.demand.labels.0.iter().find_map(|(key, wanted)| {
+        let found = candidate.worker.label(key);
+        let matches = found.is_some_and(|value| glob::matches(wanted, value));
+        let label = || Blocker::Label { key: key.clone(), wanted: wanted.clone(), found: found.map(str::to_owned) };
+        (!matches).then(label)
+    })
+}
 
-    fn spec(demand: Demand) -> Spec {
-        Spec {
-            config_name: "digits".to_owned(),
-            config_revision: 1,
-            target: Target::Auto,
-            demand,
-            num_processes: None,
-            max_retries: 3,
-            retry_on_failure: false,
-        }
-    }
+// What a worker that was never seen has, nobody knows: that it is offline says it all.
 
-    fn idle() -> Candidate {
-        let gpu = |uuid: &str, vram_gb| Gpu { uuid: uuid.to_owned(), name: "A100".to_owned(), vram_gb };
-        let capability = Capability {
-            gpus: vec![gpu("a", Some(80.0)), gpu("b", Some(40.0)), gpu("c", None)],
-            accelerator: "cuda".to_owned(),
-            ..Capability::default()
-        };
-        let worker = Worker {
-            id: WorkerId::new(Timestamp(0), [0; 10]),
-            name: "gpu-1".to_owned(),
-            kind: None,
-            labels: Labels([("team".to_owned(), "nlp".to_owned())].into()),
-            created_at: Timestamp(0),
-            link: Link::NeverSeen,
-            drain: None,
-            spent: None,
-            local: false,
-        };
-        let worker = worker.registered(Timestamp(0), capability, Kind::Persistent);
-        Candidate { worker: worker.listening(Timestamp(0)).expect("registered"), held: 0, max_jobs: 1 }
-    }
+fn accelerator(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    let (wanted, found) = (spec.demand.accelerator.as_ref()?, &candidate.worker.capability()?.accelerator);
+    (wanted != found).then(|| Blocker::Accelerator { wanted: wanted.clone(), found: found.clone() })
+}
 
-    fn labels(key: &str, value: &str) -> Demand {
-        Demand { labels: Labels([(key.to_owned(), value.to_owned())].into()), ..Demand::default() }
-    }
+fn gpus(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    let (wanted, found) = (spec.demand.gpus()?, count(candidate.worker.capability()?.gpus.len()));
+    (found < wanted).then_some(Blocker::Gpus { wanted, found })
+}
 
-    #[test]
-    fn what_a_job_may_ask_for() {
-        let gpus = |wanted, found| vec![Blocker::Gpus { wanted, found }];
-        let rows = [
-            (Demand::default(), vec![]),
-            (labels("team", "n*"), vec![]),
-            (
-                labels("team", "vision"),
-                vec![Blocker::Label {
-                    key: "team".to_owned(),
-                    wanted: "vision".to_owned(),
-                    found: Some("nlp".to_owned()),
-                }],
-            ),
-            (Demand { gpu_count: Some(3), ..Demand::default() }, vec![]),
-            (Demand { gpu_count: Some(4), ..Demand::default() }, gpus(4, 3)),
-            (Demand { min_vram_gb: Some(80.0), ..Demand::default() }, vec![]),
-            (Demand { min_vram_gb: Some(80.5), ..Demand::default() }, gpus(1, 0)),
-            (Demand { gpu_count: Some(2), min_vram_gb: Some(40.0), ..Demand::default() }, vec![]),
-            (Demand { gpu_count: Some(3), min_vram_gb: Some(40.0), ..Demand::default() }, gpus(3, 2)),
-            (Demand { accelerator: Some("cuda".to_owned()), ..Demand::default() }, vec![]),
-            (
-                Demand { accelerator: Some("rocm".to_owned()), ..Demand::default() },
-                vec![Blocker::Accelerator { wanted: "rocm".to_owned(), found: "cuda".to_owned() }],
-            ),
-        ];
-        for (demand, expected) in rows {
-            assert_eq!(blockers(&spec(demand.clone()), &idle()), expected, "{demand:?}");
-        }
-    }
+fn vram(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    let (wanted_gb, gpus) = (spec.demand.min_vram_gb?, spec.demand.gpus()?);
+    let capability = candidate.worker.capability()?;
+    let mut sizes: Vec<f64> = capability.gpus.iter().filter_map(|gpu| gpu.vram_gb).collect();
+    sizes.sort_by(|a, b| b.total_cmp(a));
+    let found_gb = sizes.get((gpus as usize).saturating_sub(1)).copied();
+    let enough = found_gb.is_some_and(|gb| gb >= wanted_gb) || capability.gpus.len() < gpus as usize;
+    (!enough).then_some(Blocker::Vram { wanted_gb, gpus, found_gb })
+}
 
-    #[test]
-    fn what_a_worker_may_be_like() {
-        let with = |change: fn(Worker) -> Worker| Candidate { worker: change(idle().worker), ..idle() };
-        let rows = [
-            (with(|w| w.drained(Timestamp(1), None)), vec![Blocker::Draining]),
-            (with(|w| Worker { spent: Some(Timestamp(1)), ..w }), vec![Blocker::Spent]),
-            (with(|w| w.stopped_listening(Timestamp(1))), vec![Blocker::Connecting]),
-            (with(|w| w.gone(Timestamp(1), OfflineCause::Silent)), vec![Blocker::Offline]),
-            (with(|w| Worker { link: Link::NeverSeen, ..w }), vec![Blocker::Offline]),
-            (Candidate { held: 1, ..idle() }, vec![Blocker::Occupied { max_jobs: 1 }]),
-            (Candidate { held: 1, max_jobs: 2, ..idle() }, vec![]),
-        ];
-        for (candidate, expected) in rows {
-            assert_eq!(blockers(&spec(Demand::default()), &candidate), expected, "{candidate:?}");
-        }
-    }
+fn spent(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    candidate.worker.spent.is_some().then_some(Blocker::Spent)
+}
 
-    #[test]
-    fn targets() {
-        let local = Candidate { worker: Worker { local: true, ..idle().worker }, ..idle() };
-        let fits =
-            |target, candidate: &Candidate| blockers(&Spec { target, ..spec(Demand::default()) }, candidate).is_empty();
-        assert!(fits(Target::Auto, &idle()) && fits(Target::Auto, &local));
-        assert!(fits(Target::Worker, &idle()) && !fits(Target::Worker, &local));
-        assert!(!fits(Target::Local, &idle()) && fits(Target::Local, &local));
+fn draining(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    candidate.worker.drain.is_some().then_some(Blocker::Draining)
+}
+
+fn contact(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    match candidate.worker.link {
+        Link::NeverSeen | Link::Offline { .. } => Some(Blocker::Offline),
+        Link::Connecting { .. } => Some(Blocker::Connecting),
+        Link::Online { .. } => None,
     }
+}
+
+fn room(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    let capability = candidate.worker.capability()?;
+    if count(candidate.held.len()) >= capability.max_jobs {
+        return Some(Blocker::Occupied { max_jobs: capability.max_jobs });
+    }
+    let wanted = wanted(&spec.demand, capability);
+    let there = capability.gpus.iter().filter(|gpu| suits(&spec.demand, gpu)).count();
+    let free = candidate.free().filter(|gpu| suits(&spec.demand, gpu)).count();
+    // That the host has too few in all was said by an earlier rule.
+    (free < wanted && wanted <= there).then(|| Blocker::GpusBusy { wanted: count(wanted), free: count(free) })
 }

@@ -1,11 +1,44 @@
 //! Which waiting job goes to which worker.
 
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 
 use super::ids::{JobId, WorkerId};
-use super::job::{Job, State};
-use super::matching::{Candidate, blockers};
-use super::time::Timestamp;
+use super::job::{Job, Spec, State, Target};
+use super::labels::Labels;
+use super::matching::{Blocker, Candidate, Remedy, blockers, fits, grant};
+use super::time::{Millis, Timestamp};
+use super::worker::Worker;
+
+/// One point of priority outweighs so much waiting: nothing waits for ever behind what is more urgent.
+pub const AGING: Millis = Millis::seconds(3_600);
+/// A job that has waited so long keeps the worker it waits for from the jobs behind it.
+pub const STARVING: Millis = Millis::seconds(1_800);
+
+/// How many jobs may hold a lease at once; none is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// In all.
+    pub jobs: Option<u32>,
+    /// Of one person.
+    pub jobs_per_user: Option<u32>,
+}
+
+/// What the planner plans with.
+#[derive(Debug, Clone)]
+pub struct Fleet<'w> {
+    /// Every worker, with what its leases hold.
+    pub candidates: Vec<Candidate<'w>>,
+    /// How many jobs hold a lease.
+    running: u32,
+    /// How many of whom.
+    running_of: HashMap<&'w str, u32>,
+    limits: Limits,
+}
 
 /// One job to offer to one worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,135 +51,155 @@ pub struct Assignment {
     pub gpus: Vec<String>,
 }
 
-/// Assigns waiting jobs, first come first served; a job that fits nowhere does not keep back those behind it.
-///
-/// `jobs` may be in any order. A worker that takes one job at a time gives it the whole host.
-pub fn assign(jobs: &[Job], candidates: &[Candidate], now: Timestamp) -> Vec<Assignment> {
-    let mut waiting: Vec<&Job> = jobs.iter().filter(|job| is_due(job, now)).collect();
-    waiting.sort_by_key(|job| (job.submitted_at, job.id.clone()));
-    let mut candidates = candidates.to_vec();
-    let mut assignments = Vec::new();
-    for job in waiting {
-        let best = candidates
-            .iter_mut()
-            .filter(|candidate| blockers(&job.spec, candidate).is_empty())
-            .min_by_key(|candidate| preference(candidate));
-        if let Some(candidate) = best {
-            candidate.held += 1;
-            assignments.push(Assignment {
-                job: job.id.clone(),
-                worker: candidate.worker.id.clone(),
-                gpus: granted(candidate),
-            });
+/// What came of a round of planning.
+#[derive(Debug, Clone)]
+pub struct Plan<'w> {
+    /// The offers to make, in order.
+    pub assignments: Vec<Assignment>,
+    /// Workers that are kept free, and for which job.
+    pub reserved: BTreeMap<WorkerId, JobId>,
+    /// The fleet as it is when the offers are made.
+    pub fleet: Fleet<'w>,
+}
+
+/// A limit that a job has met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limited {
+    /// So many jobs hold a lease in all.
+    InAll(u32),
+    /// So many jobs of its submitter hold one.
+    PerUser(u32),
+}
+
+impl<'w> Fleet<'w> {
+    /// Workers, and the jobs that hold a lease on any of them.
+    pub fn new(workers: &'w [Worker], leased: &'w [Job], limits: Limits) -> Self {
+        let mut held: HashMap<&WorkerId, Vec<Cow<'w, [String]>>> = HashMap::new();
+        let mut running_of: HashMap<&str, u32> = HashMap::new();
+        let mut running = 0;
+        for job in leased {
+            let Some(lease) = job.live_lease() else { continue };
+            held.entry(&lease.worker).or_default().push(Cow::Borrowed(&lease.gpus));
+            *running_of.entry(&job.submitted_by).or_default() += 1;
+            running += 1;
         }
+        let candidate = |worker: &'w Worker| Candidate { worker, held: held.remove(&worker.id).unwrap_or_default() };
+        Self { candidates: workers.iter().map(candidate).collect(), running, running_of, limits }
     }
-    assignments
+
+    /// Which limit keeps one more job of this person back.
+    pub fn limited(&self, user: &str) -> Option<Limited> {
+        let of_user = self.running_of.get(user).copied().unwrap_or(0);
+        let in_all = self.limits.jobs.filter(|limit| self.running >= *limit).map(Limited::InAll);
+        in_all.or(self.limits.jobs_per_user.filter(|limit| of_user >= *limit).map(Limited::PerUser))
+    }
+}
+
+/// Assigns waiting jobs: by priority, then age. A job that fits nowhere does not keep back those behind it, except that
+/// one that has waited too long keeps one worker that it would fit.
+///
+/// `waiting` may be in any order; what is not queued, or not due, is passed over.
+pub fn plan<'w>(waiting: &'w [Job], fleet: Fleet<'w>, now: Timestamp) -> Plan<'w> {
+    let mut round = Round::new(fleet);
+    for job in order(waiting).into_iter().filter(|job| is_due(job, now)) {
+        round.place(job, now);
+    }
+    round.plan
+}
+
+/// Waiting jobs in the order in which they come: by priority, then age.
+pub fn order(waiting: &[Job]) -> Vec<&Job> {
+    let mut ordered: Vec<&Job> = waiting.iter().collect();
+    ordered.sort_by_cached_key(|job| (Reverse(urgency(job)), job.submitted_at, &job.id));
+    ordered
+}
+
+/// More is earlier. It does not depend on the time: all that wait grow older alike.
+fn urgency(job: &Job) -> i64 {
+    i64::from(job.priority) * AGING.0 - job.submitted_at.0
 }
 
 fn is_due(job: &Job, now: Timestamp) -> bool {
     matches!(job.state, State::Queued { not_before, .. } if not_before.is_none_or(|moment| moment <= now))
 }
 
-/// Remote before local, those with GPUs before those without, the longest idle first.
-fn preference(candidate: &Candidate) -> (bool, Reverse<bool>, Timestamp, String) {
-    let worker = &candidate.worker;
-    let has_gpus = worker.capability().is_some_and(|capability| !capability.gpus.is_empty());
-    (worker.local, Reverse(has_gpus), worker.link_since(), worker.name.clone())
+/// Remote before local, those with GPUs before those without, small hosts before large ones, the longest idle first.
+fn preference<'c>(candidate: &'c Candidate<'_>) -> (bool, Reverse<bool>, usize, Timestamp, &'c str) {
+    let worker = candidate.worker;
+    let gpus = worker.capability().map_or(0, |capability| capability.gpus.len());
+    (worker.local, Reverse(gpus > 0), gpus, worker.link_since(), &worker.name)
 }
 
-fn granted(candidate: &Candidate) -> Vec<String> {
-    let gpus = candidate.worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
-    gpus.iter().map(|gpu| gpu.uuid.clone()).collect()
+/// What jobs that ask for the same have in common, as a key.
+type Class<'w> = (Target, &'w Labels, Option<u32>, Option<u64>, Option<&'w str>);
+
+fn class(spec: &Spec) -> Class<'_> {
+    let demand = &spec.demand;
+    let vram = demand.min_vram_gb.map(f64::to_bits);
+    (spec.target, &demand.labels, demand.gpu_count, vram, demand.accelerator.as_deref())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::capability::{Capability, Gpu};
-    use crate::domain::job::{Demand, Loss, Report, Spec, Target};
-    use crate::domain::labels::Labels;
-    use crate::domain::worker::{Kind, Link, Worker};
+/// How far the search has come for the jobs of one class. During a round a worker only ever gets fuller: one that did
+/// not fit will not fit the next job of the class either, so that no worker is looked at twice.
+#[derive(Default)]
+struct Search {
+    next: usize,
+    next_reservable: usize,
+}
 
-    const NOW: Timestamp = Timestamp(1_000);
+struct Round<'w> {
+    plan: Plan<'w>,
+    /// Indices of candidates, the preferred ones first.
+    preferred: Vec<usize>,
+    searches: HashMap<Class<'w>, Search>,
+}
 
-    fn job(n: u8, gpu_count: Option<u32>) -> Job {
-        let spec = Spec {
-            config_name: "digits".to_owned(),
-            config_revision: 1,
-            target: Target::Auto,
-            demand: Demand { gpu_count, ..Demand::default() },
-            num_processes: None,
-            max_retries: 3,
-            retry_on_failure: false,
-        };
-        Job::submitted(JobId::new(NOW, [n; 10]), spec, Timestamp(i64::from(n)), "ada".to_owned())
+impl<'w> Round<'w> {
+    fn new(fleet: Fleet<'w>) -> Self {
+        let mut preferred: Vec<usize> = (0..fleet.candidates.len()).collect();
+        preferred.sort_by_cached_key(|index| preference(&fleet.candidates[*index]));
+        let plan = Plan { assignments: Vec::new(), reserved: BTreeMap::new(), fleet };
+        Self { plan, preferred, searches: HashMap::new() }
     }
 
-    fn candidate(n: u8, gpus: usize) -> Candidate {
-        let gpu = |i| Gpu { uuid: format!("GPU-{n}-{i}"), name: "A100".to_owned(), vram_gb: None };
-        let capability = Capability { gpus: (0..gpus).map(gpu).collect(), ..Capability::default() };
-        let worker = Worker {
-            id: WorkerId::new(NOW, [n; 10]),
-            name: format!("w{n}"),
-            kind: None,
-            labels: Labels::default(),
-            created_at: NOW,
-            link: Link::NeverSeen,
-            drain: None,
-            spent: None,
-            local: false,
-        };
-        let worker = worker.registered(NOW, capability, Kind::Persistent).listening(NOW).expect("registered");
-        Candidate { worker, held: 0, max_jobs: 1 }
+    fn place(&mut self, job: &'w Job, now: Timestamp) {
+        let Plan { assignments, reserved, fleet } = &mut self.plan;
+        if fleet.limited(&job.submitted_by).is_some() {
+            return;
+        }
+        let search = self.searches.entry(class(&job.spec)).or_default();
+        while let Some(index) = self.preferred.get(search.next) {
+            let candidate = &mut fleet.candidates[*index];
+            let open = !reserved.contains_key(&candidate.worker.id) && fits(&job.spec, candidate);
+            if let Some(gpus) = open.then(|| grant(&job.spec.demand, candidate)).flatten() {
+                candidate.held.push(Cow::Owned(gpus.clone()));
+                fleet.running += 1;
+                *fleet.running_of.entry(&job.submitted_by).or_default() += 1;
+                assignments.push(Assignment { job: job.id.clone(), worker: candidate.worker.id.clone(), gpus });
+                return;
+            }
+            search.next += 1;
+        }
+        if now - job.submitted_at < STARVING {
+            return;
+        }
+        while let Some(index) = self.preferred.get(search.next_reservable) {
+            let candidate = &fleet.candidates[*index];
+            let id = &candidate.worker.id;
+            search.next_reservable += 1;
+            if !reserved.contains_key(id) && blockers(&job.spec, candidate).all(|b| b.remedy() == Remedy::Time) {
+                reserved.insert(id.clone(), job.id.clone());
+                return;
+            }
+        }
     }
+}
 
-    fn pairs(jobs: &[Job], candidates: &[Candidate]) -> Vec<(JobId, WorkerId)> {
-        assign(jobs, candidates, NOW).into_iter().map(|a| (a.job, a.worker)).collect()
-    }
-
-    fn pair(job_n: u8, worker_n: u8) -> (JobId, WorkerId) {
-        (JobId::new(NOW, [job_n; 10]), WorkerId::new(NOW, [worker_n; 10]))
-    }
-
-    #[test]
-    fn first_come_first_served_one_job_a_worker() {
-        let jobs = [job(3, None), job(1, None), job(2, None)];
-        assert_eq!(pairs(&jobs, &[candidate(1, 1), candidate(2, 1)]), [pair(1, 1), pair(2, 2)]);
-    }
-
-    #[test]
-    fn a_job_that_fits_nowhere_blocks_nobody() {
-        assert_eq!(pairs(&[job(1, Some(8)), job(2, None)], &[candidate(1, 1)]), [pair(2, 1)]);
-    }
-
-    #[test]
-    fn hosts_with_gpus_come_first_and_local_ones_last() {
-        let local = Candidate { worker: Worker { local: true, ..candidate(1, 8).worker }, ..candidate(1, 8) };
-        assert_eq!(pairs(&[job(1, None)], &[local.clone(), candidate(2, 0), candidate(3, 1)]), [pair(1, 3)]);
-        assert_eq!(pairs(&[job(1, None)], &[local, candidate(2, 0)]), [pair(1, 2)]);
-    }
-
-    #[test]
-    fn a_job_gets_the_whole_host() {
-        let assigned = assign(&[job(1, None)], &[candidate(1, 2)], NOW);
-        assert_eq!(assigned[0].gpus, ["GPU-1-0", "GPU-1-1"]);
-    }
-
-    #[test]
-    fn only_what_waits_and_is_due_is_assigned() {
-        let until = Timestamp(NOW.0 + 5);
-        let offered = job(1, None).offered(NOW, WorkerId::new(NOW, [9; 10]), vec![], until).expect("it waits");
-        assert_eq!(pairs(std::slice::from_ref(&offered), &[candidate(1, 1)]), []);
-        let lost = offered.reported(NOW, &WorkerId::new(NOW, [9; 10]), crate::domain::ids::Attempt(1), Report::Running);
-        let lost = lost.expect("current").lost(NOW, Loss::WorkerOffline);
-        assert_eq!(assign(std::slice::from_ref(&lost), &[candidate(1, 1)], NOW), []);
-        assert_eq!(assign(&[lost], &[candidate(1, 1)], Timestamp(NOW.0 + 10_000)).len(), 1);
-    }
-
-    #[test]
-    fn the_longest_idle_worker_is_taken() {
-        let mut rested = candidate(2, 1);
-        rested.worker = rested.worker.stopped_listening(Timestamp(1)).listening(Timestamp(1)).expect("registered");
-        assert_eq!(pairs(&[job(1, None)], &[candidate(1, 1), rested]), [pair(1, 2)]);
+impl Plan<'_> {
+    /// Everything that keeps a job from a worker after this round.
+    pub fn blockers(&self, job: &Job, candidate: &Candidate<'_>) -> Vec<Blocker> {
+        let reserved = self.reserved.get(&candidate.worker.id).filter(|holder| **holder != job.id);
+        let reserved = reserved.map(|holder| Blocker::Reserved { job: holder.clone() });
+        blockers(&job.spec, candidate).chain(reserved).collect()
     }
 }

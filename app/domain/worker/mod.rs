@@ -2,6 +2,9 @@
 //!
 //! Connection and drain are kept apart: nothing that an agent does touches the wish to drain (invariant I7).
 
+#[cfg(test)]
+pub(crate) mod tests;
+
 use super::capability::Capability;
 use super::ids::WorkerId;
 use super::labels::Labels;
@@ -44,6 +47,8 @@ pub enum Link {
         since: Timestamp,
         /// What it reported.
         capability: Capability,
+        /// By which stream: the life of the server that holds it, and a number. A newer one takes its place.
+        stream: String,
     },
     /// It said goodbye, or was silent for too long.
     Offline {
@@ -72,6 +77,8 @@ pub struct Drain {
     pub since: Timestamp,
     /// Why, in the words of whoever asked.
     pub reason: Option<String>,
+    /// When what still runs is stopped, and goes back to the queue; none lets it finish.
+    pub deadline: Option<Timestamp>,
 }
 
 /// A worker.
@@ -95,6 +102,17 @@ pub struct Worker {
     pub spent: Option<Timestamp>,
     /// Whether it is the orchestrator's own child agent (`target: local`).
     pub local: bool,
+}
+
+/// What an admin changes; none stays.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Edit {
+    /// Its name.
+    pub name: Option<String>,
+    /// Whether it goes when its job ends.
+    pub kind: Option<Kind>,
+    /// Its labels, all of them.
+    pub labels: Option<Labels>,
 }
 
 /// What is shown of a worker: the five words of the product document.
@@ -121,6 +139,8 @@ pub enum Refused {
     NotRegistered,
     /// It was for one job, and that has ended.
     Spent,
+    /// An agent from elsewhere uses the token, and is alive.
+    TokenInUse,
 }
 
 impl Worker {
@@ -154,6 +174,17 @@ impl Worker {
         }
     }
 
+    /// One of [`Worker::effective_labels`].
+    pub fn label(&self, key: &str) -> Option<&str> {
+        let reported = || self.capability().and_then(|capability| capability.label(key));
+        let own = || match key {
+            "name" => Some(self.name.as_str()),
+            "worker_type" => self.kind.map(Kind::as_str),
+            _ => None,
+        };
+        self.labels.0.get(key).map(String::as_str).or_else(reported).or_else(own)
+    }
+
     /// The labels that jobs are matched against: the admin's, then the reported ones, then built-in facts.
     pub fn effective_labels(&self) -> Labels {
         let mut facts = std::collections::BTreeMap::from([("name".to_owned(), self.name.clone())]);
@@ -166,9 +197,23 @@ impl Worker {
         }
     }
 
-    /// Whether its agent may register: an ephemeral worker's job is its last.
-    pub fn may_register(&self) -> Result<(), Refused> {
-        if self.spent.is_some() { Err(Refused::Spent) } else { Ok(()) }
+    /// Whether an agent may register: an ephemeral worker's job is its last, and one token serves one host at a time.
+    ///
+    /// `alive` says whether the agent that has it is still heard of. One that comes from the same work directory takes
+    /// over; so does any that does not say where it comes from.
+    pub fn may_register(&self, newcomer: &Capability, alive: bool) -> Result<(), Refused> {
+        if self.spent.is_some() {
+            return Err(Refused::Spent);
+        }
+        let connected = match &self.link {
+            Link::Connecting { capability, .. } | Link::Online { capability, .. } => Some(capability),
+            Link::NeverSeen | Link::Offline { .. } => None,
+        };
+        let elsewhere = |there: &Capability| match (&there.install_id, &newcomer.install_id) {
+            (Some(old), Some(new)) => old != new,
+            _ => false,
+        };
+        if alive && connected.is_some_and(elsewhere) { Err(Refused::TokenInUse) } else { Ok(()) }
     }
 
     /// A job of its ended for good.
@@ -187,21 +232,44 @@ impl Worker {
         Self { kind, link: Link::Connecting { since: now, capability }, ..self }
     }
 
-    /// Its agent listens: a stream opened, or it asked what there is to do.
-    pub fn listening(self, now: Timestamp) -> Result<Self, Refused> {
+    /// Its agent listens: a stream opened, or it asked what there is to do. An older stream is superseded.
+    pub fn listening(self, now: Timestamp, stream: &str) -> Result<Self, Refused> {
+        let stream = stream.to_owned();
         match self.link {
             Link::NeverSeen | Link::Offline { .. } => Err(Refused::NotRegistered),
-            Link::Online { .. } => Ok(self),
-            Link::Connecting { capability, .. } => Ok(Self { link: Link::Online { since: now, capability }, ..self }),
+            Link::Online { since, capability, .. } => {
+                Ok(Self { link: Link::Online { since, capability, stream }, ..self })
+            }
+            Link::Connecting { capability, .. } => {
+                Ok(Self { link: Link::Online { since: now, capability, stream }, ..self })
+            }
         }
     }
 
-    /// Its stream ended; it is expected back.
+    /// A stream of its ended. If it was the newest, the agent is expected back; the end of an older one is nothing.
     #[must_use]
-    pub fn stopped_listening(self, now: Timestamp) -> Self {
+    pub fn stopped_listening(self, now: Timestamp, stream: &str) -> Self {
         match self.link {
-            Link::Online { capability, .. } => Self { link: Link::Connecting { since: now, capability }, ..self },
-            _ => self,
+            Link::Online { capability, stream: newest, .. } if newest == stream => {
+                Self { link: Link::Connecting { since: now, capability }, ..self }
+            }
+            link => Self { link, ..self },
+        }
+    }
+
+    /// Whether its heartbeat means something: who is not known to be connected has to register first.
+    pub fn may_beat(&self) -> Result<(), Refused> {
+        match self.link {
+            Link::Connecting { .. } | Link::Online { .. } => Ok(()),
+            Link::NeverSeen | Link::Offline { .. } => Err(Refused::NotRegistered),
+        }
+    }
+
+    /// The stream by which it listens.
+    pub fn stream(&self) -> Option<&str> {
+        match &self.link {
+            Link::Online { stream, .. } => Some(stream),
+            Link::NeverSeen | Link::Connecting { .. } | Link::Offline { .. } => None,
         }
     }
 
@@ -216,11 +284,16 @@ impl Worker {
         }
     }
 
-    /// A person wants it to drain; a second wish changes the reason only.
+    /// A person wants it to drain; a second wish changes reason and deadline only.
     #[must_use]
-    pub fn drained(self, now: Timestamp, reason: Option<String>) -> Self {
+    pub fn drained(self, now: Timestamp, reason: Option<String>, deadline: Option<Timestamp>) -> Self {
         let since = self.drain.as_ref().map_or(now, |drain| drain.since);
-        Self { drain: Some(Drain { since, reason }), ..self }
+        Self { drain: Some(Drain { since, reason, deadline }), ..self }
+    }
+
+    /// Whether what it runs is to be stopped, because its drain's deadline has passed.
+    pub fn evicts(&self, now: Timestamp) -> bool {
+        self.drain.as_ref().and_then(|drain| drain.deadline).is_some_and(|deadline| deadline <= now)
     }
 
     /// A person takes the wish back.
@@ -229,136 +302,22 @@ impl Worker {
         Self { drain: None, ..self }
     }
 
+    /// An admin changes what an admin gave it.
+    #[must_use]
+    pub fn edited(self, edit: Edit) -> Self {
+        Self {
+            name: edit.name.unwrap_or(self.name),
+            kind: edit.kind.or(self.kind),
+            labels: edit.labels.unwrap_or(self.labels),
+            ..self
+        }
+    }
+
     /// Whether it may be deleted: only when no agent is connected.
     pub fn may_be_deleted(&self) -> Result<(), Refused> {
         match self.link {
             Link::NeverSeen | Link::Offline { .. } => Ok(()),
             Link::Connecting { .. } | Link::Online { .. } => Err(Refused::Connected),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NOW: Timestamp = Timestamp(1_000);
-    const LATER: Timestamp = Timestamp(2_000);
-
-    fn made() -> Worker {
-        Worker {
-            id: WorkerId::new(NOW, [0; 10]),
-            name: "gpu-1".to_owned(),
-            kind: None,
-            labels: Labels::default(),
-            created_at: NOW,
-            link: Link::NeverSeen,
-            drain: None,
-            spent: None,
-            local: false,
-        }
-    }
-
-    fn online() -> Worker {
-        made().registered(NOW, Capability::default(), Kind::Persistent).listening(NOW).expect("registered")
-    }
-
-    #[test]
-    fn status_table() {
-        let connecting = online().stopped_listening(NOW);
-        let offline = online().gone(NOW, OfflineCause::Silent);
-        let rows = [
-            (made(), 0, Status::Offline),
-            (connecting.clone(), 0, Status::Connecting),
-            (connecting.clone(), 1, Status::Busy),
-            (connecting.drained(NOW, None), 0, Status::Draining),
-            (online(), 0, Status::Idle),
-            (online(), 2, Status::Busy),
-            (online().drained(NOW, None), 1, Status::Draining),
-            (offline.clone(), 1, Status::Offline),
-            (offline.drained(NOW, None), 0, Status::Offline),
-        ];
-        for (worker, jobs, status) in rows {
-            assert_eq!(worker.status(jobs), status, "{worker:?} with {jobs} jobs");
-        }
-    }
-
-    #[test]
-    fn nothing_an_agent_does_undoes_a_drain() {
-        let drained = online().drained(NOW, Some("driver update".to_owned()));
-        let after = drained
-            .clone()
-            .stopped_listening(LATER)
-            .gone(LATER, OfflineCause::Disconnected)
-            .registered(LATER, Capability::default(), Kind::Ephemeral)
-            .listening(LATER)
-            .expect("registered");
-        assert_eq!(after.drain, drained.drain);
-        assert_eq!(after.drained(LATER, None).drain, Some(Drain { since: NOW, reason: None }));
-        assert_eq!(drained.resumed().drain, None);
-    }
-
-    #[test]
-    fn the_first_registration_fills_an_open_type_and_no_later_one_changes_it() {
-        let first = made().registered(NOW, Capability::default(), Kind::Ephemeral);
-        assert_eq!(first.kind, Some(Kind::Ephemeral));
-        assert_eq!(first.registered(LATER, Capability::default(), Kind::Persistent).kind, Some(Kind::Ephemeral));
-    }
-
-    #[test]
-    fn only_the_registered_listen_and_only_the_absent_are_deleted() {
-        assert_eq!(made().listening(NOW), Err(Refused::NotRegistered));
-        assert_eq!(online().gone(NOW, OfflineCause::Silent).listening(NOW), Err(Refused::NotRegistered));
-        assert_eq!(online().listening(LATER).map(|w| w.link_since()), Ok(NOW));
-        assert_eq!(made().may_be_deleted(), Ok(()));
-        assert_eq!(online().may_be_deleted(), Err(Refused::Connected));
-        assert_eq!(online().stopped_listening(NOW).may_be_deleted(), Err(Refused::Connected));
-        assert_eq!(online().gone(NOW, OfflineCause::Disconnected).may_be_deleted(), Ok(()));
-    }
-
-    #[test]
-    fn an_ephemeral_workers_first_job_is_its_last() {
-        let ephemeral = Worker { kind: Some(Kind::Ephemeral), ..online() };
-        assert_eq!(ephemeral.may_register(), Ok(()));
-        let spent = ephemeral.job_ended(LATER);
-        assert_eq!(
-            (spent.spent, spent.status(0), spent.may_register()),
-            (Some(LATER), Status::Draining, Err(Refused::Spent))
-        );
-        assert_eq!(spent.clone().job_ended(Timestamp(9_000)), spent);
-        assert_eq!(online().job_ended(LATER), online());
-        assert_eq!(made().job_ended(LATER), made());
-    }
-
-    #[test]
-    fn since_follows_the_link() {
-        assert_eq!(made().link_since(), NOW);
-        assert_eq!(online().stopped_listening(LATER).link_since(), LATER);
-        let gone = online().gone(LATER, OfflineCause::Silent);
-        assert_eq!(gone.link_since(), LATER);
-        assert_eq!(gone.clone().gone(Timestamp(9_000), OfflineCause::Disconnected), gone);
-        assert_eq!(made().stopped_listening(LATER), made());
-    }
-
-    #[test]
-    fn labels_of_the_admin_come_before_reported_ones_before_facts() {
-        let label = |key: &str, value: &str| Labels(std::iter::once((key.to_owned(), value.to_owned())).collect());
-        let capability = Capability {
-            accelerator: "cuda".to_owned(),
-            hostname: Some("reported".to_owned()),
-            labels: label("hostname", "label"),
-            gpus: vec![super::super::capability::Gpu { uuid: "u".to_owned(), name: "A100".to_owned(), vram_gb: None }],
-            ..Capability::default()
-        };
-        let mut worker = made().registered(NOW, capability, Kind::Persistent);
-        let value = |worker: &Worker, key: &str| worker.effective_labels().0.get(key).cloned();
-        assert_eq!(value(&worker, "hostname").as_deref(), Some("label"));
-        assert_eq!(value(&worker, "accelerator_type").as_deref(), Some("cuda"));
-        assert_eq!(value(&worker, "gpu_name").as_deref(), Some("A100"));
-        assert_eq!(value(&worker, "worker_type").as_deref(), Some("persistent"));
-        assert_eq!(value(&worker, "name").as_deref(), Some("gpu-1"));
-        worker.labels = label("hostname", "admin");
-        assert_eq!(value(&worker, "hostname").as_deref(), Some("admin"));
-        assert_eq!(value(&made(), "name").as_deref(), Some("gpu-1"));
     }
 }

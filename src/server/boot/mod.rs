@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use app::domain::plan::Limits;
 use app::domain::time::Millis;
 use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
@@ -26,10 +27,12 @@ use crate::flashes::Flashes;
 use crate::http::access::Mode;
 use crate::hub::Hub;
 use crate::random::{OsRandom, Random};
+use crate::service::leader::Leadership;
 use crate::service::presence::Presence;
 use crate::service::{Core, Policy, access};
 use crate::state::{App, Parts};
 use crate::store::Store;
+use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
 use crate::{http, lifecycle, loops, tokens};
 
@@ -74,7 +77,7 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     if let Some(directory) = &args.configs_dir {
         import::configurations(&core, directory).await?;
     }
-    core.forget_streams().await.map_err(Exit::refused)?;
+    core.take_part().await.map_err(Exit::refused)?;
     let listener = bind(args).await?;
     let address = listener.local_addr().map_err(|error| Exit::failed(error.to_string()))?;
     let app = App::new(Parts {
@@ -94,6 +97,9 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     tasks.wait().await;
     if let Err(refusal) = core.flush_presence().await {
         tracing::warn!(?refusal, "the last times of contact were not written");
+    }
+    if let Err(refusal) = core.leave().await {
+        tracing::warn!(?refusal, "the other servers were not told; they find out by themselves");
     }
     core.store.close().await;
     tracing::info!("stopped");
@@ -120,8 +126,7 @@ fn data_directory(args: &ServerArgs) -> Result<PathBuf, Exit> {
 async fn open(args: &ServerArgs, data: &Path) -> Result<Core, Exit> {
     let random: Arc<dyn Random> = Arc::new(OsRandom);
     let chain = format!("c_{}", tokens::hex(&random.bytes::<8>()));
-    let store = SqliteStore::open(data, &chain).await.map_err(|error| Exit::config(error.to_string()))?;
-    let store: Arc<dyn Store> = Arc::new(store);
+    let store = open_store(args, data, &chain).await.map_err(|error| Exit::config(format!("{error:#}")))?;
     let files = |error: String| Exit::config(format!("the data directory {} cannot be used: {error}", data.display()));
     Ok(Core {
         job_token_key: access::job_token_key(&*store, &*random).await.map_err(Exit::refused)?,
@@ -132,8 +137,28 @@ async fn open(args: &ServerArgs, data: &Path) -> Result<Core, Exit> {
         random,
         logs: Logs::open(data.join("logs")).map_err(|error| files(error.to_string()))?,
         artifacts: Artifacts::open(&data.join("artifacts")).map_err(|error| files(error.to_string()))?,
-        policy: Policy { heartbeat_timeout: Millis::seconds(i64::from(args.heartbeat_timeout)), ..Policy::default() },
+        policy: policy(args),
+        server: chain,
+        leadership: Leadership::default(),
     })
+}
+
+async fn open_store(args: &ServerArgs, data: &Path, chain: &str) -> anyhow::Result<Arc<dyn Store>> {
+    Ok(match &args.database_url {
+        None => Arc::new(SqliteStore::open(data, chain).await?),
+        Some(url) => Arc::new(PostgresStore::open(&url.0, chain).await?),
+    })
+}
+
+fn policy(args: &ServerArgs) -> Policy {
+    if args.heartbeat_timeout < 60 {
+        tracing::warn!("a heartbeat timeout under 60 s is too short for older agents, which send one each 30 s");
+    }
+    Policy {
+        heartbeat_timeout: Millis::seconds(i64::from(args.heartbeat_timeout)),
+        limits: Limits { jobs: args.max_running_jobs, jobs_per_user: args.max_running_jobs_per_user },
+        ..Policy::default()
+    }
 }
 
 /// Makes sure that somebody can log in, and says how.

@@ -44,6 +44,9 @@ pub struct ServerArgs {
     /// Where the database, logs and artifacts are kept [default: simpletuner in the user's data directory].
     #[arg(long, env = "SIMPLETUNER_DATA_DIR")]
     pub data_dir: Option<PathBuf>,
+    /// A PostgreSQL database that several servers may share [default: SQLite in the data directory].
+    #[arg(long, env = "SIMPLETUNER_DATABASE_URL", hide_env_values = true, value_name = "postgres://…")]
+    pub database_url: Option<Secret>,
     /// Import every directory below this one that holds a `config.json`, at start.
     #[arg(long, env = "SIMPLETUNER_CONFIGS_DIR")]
     pub configs_dir: Option<PathBuf>,
@@ -53,6 +56,12 @@ pub struct ServerArgs {
     /// Seconds without a heartbeat after which a worker counts as offline.
     #[arg(long, env = "SIMPLETUNER_HEARTBEAT_TIMEOUT", default_value_t = 120, value_parser = clap::value_parser!(u32).range(4..=86_400))]
     pub heartbeat_timeout: u32,
+    /// How many jobs may run at once in all; left out, as many as there are workers for.
+    #[arg(long, env = "SIMPLETUNER_MAX_RUNNING_JOBS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_running_jobs: Option<u32>,
+    /// How many jobs of one person may run at once.
+    #[arg(long, env = "SIMPLETUNER_MAX_RUNNING_JOBS_PER_USER", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_running_jobs_per_user: Option<u32>,
     /// An admin API token to create or keep, for automation.
     #[arg(long, env = "SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN", hide = true, hide_env_values = true)]
     pub bootstrap_admin_token: Option<Secret>,

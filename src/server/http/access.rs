@@ -7,6 +7,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 
 use super::problem::{ApiError, unknown_host};
+use crate::service::agents::WorkerKey;
 use crate::service::refusal::Refusal;
 use crate::service::reports::Subject;
 use crate::state::App;
@@ -101,8 +102,9 @@ pub async fn page(State(app): State<App>, mut request: Request, next: Next) -> R
 pub async fn worker(State(app): State<App>, mut request: Request, next: Next) -> Response {
     match worker_of(&app, request.headers()).await {
         Err(error) => error.into_response(),
-        Ok(worker) => {
-            request.extensions_mut().insert(worker);
+        Ok(key) => {
+            request.extensions_mut().insert(key.worker.clone());
+            request.extensions_mut().insert(key);
             next.run(request).await
         }
     }
@@ -112,7 +114,7 @@ pub async fn worker(State(app): State<App>, mut request: Request, next: Next) ->
 pub async fn job(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let key = match text(request.headers(), "x-upload-token") {
         Some(token) => app.core.authenticate_job(token).await.map(JobKey::Job).map_err(worker_error),
-        None => worker_of(&app, request.headers()).await.map(JobKey::Worker),
+        None => worker_of(&app, request.headers()).await.map(|key| JobKey::Worker(key.worker)),
     };
     match key {
         Err(error) => error.into_response(),
@@ -143,7 +145,7 @@ pub fn is_loopback(host: &str) -> bool {
     bare.eq_ignore_ascii_case("localhost") || bare.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-async fn worker_of(app: &App, headers: &HeaderMap) -> Result<WorkerId, ApiError> {
+async fn worker_of(app: &App, headers: &HeaderMap) -> Result<WorkerKey, ApiError> {
     let token = text(headers, "x-worker-token").ok_or_else(ApiError::worker_token_refused)?;
     app.core.authenticate_worker(token).await.map_err(worker_error)
 }

@@ -117,6 +117,11 @@ impl From<Refusal> for ApiError {
             Refusal::NoAttempt(number) => {
                 Self::new(S::NOT_FOUND, "attempt_not_found", format!("This job has no attempt {number}."))
             }
+            Refusal::KeyReused(key) => Self::new(
+                S::UNPROCESSABLE_ENTITY,
+                "idempotency_key_reused",
+                format!("The Idempotency-Key {key:?} came with another submit before. Use a new key for a new job."),
+            ),
             Refusal::NameTaken(name) => Self::new(
                 S::CONFLICT,
                 "name_taken",
@@ -216,6 +221,9 @@ fn job_refused(refused: &job::Refused) -> ApiError {
             format!("The job was given to somebody else: attempt {current} is the current one. Stop this attempt."),
         ),
         job::Refused::NotYours => ("not_your_attempt", "This worker does not hold that attempt. Stop it.".to_owned()),
+        job::Refused::NotEnded => {
+            ("job_not_ended", "The job has not ended. Cancel it first, or wait for its end.".to_owned())
+        }
         job::Refused::NotQueued => ("job_not_queued", "The job is not waiting.".to_owned()),
     };
     ApiError::new(StatusCode::CONFLICT, code, detail)
@@ -234,6 +242,10 @@ fn worker_refused(refused: worker::Refused) -> ApiError {
                 "This ephemeral worker has run its job, and its token opens nothing any more. Create a new worker, or a persistent one.",
             );
         }
+        worker::Refused::TokenInUse => (
+            "token_in_use",
+            "Another agent, with another work directory, uses this token and is alive. Give each host a worker and a token of its own; if that agent is gone for good, this one is let in after the heartbeat timeout.",
+        ),
         worker::Refused::NotRegistered => ("not_registered", "The worker is not registered here. Register first."),
     };
     ApiError::new(StatusCode::CONFLICT, code, detail)

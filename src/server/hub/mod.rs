@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 
-use app::domain::ids::WorkerId;
 use app::protocol::topic::Topic;
 use tokio::sync::watch;
 
@@ -24,8 +23,8 @@ struct State {
     by_version: BTreeMap<u64, Topic>,
     /// Versions up to this one were forgotten.
     forgotten: u64,
-    /// The newest stream of each worker.
-    streams: HashMap<WorkerId, u64>,
+    /// Who follows one topic only.
+    followers: HashMap<Topic, watch::Sender<u64>>,
     next_stream: u64,
 }
 
@@ -78,49 +77,44 @@ impl Hub {
         self.newest.subscribe()
     }
 
-    /// Makes a new stream the worker's only one; whoever holds an older one finds out by [`Hub::is_current`].
-    pub fn open_stream(&self, worker: &WorkerId) -> u64 {
-        let stream = {
-            let mut state = self.state.lock().expect("no panic while it is held");
-            state.next_stream += 1;
-            let stream = state.next_stream;
-            state.streams.insert(worker.clone(), stream);
-            stream
-        };
-        self.bump([Topic::Worker(worker.clone())]);
-        stream
-    }
-
-    /// Ends the streams of a worker whose key is no longer good.
-    pub fn end_streams(&self, worker: &WorkerId) {
-        self.state.lock().expect("no panic while it is held").streams.remove(worker);
-        self.bump([Topic::Worker(worker.clone())]);
-    }
-
-    /// Whether this stream is the worker's newest.
-    pub fn is_current(&self, worker: &WorkerId, stream: u64) -> bool {
-        self.state.lock().expect("no panic while it is held").streams.get(worker) == Some(&stream)
-    }
-
-    /// Forgets a stream that ended; false if a newer one took its place.
-    pub fn close_stream(&self, worker: &WorkerId, stream: u64) -> bool {
+    /// A bell that rings at every change of one topic from now on. Who follows little is not woken by the rest.
+    pub fn follow(&self, topic: &Topic) -> watch::Receiver<u64> {
         let mut state = self.state.lock().expect("no panic while it is held");
-        let current = state.streams.get(worker) == Some(&stream);
-        if current {
-            state.streams.remove(worker);
-        }
-        current
+        let version = state.version;
+        state.followers.entry(topic.clone()).or_insert_with(|| watch::Sender::new(version)).subscribe()
     }
 
-    /// How many worker streams are open.
-    pub fn open_streams(&self) -> usize {
-        self.state.lock().expect("no panic while it is held").streams.len()
+    /// Takes everything as changed: what happened elsewhere is not known.
+    pub fn resync(&self) {
+        let version = {
+            let mut state = self.state.lock().expect("no panic while it is held");
+            state.version += 1;
+            state.forgotten = state.version;
+            state.by_topic.clear();
+            state.by_version.clear();
+            let version = state.version;
+            state.followers.retain(|_, follower| follower.send(version).is_ok());
+            version
+        };
+        self.newest.send_replace(version);
+    }
+
+    /// The number of the next stream that this server opens.
+    pub fn next_stream(&self) -> u64 {
+        let mut state = self.state.lock().expect("no panic while it is held");
+        state.next_stream += 1;
+        state.next_stream
     }
 }
 
 impl State {
     fn note(&mut self, topic: Topic) {
         self.version += 1;
+        if let Some(follower) = self.followers.get(&topic)
+            && follower.send(self.version).is_err()
+        {
+            self.followers.remove(&topic);
+        }
         if let Some(older) = self.by_topic.insert(topic.clone(), self.version) {
             self.by_version.remove(&older);
         }
@@ -174,15 +168,26 @@ mod tests {
         bell.changed().await.expect("the hub lives");
     }
 
-    #[test]
-    fn an_old_streams_end_does_not_touch_the_new_one() {
+    #[tokio::test]
+    async fn a_follower_is_rung_for_its_topic_only() {
         let hub = Hub::default();
-        let worker = WorkerId::new(Timestamp(0), [0; 10]);
-        let old = hub.open_stream(&worker);
-        let new = hub.open_stream(&worker);
-        assert!(!hub.is_current(&worker, old) && hub.is_current(&worker, new));
-        assert!(!hub.close_stream(&worker, old));
-        assert_eq!(hub.open_streams(), 1);
-        assert!(hub.close_stream(&worker, new));
+        let mut follower = hub.follow(&Topic::Workers);
+        hub.bump([Topic::Jobs]);
+        assert!(!follower.has_changed().expect("the hub lives"));
+        hub.bump([Topic::Workers]);
+        follower.changed().await.expect("the hub lives");
+        drop(follower);
+        hub.bump([Topic::Workers]);
+        assert!(hub.state.lock().expect("no panic").followers.is_empty());
+    }
+
+    #[test]
+    fn after_a_loss_of_news_everything_counts_as_changed() {
+        let hub = Hub::default();
+        hub.bump([Topic::Jobs]);
+        let (version, follower) = (hub.version(), hub.follow(&Topic::Workers));
+        hub.resync();
+        assert!(hub.since(version).resync && !hub.since(hub.version()).resync);
+        assert!(follower.has_changed().expect("the hub lives"));
     }
 }

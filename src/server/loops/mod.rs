@@ -13,26 +13,66 @@ use crate::service::refusal::Refusal;
 
 /// The slow net under planning, and the end of unanswered offers.
 const OFFERS: Duration = Duration::from_secs(2);
-/// How stale last-seen times may be after a crash.
-const PRESENCE: Duration = Duration::from_secs(5);
+/// How stale last-seen times may be after a crash, and on other servers; the promise is 5 s.
+const PRESENCE: Duration = Duration::from_secs(2);
+/// A leader that ends badly is replaced after its term of 6 s and one of these.
+const LEADERSHIP: Duration = Duration::from_secs(2);
+/// A worker that falls silent is found within this of the timeout; the promise is 5 s.
+const HEALTH: Duration = Duration::from_secs(2);
 /// Sessions that are over.
 const SESSIONS: Duration = Duration::from_hours(1);
 
-/// Starts them all; they end with the token.
+/// Starts them all; they end with the token. Those that judge or sweep do so on the server that leads.
 pub fn start(core: &Arc<Core>, tasks: &TaskTracker, shutdown: &CancellationToken) {
-    tasks.spawn(every("offers", OFFERS, shutdown.clone(), Arc::clone(core), |core| async move {
+    let (listener, ended) = (Arc::clone(core), shutdown.clone());
+    tasks.spawn(async move {
+        ended
+            .run_until_cancelled(async {
+                loop {
+                    listener.hear().await;
+                }
+            })
+            .await
+    });
+    tasks.spawn(every("leadership", LEADERSHIP, shutdown.clone(), Arc::clone(core), |core| async move {
+        core.take_part().await
+    }));
+    tasks.spawn(leading("offers", OFFERS, shutdown.clone(), Arc::clone(core), |core| async move {
         let swept = core.sweep_offers().await?;
         if swept != crate::service::dispatch::Swept::default() {
             tracing::info!(expired = swept.expired, offered = swept.offered, "offers swept");
         }
         Ok(())
     }));
+    tasks.spawn(leading("health", HEALTH, shutdown.clone(), Arc::clone(core), |core| async move {
+        let checked = core.check_health().await?;
+        if checked != crate::service::health::Checked::default() {
+            tracing::info!(silent = checked.silent, removed = checked.removed, "workers are gone");
+        }
+        Ok(())
+    }));
     tasks.spawn(every("presence", PRESENCE, shutdown.clone(), Arc::clone(core), |core| async move {
         core.flush_presence().await
     }));
-    tasks.spawn(every("sessions", SESSIONS, shutdown.clone(), Arc::clone(core), |core| async move {
-        core.sweep_sessions().await
+    tasks.spawn(leading("sessions", SESSIONS, shutdown.clone(), Arc::clone(core), |core| async move {
+        core.sweep_sessions().await?;
+        core.sweep_idempotency_keys().await
     }));
+}
+
+async fn leading<F>(
+    name: &'static str,
+    period: Duration,
+    shutdown: CancellationToken,
+    core: Arc<Core>,
+    pass: impl Fn(Arc<Core>) -> F + Send + Sync,
+) where
+    F: Future<Output = Result<(), Refusal>> + Send,
+{
+    let pass = &pass;
+    let if_it_leads =
+        |core: Arc<Core>| async move { if core.leadership.held_since().is_some() { pass(core).await } else { Ok(()) } };
+    every(name, period, shutdown, core, if_it_leads).await;
 }
 
 async fn every<F>(

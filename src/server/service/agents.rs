@@ -7,7 +7,7 @@ use app::domain::capability::{Capability, Gpu};
 use app::domain::ids::WorkerId;
 use app::domain::reconcile::{Claim, Verdict, judge, unclaimed};
 use app::domain::time::Timestamp;
-use app::domain::worker::{Kind, OfflineCause};
+use app::domain::worker::{Kind, OfflineCause, Refused, Worker};
 use app::protocol::worker::{
     Desired, Disconnect, Heartbeat, HeartbeatAnswer, PROTOCOL, Register, Registered, ResumeJob,
 };
@@ -18,6 +18,7 @@ use super::desired::desired;
 use super::dispatch::plan;
 use super::refusal::{Invalid, Refusal};
 use super::unit::{Caller, Unit};
+use super::workers::withdraw_offers;
 use crate::store::Work;
 use crate::store::workers::StoredWorker;
 use crate::tokens;
@@ -27,13 +28,23 @@ const MAX_GPUS: u32 = 64;
 /// The longest text in a registration, in characters.
 const MAX_TEXT: usize = 256;
 
+/// A worker's token that was accepted.
+#[derive(Debug, Clone)]
+pub struct WorkerKey {
+    /// Whose it is.
+    pub worker: WorkerId,
+    /// The token's SHA-256, in hex.
+    pub digest: String,
+}
+
 impl Core {
     /// Whose token this is; noting that it was heard of.
-    pub async fn authenticate_worker(&self, token: &str) -> Result<WorkerId, Refusal> {
-        let worker = self.read().await?.worker_by_token(&tokens::digest(token.trim())).await?;
+    pub async fn authenticate_worker(&self, token: &str) -> Result<WorkerKey, Refusal> {
+        let digest = tokens::digest(token.trim());
+        let worker = self.read().await?.worker_by_token(&digest).await?;
         let worker = worker.ok_or(Refusal::WrongToken)?;
         self.presence.note(&worker, self.now());
-        Ok(worker)
+        Ok(WorkerKey { worker, digest })
     }
 
     /// An agent starts, or comes back.
@@ -47,23 +58,44 @@ impl Core {
         let kind = if register.persistent == Some(true) { Kind::Persistent } else { Kind::Ephemeral };
         let claims = claims(&register);
         let input = Arc::new((worker, capability, kind, claims));
-        self.change(caller, move |unit| {
-            let input = Arc::clone(&input);
-            Box::pin(async move {
-                let (worker, capability, kind, claims) = &*input;
-                register_in(unit, worker, capability, *kind, claims).await
+        let (again, who) = (Arc::clone(&input), caller.clone());
+        let registered = self
+            .change(caller, move |unit| {
+                let input = Arc::clone(&input);
+                Box::pin(async move {
+                    let (worker, capability, kind, claims) = &*input;
+                    register_in(unit, worker, capability, *kind, claims).await
+                })
             })
+            .await;
+        if matches!(registered, Err(Refusal::Worker(Refused::TokenInUse))) {
+            self.note_token_in_use(who, again.0.clone(), again.1.hostname.clone()).await?;
+        }
+        registered
+    }
+
+    /// Raises the alarm: one token, two hosts.
+    async fn note_token_in_use(
+        self: &Arc<Self>,
+        caller: Caller,
+        worker: WorkerId,
+        hostname: Option<String>,
+    ) -> Result<(), Refusal> {
+        tracing::warn!(%worker, ?hostname, "a second agent came with a token that is in use; it was refused");
+        self.change(caller, move |unit| {
+            let (worker, detail) = (worker.clone(), json!({"hostname": hostname}));
+            Box::pin(async move { unit.record(Action::WorkerTokenInUse, worker.as_str(), &detail).await })
         })
         .await
     }
 
     /// A worker listens: its stream opened, or it asks what there is to do.
-    pub async fn listening(self: &Arc<Self>, caller: Caller, worker: WorkerId) -> Result<(), Refusal> {
+    pub async fn listening(self: &Arc<Self>, caller: Caller, worker: WorkerId, stream: String) -> Result<(), Refusal> {
         self.change(caller, move |unit| {
-            let worker = worker.clone();
+            let (worker, stream) = (worker.clone(), stream.clone());
             Box::pin(async move {
                 let before = unit.worker(&worker).await?.worker;
-                let after = before.clone().listening(unit.now)?;
+                let after = before.clone().listening(unit.now, &stream)?;
                 unit.save_worker(&before, &after, Action::WorkerOnline, &json!({})).await?;
                 plan(unit).await?;
                 Ok(())
@@ -73,19 +105,36 @@ impl Core {
     }
 
     /// A worker's stream ended.
-    pub async fn stopped_listening(self: &Arc<Self>, caller: Caller, worker: WorkerId) -> Result<(), Refusal> {
+    pub async fn stopped_listening(
+        self: &Arc<Self>,
+        caller: Caller,
+        worker: WorkerId,
+        stream: String,
+    ) -> Result<(), Refusal> {
         self.change(caller, move |unit| {
-            let worker = worker.clone();
+            let (worker, stream) = (worker.clone(), stream.clone());
             Box::pin(async move {
                 let before = unit.worker(&worker).await?.worker;
-                let after = before.clone().stopped_listening(unit.now);
+                let after = before.clone().stopped_listening(unit.now, &stream);
                 unit.save_worker(&before, &after, Action::WorkerConnecting, &json!({})).await
             })
         })
         .await
     }
 
-    /// What a worker should do; for its stream.
+    /// What a worker should do, for a stream; none if the stream is not the worker's any more: a newer one took its
+    /// place, maybe on another server, or the token that opened it opens nothing now.
+    pub async fn desired_on(&self, key: &WorkerKey, stream: &str) -> Result<Option<Desired>, Refusal> {
+        let mut tx = self.read().await?;
+        let Some(stored) = tx.worker(&key.worker).await? else { return Ok(None) };
+        let still_opens = tx.worker_by_token(&key.digest).await?.is_some_and(|worker| worker == key.worker);
+        if !still_opens || stored.worker.stream() != Some(stream) {
+            return Ok(None);
+        }
+        desired(self, &mut *tx, &stored, &[]).await.map(Some)
+    }
+
+    /// What a worker should do; for who asks.
     pub async fn desired(&self, worker: &WorkerId) -> Result<Desired, Refusal> {
         let mut tx = self.read().await?;
         let stored = tx.worker(worker).await?.ok_or_else(|| Refusal::NoWorker(worker.clone()))?;
@@ -103,7 +152,7 @@ impl Core {
         let claims = claims_of_heartbeat(&beat);
         let mut tx = self.read().await?;
         let stored = tx.worker(&worker).await?.ok_or_else(|| Refusal::NoWorker(worker.clone()))?;
-        stored.worker.clone().listening(self.now())?;
+        stored.worker.may_beat()?;
         let mut changed = false;
         for claim in &claims {
             let job = tx.job(&claim.job).await?;
@@ -152,10 +201,7 @@ impl Core {
                 let before = unit.worker(&worker).await?.worker;
                 let after = before.clone().gone(unit.now, OfflineCause::Disconnected);
                 unit.save_worker(&before, &after, Action::WorkerOffline, &json!({"cause": "disconnected"})).await?;
-                for job in unit.tx.leased_jobs(Some(&worker)).await? {
-                    let after = job.clone().offer_withdrawn(unit.now);
-                    unit.save_job(&job, &after).await?;
-                }
+                withdraw_offers(unit, &worker).await?;
                 plan(unit).await?;
                 Ok(())
             })
@@ -163,19 +209,24 @@ impl Core {
         .await
     }
 
-    /// At start: nobody listens to a server that was not there. Streams that open say so anew.
-    pub async fn forget_streams(self: &Arc<Self>) -> Result<(), Refusal> {
-        self.change(Caller::system(), |unit| {
+    /// Nobody listens on a server that is gone, nor on one that has just started. Streams that open say so anew.
+    pub async fn forget_streams(self: &Arc<Self>, living: Vec<String>) -> Result<(), Refusal> {
+        let lost = |worker: &Worker, living: &[String]| {
+            let server = worker.stream().and_then(|stream| stream.split_once('/')).map(|(server, _)| server);
+            server.is_some_and(|server| !living.iter().any(|living| living == server))
+        };
+        if !self.read().await?.workers().await?.iter().any(|stored| lost(&stored.worker, &living)) {
+            return Ok(());
+        }
+        self.change(Caller::system(), move |unit| {
+            let living = living.clone();
             Box::pin(async move {
-                for stored in unit.tx.workers().await? {
-                    let after = stored.worker.clone().stopped_listening(unit.now);
-                    unit.save_worker(
-                        &stored.worker,
-                        &after,
-                        Action::WorkerConnecting,
-                        &json!({"cause": "server start"}),
-                    )
-                    .await?;
+                for before in unit.tx.workers().await?.into_iter().map(|stored| stored.worker) {
+                    if let Some(stream) = before.stream().filter(|_| lost(&before, &living)) {
+                        let after = before.clone().stopped_listening(unit.now, stream);
+                        let detail = json!({"cause": "the server that held its stream is gone"});
+                        unit.save_worker(&before, &after, Action::WorkerConnecting, &detail).await?;
+                    }
                 }
                 Ok(())
             })
@@ -204,8 +255,10 @@ async fn register_in(
     kind: Kind,
     claims: &[Claim],
 ) -> Result<Registered, Refusal> {
-    let before = unit.worker(worker).await?.worker;
-    before.may_register()?;
+    let stored = unit.worker(worker).await?;
+    let alive = super::health::verdict(unit.core, &stored, unit.now).is_none();
+    let before = stored.worker;
+    before.may_register(capability, alive)?;
     let after = before.clone().registered(unit.now, capability.clone(), kind);
     let gpus: Vec<&str> = capability.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
     let detail = json!({"gpus": gpus, "hostname": capability.hostname, "agent_version": capability.agent_version});
@@ -305,15 +358,23 @@ fn capability(worker: &WorkerId, register: &Register) -> Result<Capability, Refu
         agent_version: register.agent_version.clone(),
         protocol: register.protocol,
         driver: info.driver,
+        install_id: register.install_id.clone(),
+        max_jobs: max_jobs(register)?,
         gpus,
     };
     check_texts(&capability)?;
     Ok(capability)
 }
 
+fn max_jobs(register: &Register) -> Result<u32, Refusal> {
+    let number = register.max_jobs.unwrap_or(1);
+    let usable = (1..=MAX_GPUS).contains(&number);
+    if usable { Ok(number) } else { Err(Invalid::Range { field: "max_jobs", allowed: "1 to 64" }.into()) }
+}
+
 fn check_texts(capability: &Capability) -> Result<(), Refusal> {
     let gpus = capability.gpus.iter().flat_map(|gpu| [&gpu.uuid, &gpu.name]);
-    let others = [&capability.hostname, &capability.agent_version, &capability.driver];
+    let others = [&capability.hostname, &capability.agent_version, &capability.driver, &capability.install_id];
     let texts = gpus.chain(others.into_iter().flatten()).chain([&capability.accelerator]);
     for text in texts {
         if text.chars().count() > MAX_TEXT || text.chars().any(char::is_control) {

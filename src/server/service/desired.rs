@@ -26,8 +26,11 @@ pub async fn desired(
     for job in tx.leased_jobs(Some(id)).await? {
         match &job.state {
             State::Offered { lease, .. } => desired.offers.push(offer(core, tx, worker, &job, lease).await?),
+            State::Starting { lease, .. } | State::Running { lease, .. } if worker.worker.evicts(core.now()) => {
+                desired.stop.push(stop(&job, lease, StopReason::Drained));
+            }
             State::Starting { lease, .. } | State::Running { lease, .. } => desired.run.push(attempt(&job, lease)),
-            State::Cancelling { lease, .. } => desired.stop.push(stop(&job, lease)),
+            State::Cancelling { lease, .. } => desired.stop.push(stop(&job, lease, StopReason::Cancelled)),
             State::Queued { .. } | State::Completed { .. } | State::Failed { .. } | State::Cancelled { .. } => {}
         }
     }
@@ -55,8 +58,8 @@ fn attempt(job: &Job, lease: &Lease) -> RunningAttempt {
     RunningAttempt { job_id: job.id.clone(), attempt: lease.attempt }
 }
 
-fn stop(job: &Job, lease: &Lease) -> StopAttempt {
-    StopAttempt { job_id: job.id.clone(), attempt: lease.attempt, reason: StopReason::Cancelled }
+fn stop(job: &Job, lease: &Lease, reason: StopReason) -> StopAttempt {
+    StopAttempt { job_id: job.id.clone(), attempt: lease.attempt, reason }
 }
 
 async fn offer(

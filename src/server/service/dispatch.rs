@@ -6,18 +6,15 @@ use std::sync::Arc;
 
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::Job;
-use app::domain::matching::Candidate;
-use app::domain::plan;
+use app::domain::plan::{self, Fleet};
+use app::domain::worker::Worker;
 
 use super::Core;
 use super::refusal::Refusal;
 use super::unit::{Caller, Unit};
+use crate::store::Tx;
 use crate::store::attempts::StoredAttempt;
-use crate::store::workers::StoredWorker;
 use crate::tokens;
-
-/// How many jobs a worker takes at once.
-pub const MAX_JOBS: u32 = 1;
 
 /// Offers what can be offered now; returns how many offers were made.
 pub async fn plan(unit: &mut Unit<'_>) -> Result<usize, Refusal> {
@@ -25,15 +22,22 @@ pub async fn plan(unit: &mut Unit<'_>) -> Result<usize, Refusal> {
     if waiting.is_empty() {
         return Ok(0);
     }
-    let candidates = candidates(unit).await?;
-    let assignments = plan::assign(&waiting, &candidates, unit.now);
+    let workers = workers(unit.tx).await?;
+    let leased = unit.tx.leased_jobs(None).await?;
+    let fleet = Fleet::new(&workers, &leased, unit.core.policy.limits);
+    let assignments = plan::plan(&waiting, fleet, unit.now).assignments;
     let jobs: HashMap<&JobId, &Job> = waiting.iter().map(|job| (&job.id, job)).collect();
-    let names: HashMap<&WorkerId, &str> = candidates.iter().map(|c| (&c.worker.id, c.worker.name.as_str())).collect();
+    let names: HashMap<&WorkerId, &str> = workers.iter().map(|worker| (&worker.id, worker.name.as_str())).collect();
     for assignment in &assignments {
         let (Some(before), Some(name)) = (jobs.get(&assignment.job), names.get(&assignment.worker)) else { continue };
         offer(unit, before, name, assignment).await?;
     }
     Ok(assignments.len())
+}
+
+/// Every worker, as the planner takes them.
+pub async fn workers(tx: &mut dyn Tx) -> Result<Vec<Worker>, Refusal> {
+    Ok(tx.workers().await?.into_iter().map(|stored| stored.worker).collect())
 }
 
 async fn offer(unit: &mut Unit<'_>, before: &Job, name: &str, to: &plan::Assignment) -> Result<(), Refusal> {
@@ -56,20 +60,6 @@ async fn offer(unit: &mut Unit<'_>, before: &Job, name: &str, to: &plan::Assignm
     let token = tokens::job_token(&unit.core.job_token_key, &after.id, after.attempt);
     unit.tx.insert_attempt(&attempt, &tokens::digest(&token)).await?;
     Ok(())
-}
-
-async fn candidates(unit: &mut Unit<'_>) -> Result<Vec<Candidate>, Refusal> {
-    let mut held: HashMap<WorkerId, u32> = HashMap::new();
-    for job in unit.tx.leased_jobs(None).await? {
-        if let Some(lease) = job.live_lease() {
-            *held.entry(lease.worker.clone()).or_default() += 1;
-        }
-    }
-    let candidate = |stored: StoredWorker| {
-        let held = held.get(&stored.worker.id).copied().unwrap_or(0);
-        Candidate { worker: stored.worker, held, max_jobs: MAX_JOBS }
-    };
-    Ok(unit.tx.workers().await?.into_iter().map(candidate).collect())
 }
 
 /// What one pass of the timer did.

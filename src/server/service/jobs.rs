@@ -1,33 +1,110 @@
-//! What people do with jobs: submit and cancel.
+//! What people do with jobs: submit, cancel, try again, and say how urgent they are.
 
 use std::sync::Arc;
 
 use app::domain::audit::Action;
 use app::domain::ids::JobId;
 use app::domain::job::{Demand, Job, Spec, Target};
+use app::domain::queue::MAX_PRIORITY;
+use app::domain::time::{Millis, Timestamp};
 use app::protocol::queue::SubmitJob;
 use app::protocol::status::Target as TargetWord;
 use app::protocol::topic::Topic;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Core;
 use super::dispatch::plan;
 use super::refusal::{Invalid, Refusal};
 use super::unit::{Caller, Unit};
 use crate::store::configs::StoredConfig;
+use crate::tokens;
 
 const MAX_GPUS: u32 = 64;
 const MAX_RETRIES: u32 = 100;
+/// The longest `Idempotency-Key`, in bytes.
+const MAX_KEY: usize = 255;
+/// How long a key is remembered.
+const KEYS_KEPT: Millis = Millis::seconds(86_400);
 
 impl Core {
     /// Takes a job. What can never run on today's fleet waits, and says so.
-    pub async fn submit(self: &Arc<Self>, caller: Caller, submit: SubmitJob) -> Result<Job, Refusal> {
+    ///
+    /// With a `key` (the `Idempotency-Key` header) the same submit makes one job, however often it comes.
+    pub async fn submit(
+        self: &Arc<Self>,
+        caller: Caller,
+        submit: SubmitJob,
+        key: Option<String>,
+    ) -> Result<Job, Refusal> {
         check(&submit)?;
+        if key.as_ref().is_some_and(|key| key.is_empty() || key.len() > MAX_KEY) {
+            return Err(Invalid::Range { field: "Idempotency-Key", allowed: "1 to 255 characters" }.into());
+        }
         let id = JobId::new(self.now(), self.entropy());
-        let input = Arc::new((id, submit));
+        let input = Arc::new((id, submit, key));
         self.change(caller, move |unit| {
             let input = Arc::clone(&input);
-            Box::pin(async move { submit_in(unit, &input.0, &input.1).await })
+            Box::pin(async move {
+                let (id, submit, key) = &*input;
+                match key {
+                    Some(key) => submit_once(unit, id, submit, key).await,
+                    None => submit_in(unit, id, submit).await,
+                }
+            })
+        })
+        .await
+    }
+
+    /// What would become of a submit: the job that it would make, which is not kept.
+    pub async fn drafted(&self, by: String, submit: &SubmitJob) -> Result<Job, Refusal> {
+        check(submit)?;
+        let config = self.read().await?.config(&submit.config_name).await?;
+        let config = config.ok_or_else(|| Refusal::NoConfig(submit.config_name.clone()))?;
+        let id = JobId::new(self.now(), self.entropy());
+        Ok(made(id, submit, &config, self.now(), by))
+    }
+
+    /// Submits again what has ended: the same demands and the same revision, as a job of its own.
+    pub async fn retry(self: &Arc<Self>, caller: Caller, id: JobId) -> Result<Job, Refusal> {
+        let input = Arc::new((id, JobId::new(self.now(), self.entropy())));
+        self.change(caller, move |unit| {
+            let input = Arc::clone(&input);
+            Box::pin(async move {
+                let (id, new) = &*input;
+                let ended = unit.job(id).await?;
+                let job = ended.retried(new.clone(), unit.now, unit.actor().to_owned())?;
+                add(unit, &job, &json!({"retry_of": id})).await
+            })
+        })
+        .await
+    }
+
+    /// Makes a job more or less urgent.
+    pub async fn set_priority(self: &Arc<Self>, caller: Caller, id: JobId, priority: u8) -> Result<Job, Refusal> {
+        check_priority(priority)?;
+        self.change(caller, move |unit| {
+            let id = id.clone();
+            Box::pin(async move {
+                let before = unit.job(&id).await?;
+                let after = before.clone().prioritised(priority)?;
+                if after != before {
+                    unit.tx.update_job(&before, &after).await?;
+                    let detail = json!({"before": before.priority, "after": priority});
+                    unit.record(Action::JobPrioritised, id.as_str(), &detail).await?;
+                    unit.touch(Topic::Jobs);
+                    unit.touch(Topic::Job(id));
+                    plan(unit).await?;
+                }
+                Ok(after)
+            })
+        })
+        .await
+    }
+
+    /// Forgets which keys made which jobs, a day after.
+    pub async fn sweep_idempotency_keys(self: &Arc<Self>) -> Result<(), Refusal> {
+        self.change(Caller::system(), |unit| {
+            Box::pin(async move { Ok(unit.tx.sweep_idempotency_keys(Timestamp(unit.now.0 - KEYS_KEPT.0)).await?) })
         })
         .await
     }
@@ -51,18 +128,45 @@ impl Core {
 async fn submit_in(unit: &mut Unit<'_>, id: &JobId, submit: &SubmitJob) -> Result<Job, Refusal> {
     let config = unit.tx.config(&submit.config_name).await?;
     let config = config.ok_or_else(|| Refusal::NoConfig(submit.config_name.clone()))?;
-    let job = Job::submitted(id.clone(), spec(submit, &config), unit.now, unit.actor().to_owned());
-    unit.tx.insert_job(&job).await?;
+    let job = made(id.clone(), submit, &config, unit.now, unit.actor().to_owned());
     let detail = json!({"config": config.name, "revision": config.revision, "target": submit.target});
-    unit.record(Action::JobSubmitted, id.as_str(), &detail).await?;
+    add(unit, &job, &detail).await
+}
+
+async fn submit_once(unit: &mut Unit<'_>, id: &JobId, submit: &SubmitJob, key: &str) -> Result<Job, Refusal> {
+    let digest = tokens::digest(&serde_json::to_string(submit).expect("plain fields"));
+    let actor = unit.actor().to_owned();
+    if let Some((made, earlier)) = unit.tx.idempotency_key(&actor, key).await? {
+        return if earlier == digest { unit.job(&made).await } else { Err(Refusal::KeyReused(key.to_owned())) };
+    }
+    let job = submit_in(unit, id, submit).await?;
+    unit.tx.insert_idempotency_key(&actor, key, &digest, &job).await?;
+    Ok(job)
+}
+
+/// Writes a new job down, and looks whether somebody can take it.
+async fn add(unit: &mut Unit<'_>, job: &Job, detail: &Value) -> Result<Job, Refusal> {
+    unit.tx.insert_job(job).await?;
+    unit.record(Action::JobSubmitted, job.id.as_str(), detail).await?;
     unit.touch(Topic::Jobs);
-    unit.touch(Topic::Job(id.clone()));
+    unit.touch(Topic::Job(job.id.clone()));
     plan(unit).await?;
-    unit.job(id).await
+    unit.job(&job.id).await
+}
+
+fn made(id: JobId, submit: &SubmitJob, config: &StoredConfig, now: Timestamp, by: String) -> Job {
+    let job = Job::submitted(id, spec(submit, config), now, by);
+    Job { priority: submit.priority, ..job }
+}
+
+fn check_priority(priority: u8) -> Result<(), Refusal> {
+    let usable = priority <= MAX_PRIORITY;
+    if usable { Ok(()) } else { Err(Invalid::Range { field: "priority", allowed: "0 to 50" }.into()) }
 }
 
 fn check(submit: &SubmitJob) -> Result<(), Refusal> {
     submit.worker_labels.validate()?;
+    check_priority(submit.priority)?;
     if submit.gpu_count.is_some_and(|count| !(1..=MAX_GPUS).contains(&count)) {
         return Err(Invalid::Range { field: "gpu_count", allowed: "1 to 64, or left out" }.into());
     }

@@ -7,7 +7,9 @@ pub mod artifacts;
 pub mod configs;
 pub mod desired;
 pub mod dispatch;
+pub mod health;
 pub mod jobs;
+pub mod leader;
 pub mod logs;
 pub mod presence;
 pub mod refusal;
@@ -19,6 +21,7 @@ pub mod workers;
 use std::sync::Arc;
 
 use app::domain::ids::Entropy;
+use app::domain::plan::Limits;
 use app::domain::time::{Millis, Timestamp};
 
 use crate::clock::Clock;
@@ -28,6 +31,7 @@ use crate::hub::Hub;
 use crate::random::Random;
 use crate::store::{Store, Tx};
 
+use self::leader::Leadership;
 use self::presence::Presence;
 use self::refusal::Refusal;
 
@@ -38,13 +42,20 @@ pub struct Policy {
     pub heartbeat_timeout: Millis,
     /// How long a worker may take to answer an offer.
     pub offer_timeout: Millis,
+    /// How many jobs may run at once.
+    pub limits: Limits,
     /// The largest artifact, in bytes.
     pub artifact_limit: u64,
 }
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { heartbeat_timeout: Millis::seconds(120), offer_timeout: Millis::seconds(30), artifact_limit: 64 << 30 }
+        Self {
+            heartbeat_timeout: Millis::seconds(120),
+            offer_timeout: Millis::seconds(30),
+            limits: Limits::default(),
+            artifact_limit: 64 << 30,
+        }
     }
 }
 
@@ -73,6 +84,10 @@ pub struct Core {
     pub artifacts: Artifacts,
     /// The numbers.
     pub policy: Policy,
+    /// Names this process among the servers that share the database: its audit chain.
+    pub server: String,
+    /// Whether it leads them.
+    pub leadership: Leadership,
     /// The key that job tokens are derived from.
     pub job_token_key: Vec<u8>,
 }

@@ -19,6 +19,8 @@ pub enum Refusal {
     NoArtifact(String),
     /// The attempt number is none of this job's.
     NoAttempt(u32),
+    /// This `Idempotency-Key` came with another submit.
+    KeyReused(String),
     /// A worker of this name exists.
     NameTaken(String),
     /// An input is not usable.

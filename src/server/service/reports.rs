@@ -51,7 +51,8 @@ impl Core {
             Box::pin(async move {
                 let (subject, report) = &*input;
                 let (before, attempt) = current(unit, subject).await?;
-                let after = before.clone().reported(unit.now, &subject.worker, attempt, report.clone())?;
+                let report = as_evicted(unit, subject, report.clone()).await?;
+                let after = before.clone().reported(unit.now, &subject.worker, attempt, report)?;
                 unit.save_job(&before, &after).await?;
                 if after.has_ended() && !before.has_ended() {
                     spend(unit, &subject.worker).await?;
@@ -117,6 +118,16 @@ impl Core {
         job.reported(self.now(), &subject.worker, attempt, Report::Running)?;
         Ok(attempt)
     }
+}
+
+/// What a worker stops because its drain has come to its deadline goes back without counting, whichever word it uses.
+async fn as_evicted(unit: &mut Unit<'_>, subject: &Subject, report: Report) -> Result<Report, Refusal> {
+    if !matches!(report, Report::Cancelled | Report::Requeue { .. }) {
+        return Ok(report);
+    }
+    let worker = unit.tx.worker(&subject.worker).await?;
+    let evicts = worker.is_some_and(|stored| stored.worker.evicts(unit.now));
+    Ok(if evicts { Report::Evicted } else { report })
 }
 
 /// An ephemeral worker's first job is its last.

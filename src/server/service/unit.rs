@@ -1,5 +1,6 @@
 //! The one way a change happens: a unit of work inside a transaction, with its audit entries and its doorbells.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use app::domain::audit::{Action, Entry};
@@ -88,6 +89,10 @@ where
             let mut unit = Unit { tx, core, now: core.now(), caller, touched: Vec::new() };
             let result = step(&mut unit).await;
             let touched = std::mem::take(&mut unit.touched);
+            let result = match result {
+                Ok(value) => announce(unit.tx, &touched).await.map(|()| value),
+                refused => refused,
+            };
             match result {
                 Err(Refusal::Store(error)) => Err(error),
                 Err(refusal) => {
@@ -101,6 +106,13 @@ where
             }
         })
     })
+}
+
+/// Rings on other servers too, each topic once.
+async fn announce(tx: &mut dyn Tx, touched: &[Topic]) -> Result<(), Refusal> {
+    let topics: BTreeSet<&Topic> = touched.iter().collect();
+    let topics: Vec<String> = topics.into_iter().map(Topic::to_string).collect();
+    Ok(tx.announce(&topics).await?)
 }
 
 impl Unit<'_> {
@@ -244,6 +256,7 @@ pub fn loss_words(loss: &Loss) -> String {
     match loss {
         Loss::AgentForgot => "The agent came back without the job; its host was probably restarted.".to_owned(),
         Loss::WorkerOffline => "The worker went offline with the job.".to_owned(),
+        Loss::Evicted => "Its worker's drain came to its deadline.".to_owned(),
         Loss::Requeued(why) if why.is_empty() => "The agent gave the job back.".to_owned(),
         Loss::Requeued(why) => why.clone(),
         Loss::TrainerFailed { exit_code, error } => trainer_words(*exit_code, error),
@@ -261,6 +274,6 @@ fn trainer_words(exit_code: Option<i32>, error: &str) -> String {
 fn loss_code(loss: &Loss) -> Option<i32> {
     match loss {
         Loss::TrainerFailed { exit_code, .. } => *exit_code,
-        Loss::AgentForgot | Loss::WorkerOffline | Loss::Requeued(_) => None,
+        Loss::AgentForgot | Loss::WorkerOffline | Loss::Evicted | Loss::Requeued(_) => None,
     }
 }

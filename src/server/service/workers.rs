@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use app::domain::audit::Action;
 use app::domain::ids::WorkerId;
-use app::domain::worker::{Kind, Link, Worker};
+use app::domain::job::Loss;
+use app::domain::labels::Labels;
+use app::domain::time::Millis;
+use app::domain::worker::{Edit, Kind, Link, Worker};
 use app::protocol::status::WorkerType;
 use app::protocol::topic::Topic;
-use app::protocol::workers::CreateWorker;
+use app::protocol::workers::{CreateWorker, DrainWorker, EditWorker};
 use serde_json::json;
 
 use super::Core;
 use super::refusal::{Invalid, Refusal};
-use super::unit::Caller;
+use super::unit::{Caller, Unit};
 use crate::store::StoreError;
 use crate::tokens;
 
@@ -20,6 +23,8 @@ use crate::tokens;
 const MAX_NAME: usize = 64;
 /// The longest reason of a drain, in characters.
 const MAX_REASON: usize = 500;
+/// The longest time a drain may give what still runs, in seconds: 30 days.
+const LONGEST_DEADLINE: u32 = 2_592_000;
 
 /// A new worker and its token, which is told this once.
 #[derive(Debug, Clone)]
@@ -65,22 +70,21 @@ impl Core {
 
     /// Gives a worker a new token. The old one opens nothing any more, and streams that it opened end.
     pub async fn rotate_token(self: &Arc<Self>, caller: Caller, id: WorkerId) -> Result<Created, Refusal> {
-        let input = Arc::new((id.clone(), tokens::mint("wt_", &*self.random)));
-        let rotated = self
-            .change(caller, move |unit| {
-                let input = Arc::clone(&input);
-                Box::pin(async move {
-                    let (id, token) = &*input;
-                    let worker = unit.worker(id).await?.worker;
-                    unit.tx.put_worker_token(id, &tokens::digest(token)).await?;
-                    unit.record(Action::WorkerTokenRotated, id.as_str(), &json!({})).await?;
-                    unit.touch(Topic::Workers);
-                    Ok(Created { worker, token: token.clone() })
-                })
+        let input = Arc::new((id, tokens::mint("wt_", &*self.random)));
+        self.change(caller, move |unit| {
+            let input = Arc::clone(&input);
+            Box::pin(async move {
+                let (id, token) = &*input;
+                let worker = unit.worker(id).await?.worker;
+                unit.tx.put_worker_token(id, &tokens::digest(token)).await?;
+                unit.record(Action::WorkerTokenRotated, id.as_str(), &json!({})).await?;
+                unit.touch(Topic::Workers);
+                // Its open stream looks, and finds that the token opens nothing any more.
+                unit.touch(Topic::Worker(id.clone()));
+                Ok(Created { worker, token: token.clone() })
             })
-            .await?;
-        self.hub.end_streams(&id);
-        Ok(rotated)
+        })
+        .await
     }
 
     /// Wishes that a worker finish what it has and take nothing new.
@@ -88,19 +92,55 @@ impl Core {
         self: &Arc<Self>,
         caller: Caller,
         id: WorkerId,
-        reason: Option<String>,
+        drain: DrainWorker,
     ) -> Result<Worker, Refusal> {
+        let DrainWorker { reason, deadline_seconds } = drain;
         let reason = reason.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         if reason.as_ref().is_some_and(|text| text.chars().count() > MAX_REASON) {
             return Err(Invalid::TooMuch { what: "characters of a reason", limit: MAX_REASON as u64 }.into());
+        }
+        if deadline_seconds.is_some_and(|seconds| seconds > LONGEST_DEADLINE) {
+            return Err(Invalid::Range { field: "deadline_seconds", allowed: "at most 2592000 (30 days)" }.into());
         }
         self.change(caller, move |unit| {
             let (id, reason) = (id.clone(), reason.clone());
             Box::pin(async move {
                 let before = unit.worker(&id).await?.worker;
-                let detail = json!({"reason": reason});
-                let after = before.clone().drained(unit.now, reason);
+                let deadline = deadline_seconds.map(|seconds| unit.now + Millis::seconds(i64::from(seconds)));
+                let detail = json!({"reason": reason, "deadline": deadline});
+                let after = before.clone().drained(unit.now, reason, deadline);
                 unit.save_worker(&before, &after, Action::WorkerDrained, &detail).await?;
+                withdraw_offers(unit, &id).await?;
+                super::dispatch::plan(unit).await?;
+                Ok(after)
+            })
+        })
+        .await
+    }
+
+    /// Changes a worker's name, type or labels, and looks who fits now.
+    pub async fn edit_worker(
+        self: &Arc<Self>,
+        caller: Caller,
+        id: WorkerId,
+        edit: EditWorker,
+    ) -> Result<Worker, Refusal> {
+        let name = edit.name.as_deref().map(checked_name).transpose()?;
+        edit.labels.as_ref().map(Labels::validate).transpose()?;
+        let edit = Edit { name, kind: edit.worker_type.map(kind), labels: edit.labels };
+        self.change(caller, move |unit| {
+            let (id, edit) = (id.clone(), edit.clone());
+            Box::pin(async move {
+                let before = unit.worker(&id).await?.worker;
+                let after = before.clone().edited(edit);
+                let detail = json!({"name": after.name, "type": after.kind.map(Kind::as_str), "labels": after.labels});
+                match unit.save_worker(&before, &after, Action::WorkerEdited, &detail).await {
+                    Err(Refusal::Store(StoreError::Conflict)) if after.name != before.name => {
+                        return Err(Refusal::NameTaken(after.name));
+                    }
+                    other => other?,
+                }
+                super::dispatch::plan(unit).await?;
                 Ok(after)
             })
         })
@@ -130,22 +170,42 @@ impl Core {
             Box::pin(async move {
                 let worker = unit.worker(&id).await?.worker;
                 worker.may_be_deleted()?;
-                let held = unit.tx.leased_jobs(Some(&id)).await?;
-                unit.tx.delete_worker(&id).await?;
-                unit.record(Action::WorkerDeleted, id.as_str(), &json!({"name": worker.name})).await?;
-                for job in held {
-                    let after = job.clone().lost(unit.now, app::domain::job::Loss::WorkerOffline);
-                    unit.save_job(&job, &after).await?;
-                }
-                unit.touch(Topic::Workers);
-                unit.touch(Topic::Worker(id));
-                Ok(())
+                remove(unit, &worker, Action::WorkerDeleted).await
             })
         })
         .await?;
         self.presence.forget(&removed);
         Ok(())
     }
+}
+
+/// Removes a worker, and gives up what it may still hold.
+pub async fn remove(unit: &mut Unit<'_>, worker: &Worker, action: Action) -> Result<(), Refusal> {
+    lose_leases(unit, &worker.id).await?;
+    unit.tx.delete_worker(&worker.id).await?;
+    unit.record(action, worker.id.as_str(), &json!({"name": worker.name})).await?;
+    unit.touch(Topic::Workers);
+    unit.touch(Topic::Worker(worker.id.clone()));
+    Ok(())
+}
+
+/// A worker is gone: what it was offered goes back, what it ran is lost.
+pub async fn lose_leases(unit: &mut Unit<'_>, worker: &WorkerId) -> Result<(), Refusal> {
+    withdraw_offers(unit, worker).await?;
+    for before in unit.tx.leased_jobs(Some(worker)).await? {
+        let after = before.clone().lost(unit.now, Loss::WorkerOffline);
+        unit.save_job(&before, &after).await?;
+    }
+    Ok(())
+}
+
+/// Takes back what a worker was offered and has not answered.
+pub async fn withdraw_offers(unit: &mut Unit<'_>, worker: &WorkerId) -> Result<(), Refusal> {
+    for before in unit.tx.leased_jobs(Some(worker)).await? {
+        let after = before.clone().offer_withdrawn(unit.now);
+        unit.save_job(&before, &after).await?;
+    }
+    Ok(())
 }
 
 /// A name without surrounding blanks, if it is usable.

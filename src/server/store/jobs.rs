@@ -2,6 +2,7 @@
 
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::Job;
+use app::domain::time::Timestamp;
 use async_trait::async_trait;
 
 use super::Result;
@@ -32,6 +33,12 @@ pub trait Jobs {
     async fn leased_jobs(&mut self, worker: Option<&WorkerId>) -> Result<Vec<Job>>;
     /// A new one.
     async fn insert_job(&mut self, job: &Job) -> Result<()>;
+    /// Which job this person's key has made, and of which submit (by its SHA-256).
+    async fn idempotency_key(&mut self, actor: &str, key: &str) -> Result<Option<(JobId, String)>>;
+    /// Notes which job a key has made.
+    async fn insert_idempotency_key(&mut self, actor: &str, key: &str, digest: &str, job: &Job) -> Result<()>;
+    /// Forgets keys that were noted before a moment.
+    async fn sweep_idempotency_keys(&mut self, before: Timestamp) -> Result<()>;
     /// Writes `after` if state and attempt in the row are still those of `before`, else a conflict.
     async fn update_job(&mut self, before: &Job, after: &Job) -> Result<()>;
 }

@@ -1,6 +1,6 @@
 //! What must survive: workers, jobs, attempts, configurations, access, and the audit trail.
 //!
-//! [`Store`] is what the use cases know; [`sqlite`] is one implementation. A use case runs as one [`Work`] in one
+//! [`Store`] is what the use cases know; [`sqlite`] and [`postgres`] implement it, with the statements of `sql`. A use case runs as one [`Work`] in one
 //! transaction. It decides before it writes, so that a refusal has written nothing, and it awaits nothing but the
 //! database. The store may run it a second time if the first transaction broke, so it must be repeatable.
 
@@ -10,6 +10,9 @@ pub mod attempts;
 pub mod audit;
 pub mod configs;
 pub mod jobs;
+pub mod postgres;
+pub mod servers;
+mod sql;
 pub mod sqlite;
 pub mod workers;
 
@@ -31,8 +34,22 @@ pub trait Store: Send + Sync {
     /// A consistent view for reading; writes through it fail.
     fn read(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>>;
 
+    /// The next thing that other servers on the same database have changed; never, where there are none.
+    fn news(&self) -> BoxFuture<'_, News> {
+        Box::pin(std::future::pending())
+    }
+
     /// Finishes what is under way and closes.
     fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// What other servers have changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum News {
+    /// These topics.
+    Topics(Vec<String>),
+    /// Nobody knows: anything.
+    Lost,
 }
 
 /// Everything that can be asked and written inside a transaction, an aggregate a trait.
@@ -44,6 +61,7 @@ pub trait Tx:
     + configs::Configs
     + access::Access
     + audit::Audit
+    + servers::Servers
     + Send
 {
 }
@@ -56,6 +74,7 @@ impl<T> Tx for T where
         + configs::Configs
         + access::Access
         + audit::Audit
+        + servers::Servers
         + Send
 {
 }

@@ -16,13 +16,14 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use crate::clock::ManualClock;
+use crate::clock::{Clock, ManualClock};
 use crate::files::artifacts::Artifacts;
 use crate::files::logs::Logs;
 use crate::flashes::Flashes;
 use crate::http::access::Mode;
 use crate::hub::Hub;
 use crate::random::CountedRandom;
+use crate::service::leader::Leadership;
 use crate::service::presence::Presence;
 use crate::service::{Core, Policy};
 use crate::state::{App, Parts};
@@ -105,6 +106,8 @@ impl Server {
             artifacts: Artifacts::open(&directory.path().join("artifacts")).expect("fresh"),
             policy: Policy { artifact_limit: 1_000, ..Policy::default() },
             job_token_key: b"key".to_vec(),
+            server: "c_test".to_owned(),
+            leadership: Leadership::since(clock.now()),
         });
         if mode == Mode::Accounts {
             core.bootstrap_token(ADMIN).await.expect("a fresh database");
@@ -217,8 +220,10 @@ impl Server {
     /// Moves the clock, and lets the reconcilers run once.
     pub async fn pass(&self, span: Millis) {
         self.clock.advance(span);
+        self.app.core.check_health().await.expect("a database");
         self.app.core.sweep_offers().await.expect("a database");
         self.app.core.sweep_sessions().await.expect("a database");
+        self.app.core.sweep_idempotency_keys().await.expect("a database");
     }
 }
 

@@ -36,6 +36,8 @@ pub struct Context {
     pub hardware: Hardware,
     /// Random per start of the agent.
     pub boot_id: String,
+    /// Random per work directory.
+    pub install_id: String,
     /// Whether the worker's token was refused, so that only job tokens open anything.
     pub refused: AtomicBool,
 }
@@ -148,6 +150,8 @@ impl Session {
             agent_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
             protocol: Some(PROTOCOL),
             boot_id: Some(self.context.boot_id.clone()),
+            install_id: Some(self.context.install_id.clone()),
+            max_jobs: None,
             attempts,
         };
         let answer = self.context.api.register(&body).await?;

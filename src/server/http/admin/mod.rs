@@ -2,7 +2,9 @@
 
 use app::domain::ids::WorkerId;
 use app::protocol::worker::Accepted;
-use app::protocol::workers::{CreateWorker, CreatedWorker, DrainWorker, WorkerView, WorkersPage, WorkersQuery};
+use app::protocol::workers::{
+    CreateWorker, CreatedWorker, DrainWorker, EditWorker, WorkerView, WorkersPage, WorkersQuery,
+};
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{get, post};
@@ -21,7 +23,7 @@ use crate::text::shell_quoted;
 pub fn routes() -> Router<App> {
     Router::new()
         .route("/admin/workers", get(list).post(create))
-        .route("/admin/workers/{id}", get(show).delete(delete))
+        .route("/admin/workers/{id}", get(show).patch(edit).delete(delete))
         .route("/admin/workers/{id}/drain", post(drain))
         .route("/admin/workers/{id}/resume", post(resume))
         .route("/admin/workers/{id}/token", post(rotate))
@@ -55,6 +57,17 @@ async fn delete(
     Ok(Json(Accepted { success: true }))
 }
 
+async fn edit(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Path(id): Path<String>,
+    Body(edit): Body<EditWorker>,
+) -> Result<Json<WorkerView>, ApiError> {
+    let id = worker_id(&id)?;
+    app.core.edit_worker(caller(person.name), id.clone(), edit).await?;
+    Ok(Json(app.core.worker_page(&id).await?))
+}
+
 async fn drain(
     State(app): State<App>,
     Extension(person): Extension<Person>,
@@ -62,7 +75,7 @@ async fn drain(
     OptionalJson(drain): OptionalJson<DrainWorker>,
 ) -> Result<Json<WorkerView>, ApiError> {
     let id = worker_id(&id)?;
-    app.core.drain_worker(caller(person.name), id.clone(), drain.reason).await?;
+    app.core.drain_worker(caller(person.name), id.clone(), drain).await?;
     Ok(Json(app.core.worker_page(&id).await?))
 }
 

@@ -3,9 +3,12 @@
 mod files;
 
 use app::domain::ids::JobId;
-use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, SubmitJob, Submitted};
+use app::domain::job::Job;
+use app::protocol::explain::ExplanationView;
+use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, SetPriority, SubmitJob, Submitted};
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 
@@ -24,6 +27,9 @@ pub fn routes() -> Router<App> {
         .route("/queue/submit", post(submit))
         .route("/queue/{id}", get(show))
         .route("/queue/{id}/cancel", post(cancel))
+        .route("/queue/{id}/retry", post(retry))
+        .route("/queue/{id}/priority", post(set_priority))
+        .route("/queue/{id}/explain", get(explain))
         .route("/queue/{id}/logs", get(files::logs))
         .route("/queue/{id}/progress", get(files::progress))
         .route("/queue/{id}/artifacts", get(files::artifacts))
@@ -42,18 +48,49 @@ async fn stats(State(app): State<App>) -> Result<Json<JobCounts>, ApiError> {
 async fn submit(
     State(app): State<App>,
     Extension(person): Extension<Person>,
+    headers: HeaderMap,
     Body(submit): Body<SubmitJob>,
+) -> Result<Response, ApiError> {
+    if submit.dry_run {
+        return Ok(Json(app.core.preview(person.name, &submit).await?).into_response());
+    }
+    let key = headers.get("idempotency-key").map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned());
+    let job = app.core.submit(caller(person.name), submit, key).await?;
+    Ok((StatusCode::CREATED, Json(submitted(&app, &job).await?)).into_response())
+}
+
+async fn retry(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Path(id): Path<String>,
 ) -> Result<(StatusCode, Json<Submitted>), ApiError> {
-    let job = app.core.submit(caller(person.name), submit).await?;
+    let job = app.core.retry(caller(person.name), job_id(&id)?).await?;
+    Ok((StatusCode::CREATED, Json(submitted(&app, &job).await?)))
+}
+
+async fn submitted(app: &App, job: &Job) -> Result<Submitted, ApiError> {
     let view = app.core.job_view(&job.id).await?;
-    let submitted = Submitted {
+    Ok(Submitted {
         success: true,
         job_id: job.id.clone(),
         status: view.status,
         queue_position: view.queue_position,
         allocated_worker_id: job.live_lease().map(|lease| lease.worker.clone()),
-    };
-    Ok((StatusCode::CREATED, Json(submitted)))
+    })
+}
+
+async fn set_priority(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Path(id): Path<String>,
+    Body(SetPriority { priority }): Body<SetPriority>,
+) -> Result<Json<JobView>, ApiError> {
+    let job = app.core.set_priority(caller(person.name), job_id(&id)?, priority).await?;
+    Ok(Json(app.core.job_view(&job.id).await?))
+}
+
+async fn explain(State(app): State<App>, Path(id): Path<String>) -> Result<Json<ExplanationView>, ApiError> {
+    Ok(Json(app.core.explain(&job_id(&id)?).await?))
 }
 
 async fn show(State(app): State<App>, Path(id): Path<String>) -> Result<Json<JobView>, ApiError> {

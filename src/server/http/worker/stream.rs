@@ -19,21 +19,24 @@ use super::agent::actor;
 use crate::http::events::{STREAM_HEADERS, goodbye};
 use crate::http::problem::ApiError;
 use crate::http::request::caller;
+use crate::service::agents::WorkerKey;
 use crate::service::unit::Caller;
 use crate::state::App;
 
 /// At least so often something is sent, so that both ends know that the stream lives.
 const PING: Duration = Duration::from_secs(15);
+/// Stands where the number of a stream would: the worker asks instead of listening.
+const POLLED: &str = "polled";
 /// The longest wait of a long poll, in seconds.
 const LONGEST_WAIT: u64 = 60;
 
 /// `GET /api/workers/stream`
 pub async fn stream(
     State(app): State<App>,
-    Extension(worker): Extension<WorkerId>,
+    Extension(key): Extension<WorkerKey>,
 ) -> Result<impl IntoResponse, ApiError> {
-    let open = OpenStream::new(&app, &worker);
-    app.core.listening(caller(actor(&worker)), worker).await?;
+    let open = OpenStream::new(&app, key);
+    app.core.listening(caller(actor(&open.key.worker)), open.key.worker.clone(), open.stream.clone()).await?;
     Ok((STREAM_HEADERS, Sse::new(events(open))))
 }
 
@@ -50,8 +53,9 @@ pub async fn next(
     Extension(worker): Extension<WorkerId>,
     Query(Wait { wait }): Query<Wait>,
 ) -> Result<Json<HeartbeatAnswer>, ApiError> {
-    let mut bell = app.core.hub.listen();
-    app.core.listening(caller(actor(&worker)), worker.clone()).await?;
+    let mut bell = app.core.hub.follow(&Topic::Worker(worker.clone()));
+    let stream = format!("{}/{POLLED}", app.core.server);
+    app.core.listening(caller(actor(&worker)), worker.clone(), stream).await?;
     let deadline = tokio::time::Instant::now() + Duration::from_secs(wait.min(LONGEST_WAIT));
     loop {
         bell.mark_unchanged();
@@ -67,50 +71,49 @@ pub async fn next(
     }
 }
 
-/// A stream that is open; its end is noted, unless a newer one took its place.
+/// A stream that is open; its end is noted, which counts for nothing once a newer one took its place.
 struct OpenStream {
     app: App,
-    worker: WorkerId,
-    number: u64,
+    key: WorkerKey,
+    stream: String,
 }
 
 impl OpenStream {
-    fn new(app: &App, worker: &WorkerId) -> Self {
-        Self { app: app.clone(), worker: worker.clone(), number: app.core.hub.open_stream(worker) }
+    fn new(app: &App, key: WorkerKey) -> Self {
+        let stream = format!("{}/{}", app.core.server, app.core.hub.next_stream());
+        Self { app: app.clone(), key, stream }
     }
 }
 
 impl Drop for OpenStream {
     fn drop(&mut self) {
-        if self.app.core.hub.close_stream(&self.worker, self.number) && !self.app.shutdown.is_cancelled() {
-            let (core, worker) = (self.app.core.clone(), self.worker.clone());
-            let caller = Caller { actor: actor(&worker), request_id: None };
-            tokio::spawn(async move {
-                if let Err(refusal) = core.stopped_listening(caller, worker).await {
-                    tracing::debug!(?refusal, "the end of a stream was not noted");
-                }
-            });
+        if self.app.shutdown.is_cancelled() {
+            return;
         }
+        let (core, worker, stream) = (self.app.core.clone(), self.key.worker.clone(), std::mem::take(&mut self.stream));
+        let caller = Caller { actor: actor(&worker), request_id: None };
+        tokio::spawn(async move {
+            if let Err(refusal) = core.stopped_listening(caller, worker, stream).await {
+                tracing::debug!(?refusal, "the end of a stream was not noted");
+            }
+        });
     }
 }
 
 fn events(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible>> {
     async_stream::stream! {
         let core = open.app.core.clone();
-        let topic = Topic::Worker(open.worker.clone());
-        let mut bell = core.hub.listen();
-        let (mut sent, mut version, mut first) = (Sent::default(), core.hub.version(), true);
+        let mut bell = core.hub.follow(&Topic::Worker(open.key.worker.clone()));
+        let (mut sent, mut first, mut look) = (Sent::default(), true, true);
         loop {
-            let changes = core.hub.since(version);
-            version = changes.version;
-            if !core.hub.is_current(&open.worker, open.number) {
-                break;
-            }
-            if first || changes.resync || changes.topics.contains(&topic) {
-                match core.desired(&open.worker).await {
-                    Ok(desired) => for event in sent.news(desired, first) {
-                        yield Ok(encoded(&open.app.epoch, version, &event));
+            if look {
+                bell.mark_unchanged();
+                match core.desired_on(&open.key, &open.stream).await {
+                    Ok(Some(desired)) => for event in sent.news(desired, first) {
+                        yield Ok(encoded(&open.app.epoch, core.hub.version(), &event));
                     },
+                    // Superseded, or its token opens nothing any more.
+                    Ok(None) => break,
                     Err(refusal) => {
                         // The agent asks again, and is then told by its answer's status.
                         tracing::debug!(?refusal, "a worker's stream ends");
@@ -119,14 +122,17 @@ fn events(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible>> {
                 }
                 first = false;
             }
-            tokio::select! {
-                rung = bell.changed() => if rung.is_err() { break },
-                () = tokio::time::sleep(PING) => yield Ok(encoded(&open.app.epoch, version, &WorkerEvent::Ping)),
+            look = tokio::select! {
+                rung = bell.changed() => if rung.is_err() { break } else { true },
+                () = tokio::time::sleep(PING) => {
+                    yield Ok(encoded(&open.app.epoch, core.hub.version(), &WorkerEvent::Ping));
+                    false
+                }
                 () = open.app.shutdown.cancelled() => {
                     yield Ok(goodbye());
                     break;
                 }
-            }
+            };
         }
     }
 }

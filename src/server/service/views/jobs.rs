@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Job, Previous, State, Target as DomainTarget};
+use app::domain::plan;
 use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, Phase, ProgressView};
 use app::protocol::status::{JobStatus, Target};
 use app::protocol::worker::ProgressPoint;
@@ -86,7 +87,7 @@ impl Around {
         let waits = jobs.iter().any(|job| matches!(job.state, State::Queued { .. }));
         let waiting = if waits { tx.waiting_jobs().await? } else { Vec::new() };
         Ok(Self {
-            places: waiting.into_iter().map(|job| job.id).zip(1..).collect(),
+            places: plan::order(&waiting).into_iter().map(|job| job.id.clone()).zip(1..).collect(),
             names: attempts.iter().map(|a| (a.worker.clone(), a.worker_name.clone())).collect(),
             attempts: attempts.into_iter().map(|attempt| (attempt.job.clone(), attempt)).collect(),
         })
@@ -108,6 +109,10 @@ impl Around {
             },
             worker_labels: job.spec.demand.labels.clone(),
             gpu_count: job.spec.demand.gpu_count,
+            min_vram_gb: job.spec.demand.min_vram_gb,
+            accelerator_type: job.spec.demand.accelerator.clone(),
+            priority: job.priority,
+            retry_of: job.retry_of.clone(),
             attempt: job.attempt,
             max_attempts: job.spec.max_retries + 1,
             worker_name: worker_id.as_ref().and_then(|id| self.names.get(id).cloned()),

@@ -1,5 +1,6 @@
 //! Domain and rows to what clients see.
 
+mod explain;
 mod files;
 mod jobs;
 mod workers;

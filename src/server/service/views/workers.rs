@@ -57,6 +57,9 @@ impl Core {
             status: status(worker.status(jobs.len())),
             status_since: status_since(worker),
             draining: worker.drain.is_some(),
+            drain_reason: worker.drain.as_ref().and_then(|drain| drain.reason.clone()),
+            drain_deadline: worker.drain.as_ref().and_then(|drain| drain.deadline),
+            max_jobs: capability.map_or(1, |capability| capability.max_jobs),
             worker_type: worker.kind.map(|kind| match kind {
                 Kind::Ephemeral => WorkerType::Ephemeral,
                 Kind::Persistent => WorkerType::Persistent,

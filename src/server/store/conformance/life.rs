@@ -22,6 +22,7 @@ on_every_engine!(
     waiting_jobs_come_in_order,
     leases_are_found_by_worker,
     jobs_are_paged_and_counted,
+    a_key_is_known_until_it_is_swept,
 );
 
 fn capability() -> Capability {
@@ -36,6 +37,8 @@ fn capability() -> Capability {
         agent_version: Some("0.1.0".to_owned()),
         protocol: Some(1),
         driver: Some("570.1".to_owned()),
+        install_id: Some("4f".to_owned()),
+        max_jobs: 2,
     }
 }
 
@@ -47,8 +50,9 @@ async fn workers_come_back_as_they_went(fresh: &Fresh) {
     let made = worker(1);
     fresh.insert_worker(&made, "digest").await.expect("new");
     let connecting = made.clone().registered(Timestamp(NOW.0 + 1), capability(), Kind::Persistent);
-    let online = connecting.clone().listening(Timestamp(NOW.0 + 2)).expect("registered");
-    let drained = online.clone().drained(Timestamp(NOW.0 + 3), Some("driver update".to_owned()));
+    let online = connecting.clone().listening(Timestamp(NOW.0 + 2), "s").expect("registered");
+    let drained =
+        online.clone().drained(Timestamp(NOW.0 + 3), Some("driver update".to_owned()), Some(Timestamp(NOW.0 + 9)));
     let gone = drained.clone().gone(Timestamp(NOW.0 + 4), OfflineCause::Disconnected);
     let silent = connecting.clone().gone(Timestamp(NOW.0 + 5), OfflineCause::Silent);
     let mut before = made.clone();
@@ -81,7 +85,7 @@ async fn a_worker_is_written_only_over_what_was_seen(fresh: &Fresh) {
     fresh.insert_worker(&made, "digest").await.expect("new");
     let registered = made.clone().registered(NOW, capability(), Kind::Ephemeral);
     fresh.update_worker(&made, &registered).await.expect("as it was read");
-    let late = made.clone().drained(NOW, None);
+    let late = made.clone().drained(NOW, None, None);
     assert_eq!(fresh.update_worker(&made, &late).await, Err(StoreError::Conflict));
     assert_eq!(stored(fresh, &made).await, registered);
 }
@@ -153,6 +157,8 @@ fn lives() -> Vec<Vec<Job>> {
             running.clone(),
             report(&running, Report::Requeue { error: "spot".to_owned() }),
         ],
+        vec![queued.clone(), queued.clone().prioritised(50).expect("waits")],
+        vec![queued.clone(), offered.clone(), running.clone(), report(&running, Report::Evicted)],
         vec![final_failure.clone(), report(&final_failure, failed_report())],
         vec![exhausted.clone(), report(&exhausted, failed_report())],
         vec![exhausted.clone(), exhausted.lost(now, Loss::WorkerOffline)],
@@ -232,4 +238,21 @@ async fn jobs_are_paged_and_counted(fresh: &Fresh) {
     let mut counts = tx.count_jobs().await.expect("readable");
     counts.sort();
     assert_eq!(counts, [("cancelled".to_owned(), 1), ("queued".to_owned(), 4)]);
+}
+
+async fn a_key_is_known_until_it_is_swept(fresh: &Fresh) {
+    fresh.insert_job(&job(1)).await;
+    let insert =
+        || fresh.write(|tx| Box::pin(async move { tx.insert_idempotency_key("ada", "k", "digest", &job(1)).await }));
+    insert().await.expect("new");
+    assert_eq!(insert().await, Err(StoreError::Conflict));
+    let known = async |actor: &str| fresh.read().await.idempotency_key(actor, "k").await.expect("readable");
+    assert_eq!(known("ada").await, Some((job(1).id, "digest".to_owned())));
+    assert_eq!(known("bob").await, None);
+    let submitted = job(1).submitted_at;
+    let sweep = |before| fresh.write(move |tx| Box::pin(async move { tx.sweep_idempotency_keys(before).await }));
+    sweep(submitted).await.expect("written");
+    assert!(known("ada").await.is_some());
+    sweep(Timestamp(submitted.0 + 1)).await.expect("written");
+    assert_eq!(known("ada").await, None);
 }

@@ -5,6 +5,7 @@ mod life;
 mod misc;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Demand, Job, Spec, Target};
@@ -12,9 +13,23 @@ use app::domain::labels::Labels;
 use app::domain::time::Timestamp;
 use app::domain::worker::{Link, Worker};
 use futures_util::future::BoxFuture;
+use sqlx::Postgres;
+use sqlx::migrate::MigrateDatabase;
 
+use super::postgres::PostgresStore;
 use super::sqlite::SqliteStore;
 use super::{Result, Store, Tx};
+
+/// A new, empty database on the PostgreSQL of the tests, by its address. It goes with the server.
+pub async fn fresh_database() -> String {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let server = std::env::var("SIMPLETUNER_TEST_POSTGRES")
+        .expect("SIMPLETUNER_TEST_POSTGRES names a PostgreSQL server; scripts/test starts one");
+    let name = format!("t_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::SeqCst));
+    let address = server.replacen("/postgres?", &format!("/{name}?"), 1);
+    Postgres::create_database(&address).await.expect("the server lets us make a database of a new name");
+    address
+}
 
 /// The moment at which these stories begin.
 const NOW: Timestamp = Timestamp(1_705_314_600_000);
@@ -22,14 +37,19 @@ const NOW: Timestamp = Timestamp(1_705_314_600_000);
 /// A store and what keeps it alive.
 struct Fresh {
     store: Arc<dyn Store>,
-    _directory: tempfile::TempDir,
+    _directory: Option<tempfile::TempDir>,
 }
 
 impl Fresh {
     async fn sqlite() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let store = SqliteStore::open(directory.path(), "c_test").await.expect("a fresh directory");
-        Self { store: Arc::new(store), _directory: directory }
+        Self { store: Arc::new(store), _directory: Some(directory) }
+    }
+
+    async fn postgres() -> Self {
+        let store = PostgresStore::open(&fresh_database().await, "c_test").await.expect("a fresh database");
+        Self { store: Arc::new(store), _directory: None }
     }
 
     async fn write<F>(&self, work: F) -> Result<()>
@@ -109,12 +129,9 @@ fn job(n: u8) -> Job {
         max_retries: 3,
         retry_on_failure: true,
     };
-    Job::submitted(
-        JobId::new(Timestamp(NOW.0 + i64::from(n)), [n; 10]),
-        spec,
-        Timestamp(NOW.0 + i64::from(n)),
-        "ada".to_owned(),
-    )
+    let at = Timestamp(NOW.0 + i64::from(n));
+    let job = Job::submitted(JobId::new(at, [n; 10]), spec, at, "ada".to_owned());
+    Job { priority: 20, retry_of: Some(JobId::new(NOW, [99; 10])), ..job }
 }
 
 /// Runs each check on each engine, under the engine's name.
@@ -125,6 +142,15 @@ macro_rules! on_every_engine {
                 #[tokio::test]
                 async fn $check() {
                     super::$check(&super::super::Fresh::sqlite().await).await;
+                }
+            )+
+        }
+
+        mod postgres {
+            $(
+                #[tokio::test]
+                async fn $check() {
+                    super::$check(&super::super::Fresh::postgres().await).await;
                 }
             )+
         }

@@ -1,18 +1,7 @@
-//! The store on `SQLite`: one file, one writer, several readers, one server.
+//! The store on SQLite: one file, one writer, several readers, one server.
 //!
 //! WAL with `synchronous=FULL`: what was acknowledged survives a power cut. A lock file beside the database refuses a
 //! second server, because a second writer would not know the first one's memory.
-
-mod access;
-mod artifacts;
-mod attempts;
-mod audit;
-mod configs;
-mod jobs;
-mod rows;
-mod session;
-mod workers;
-mod writer;
 
 #[cfg(test)]
 mod tests;
@@ -26,8 +15,8 @@ use futures_util::future::BoxFuture;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
-use self::session::Session;
-use self::writer::Writer;
+use super::sql::writer::{Ending, Engine, Member, Outcomes, Writer, run};
+use super::sql::{Db, Session, failed};
 use super::{Result, Store, StoreError, Tx, Work};
 
 /// The first release without the WAL-reset bug, which could corrupt a database with a reader and a writer.
@@ -69,7 +58,8 @@ impl SqliteStore {
             .connect_with(options.read_only(true))
             .await?;
         let chain: Arc<str> = chain.into();
-        Ok(Self { writer: Writer::start(connection, Arc::clone(&chain)), readers, chain, _lock: lock })
+        let engine = Writing { connection, chain: Arc::clone(&chain) };
+        Ok(Self { writer: Writer::start(engine), readers, chain, _lock: lock })
     }
 }
 
@@ -81,7 +71,7 @@ impl Store for SqliteStore {
     fn read(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>> {
         Box::pin(async {
             let transaction = self.readers.begin().await.map_err(failed)?;
-            Ok(Box::new(Session::new(transaction, Arc::clone(&self.chain))) as Box<dyn Tx>)
+            Ok(Box::new(Session::new(Db::SqliteReader(transaction), Arc::clone(&self.chain))) as Box<dyn Tx>)
         })
     }
 
@@ -89,6 +79,35 @@ impl Store for SqliteStore {
         Box::pin(async {
             self.writer.stop().await;
             self.readers.close().await;
+        })
+    }
+}
+
+/// The connection that writes.
+struct Writing {
+    connection: SqliteConnection,
+    chain: Arc<str>,
+}
+
+impl Engine for Writing {
+    fn transact<'a>(&'a mut self, group: &'a [Member]) -> BoxFuture<'a, Outcomes> {
+        Box::pin(async move {
+            let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
+            match run(Db::Sqlite(&mut transaction), &self.chain, group).await? {
+                Ending::Commit(outcomes) => transaction.commit().await.map_err(failed).map(|()| outcomes),
+                Ending::RollBack => {
+                    transaction.rollback().await.map_err(failed)?;
+                    Ok(vec![Err(StoreError::Conflict)])
+                }
+            }
+        })
+    }
+
+    fn close(self) -> BoxFuture<'static, ()> {
+        Box::pin(async {
+            if let Err(error) = self.connection.close().await {
+                tracing::warn!(%error, "the database did not close cleanly; it recovers at the next start");
+            }
         })
     }
 }
@@ -125,18 +144,4 @@ async fn require_recent_sqlite(connection: &mut SqliteConnection) -> anyhow::Res
         "this build carries SQLite {version}, which can corrupt a database in WAL mode; build with 3.51.3 or newer"
     );
     Ok(())
-}
-
-/// What an error of the driver means to a use case.
-#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` takes")]
-fn failed(error: sqlx::Error) -> StoreError {
-    match error.as_database_error() {
-        Some(database) if database.is_unique_violation() => StoreError::Conflict,
-        _ => StoreError::Unavailable(error.to_string()),
-    }
-}
-
-/// Exactly one row must have been written, else somebody else was quicker.
-fn exactly_one(result: &sqlx::sqlite::SqliteQueryResult) -> Result<()> {
-    if result.rows_affected() == 1 { Ok(()) } else { Err(StoreError::Conflict) }
 }

@@ -1,4 +1,4 @@
-//! What is `SQLite`'s alone: its lock, and what survives.
+//! What is SQLite's alone: its lock, and what survives.
 
 use std::sync::Arc;
 

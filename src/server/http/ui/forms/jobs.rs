@@ -22,7 +22,7 @@ pub async fn submit(
 ) -> Response {
     let submitted = match asked(&fields) {
         Err(invalid) => Err(invalid.into()),
-        Ok(submit) => app.core.submit(caller(person.name), submit).await,
+        Ok(submit) => app.core.submit(caller(person.name), submit, None).await,
     };
     match submitted {
         Ok(job) => answer(&app, &format!("/jobs/{}", job.id), Flash::Notice { code: Notice::JobSubmitted }),

@@ -2,7 +2,7 @@
 
 use app::domain::ids::WorkerId;
 use app::protocol::status::WorkerType;
-use app::protocol::workers::CreateWorker;
+use app::protocol::workers::{CreateWorker, DrainWorker};
 use app::ui::flash::{Flash, FormName, Notice};
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
@@ -51,7 +51,8 @@ pub async fn drain(
         Ok(id) => id,
         Err(error) => return error.into_response(),
     };
-    let drained = app.core.drain_worker(caller(person.name), id.clone(), reason).await;
+    let drained =
+        app.core.drain_worker(caller(person.name), id.clone(), DrainWorker { reason, ..DrainWorker::default() }).await;
     done(&app, &id, drained.map(|_| Notice::WorkerDraining))
 }
 

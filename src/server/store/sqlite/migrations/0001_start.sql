@@ -13,6 +13,8 @@ CREATE TABLE workers (
     -- never_seen | connecting | online | offline
     link TEXT NOT NULL,
     link_since INTEGER NOT NULL,
+    -- by which stream it listens, when online: <server>-<number>
+    link_stream TEXT,
     -- disconnected | silent, when offline
     offline_cause TEXT,
     -- what the agent reported last, an object
@@ -20,6 +22,8 @@ CREATE TABLE workers (
     -- a person's wish that it take nothing new
     drain_since INTEGER,
     drain_reason TEXT,
+    -- when what still runs is stopped
+    drain_deadline INTEGER,
     -- when the one job of an ephemeral worker ended
     spent_at INTEGER,
     -- 1 for the orchestrator's own child agent
@@ -44,6 +48,10 @@ CREATE TABLE jobs (
     retry_on_failure INTEGER NOT NULL,
     submitted_at INTEGER NOT NULL,
     submitted_by TEXT NOT NULL,
+    -- 0 to 50, the most urgent
+    priority INTEGER NOT NULL,
+    -- the job that this one tries again
+    retry_of TEXT,
     -- the newest attempt that was offered: the fencing number
     attempt INTEGER NOT NULL,
     losses INTEGER NOT NULL,
@@ -131,6 +139,18 @@ CREATE TABLE sessions (
     name TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Which job a submit with an Idempotency-Key made, so that a repeat makes no second one.
+CREATE TABLE idempotency_keys (
+    -- who sent it
+    actor TEXT NOT NULL,
+    key TEXT NOT NULL,
+    -- SHA-256 of the submit, in hex: another submit with the same key is an error
+    digest TEXT NOT NULL,
+    job_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (actor, key)
 ) STRICT, WITHOUT ROWID;
 
 -- The server's own secrets and switches.

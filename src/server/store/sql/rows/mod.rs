@@ -5,31 +5,59 @@ pub mod worker;
 
 use app::domain::ids::{BadId, JobId, WorkerId};
 use app::domain::labels::Labels;
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
+use app::domain::time::Timestamp;
+use sqlx::{Decode, Postgres, Row as _, Sqlite, Type};
 
-use super::super::{Result, StoreError};
-use super::failed;
+use super::{Row, failed};
+use crate::store::{Result, StoreError};
+
+impl Row {
+    /// One column.
+    pub fn get<'r, T>(&'r self, column: &'static str) -> Result<T>
+    where
+        T: Type<Sqlite> + Decode<'r, Sqlite> + Type<Postgres> + Decode<'r, Postgres>,
+    {
+        match self {
+            Self::Sqlite(row) => row.try_get(column).map_err(failed),
+            Self::Postgres(row) => row.try_get(column).map_err(failed),
+        }
+    }
+}
 
 /// A row with the name of its table and key, for errors that can be found again.
 pub struct Named<'r> {
-    row: &'r SqliteRow,
+    row: &'r Row,
     table: &'static str,
     key: String,
 }
 
 impl<'r> Named<'r> {
     /// Takes the key from this column.
-    pub fn new(row: &'r SqliteRow, table: &'static str, key: &'static str) -> Result<Self> {
-        Ok(Self { row, table, key: row.try_get(key).map_err(failed)? })
+    pub fn new(row: &'r Row, table: &'static str, key: &'static str) -> Result<Self> {
+        Ok(Self { row, table, key: row.get(key)? })
     }
 
     /// One column.
     pub fn get<T>(&self, column: &'static str) -> Result<T>
     where
-        T: sqlx::Type<sqlx::Sqlite> + sqlx::Decode<'r, sqlx::Sqlite>,
+        T: Type<Sqlite> + Decode<'r, Sqlite> + Type<Postgres> + Decode<'r, Postgres>,
     {
-        self.row.try_get(column).map_err(failed)
+        self.row.get(column)
+    }
+
+    /// A switch.
+    pub fn flag(&self, column: &'static str) -> Result<bool> {
+        Ok(self.get::<i64>(column)? != 0)
+    }
+
+    /// A moment.
+    pub fn moment(&self, column: &'static str) -> Result<Timestamp> {
+        self.get(column).map(Timestamp)
+    }
+
+    /// A moment, if there is one.
+    pub fn optional_moment(&self, column: &'static str) -> Result<Option<Timestamp>> {
+        Ok(self.get::<Option<i64>>(column)?.map(Timestamp))
     }
 
     /// A number that must fit.
@@ -64,6 +92,12 @@ impl<'r> Named<'r> {
     pub fn job_id(&self, column: &'static str) -> Result<JobId> {
         let text: String = self.get(column)?;
         JobId::parse(&text).map_err(|BadId| self.broken(format!("{column} is {text:?}")))
+    }
+
+    /// A job's id, if there is one.
+    pub fn optional_job_id(&self, column: &'static str) -> Result<Option<JobId>> {
+        let text: Option<String> = self.get(column)?;
+        text.map(|_| self.job_id(column)).transpose()
     }
 
     /// A worker's id.

@@ -2,14 +2,13 @@
 
 use app::domain::capability::{Capability, Gpu};
 use app::domain::labels::Labels;
-use app::domain::time::Timestamp;
 use app::domain::worker::{Drain, Kind, Link, OfflineCause, Worker};
 use serde::{Deserialize, Serialize};
-use sqlx::sqlite::SqliteRow;
 
-use super::super::super::Result;
-use super::super::super::workers::StoredWorker;
+use super::super::Row;
 use super::{Named, to_json};
+use crate::store::Result;
+use crate::store::workers::StoredWorker;
 
 /// A capability as it is kept.
 #[derive(Serialize, Deserialize)]
@@ -21,6 +20,8 @@ struct CapabilityJson {
     agent_version: Option<String>,
     protocol: Option<u32>,
     driver: Option<String>,
+    install_id: Option<String>,
+    max_jobs: u32,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -34,6 +35,7 @@ struct GpuJson {
 pub struct LinkColumns {
     pub word: &'static str,
     pub since: i64,
+    pub stream: Option<String>,
     pub cause: Option<&'static str>,
     pub capability: Option<String>,
 }
@@ -47,11 +49,17 @@ pub fn link_columns(worker: &Worker) -> LinkColumns {
         Link::Offline { cause: OfflineCause::Disconnected, .. } => ("offline", Some("disconnected")),
         Link::Offline { cause: OfflineCause::Silent, .. } => ("offline", Some("silent")),
     };
-    LinkColumns { word, since: worker.link_since().0, cause, capability: worker.capability().map(capability_text) }
+    LinkColumns {
+        word,
+        since: worker.link_since().0,
+        stream: worker.stream().map(str::to_owned),
+        cause,
+        capability: worker.capability().map(capability_text),
+    }
 }
 
 /// A worker from its row.
-pub fn worker(row: &SqliteRow) -> Result<StoredWorker> {
+pub fn worker(row: &Row) -> Result<StoredWorker> {
     let row = Named::new(row, "workers", "id")?;
     let kind: Option<String> = row.get("kind")?;
     let kind = match kind.as_deref() {
@@ -61,30 +69,31 @@ pub fn worker(row: &SqliteRow) -> Result<StoredWorker> {
         Some(other) => return Err(row.broken(format!("kind is {other:?}"))),
     };
     let reason: Option<String> = row.get("drain_reason")?;
-    let drain_since: Option<i64> = row.get("drain_since")?;
-    let spent: Option<i64> = row.get("spent_at")?;
-    let last_seen: Option<i64> = row.get("last_seen")?;
+    let deadline = row.optional_moment("drain_deadline")?;
     let worker = Worker {
         id: row.worker_id("id")?,
         name: row.get("name")?,
         kind,
         labels: row.labels("labels")?,
-        created_at: Timestamp(row.get("created_at")?),
+        created_at: row.moment("created_at")?,
         link: link(&row)?,
-        drain: drain_since.map(|since| Drain { since: Timestamp(since), reason }),
-        spent: spent.map(Timestamp),
-        local: row.get("local")?,
+        drain: row.optional_moment("drain_since")?.map(|since| Drain { since, reason, deadline }),
+        spent: row.optional_moment("spent_at")?,
+        local: row.flag("local")?,
     };
-    Ok(StoredWorker { worker, last_seen: last_seen.map(Timestamp) })
+    Ok(StoredWorker { worker, last_seen: row.optional_moment("last_seen")? })
 }
 
 fn link(row: &Named<'_>) -> Result<Link> {
-    let since = Timestamp(row.get("link_since")?);
+    let since = row.moment("link_since")?;
     let word: String = row.get("link")?;
     match word.as_str() {
         "never_seen" => Ok(Link::NeverSeen),
         "connecting" => Ok(Link::Connecting { since, capability: capability(row)? }),
-        "online" => Ok(Link::Online { since, capability: capability(row)? }),
+        "online" => {
+            let stream: Option<String> = row.get("link_stream")?;
+            Ok(Link::Online { since, capability: capability(row)?, stream: row.required("link_stream", stream)? })
+        }
         "offline" => {
             let cause: Option<String> = row.get("offline_cause")?;
             let cause = match cause.as_deref() {
@@ -109,6 +118,8 @@ fn capability(row: &Named<'_>) -> Result<Capability> {
         agent_version: kept.agent_version,
         protocol: kept.protocol,
         driver: kept.driver,
+        install_id: kept.install_id,
+        max_jobs: kept.max_jobs,
     })
 }
 
@@ -122,5 +133,7 @@ fn capability_text(capability: &Capability) -> String {
         agent_version: capability.agent_version.clone(),
         protocol: capability.protocol,
         driver: capability.driver.clone(),
+        install_id: capability.install_id.clone(),
+        max_jobs: capability.max_jobs,
     })
 }

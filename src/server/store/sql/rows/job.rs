@@ -2,12 +2,11 @@
 
 use app::domain::ids::Attempt;
 use app::domain::job::{Demand, Failure, Job, Lease, Loss, Previous, Spec, State, Target};
-use app::domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
-use sqlx::sqlite::SqliteRow;
 
-use super::super::super::Result;
+use super::super::Row;
 use super::{Named, to_json};
+use crate::store::Result;
 
 /// A failure as it is kept.
 #[derive(Serialize, Deserialize)]
@@ -17,6 +16,7 @@ enum FailureJson {
     AgentForgot,
     WorkerOffline,
     Requeued { error: String },
+    Evicted,
     RetriesUsed { exit_code: Option<i32>, error: String },
 }
 
@@ -56,16 +56,18 @@ pub fn state_columns(job: &Job) -> StateColumns {
 }
 
 /// A job from its row.
-pub fn job(row: &SqliteRow) -> Result<Job> {
+pub fn job(row: &Row) -> Result<Job> {
     let row = Named::new(row, "jobs", "id")?;
     let attempt = Attempt(row.number("attempt")?);
     Ok(Job {
         id: row.job_id("id")?,
         spec: spec(&row)?,
-        submitted_at: Timestamp(row.get("submitted_at")?),
+        submitted_at: row.moment("submitted_at")?,
         submitted_by: row.get("submitted_by")?,
         attempt,
         losses: row.number("losses")?,
+        priority: row.number("priority")?,
+        retry_of: row.optional_job_id("retry_of")?,
         state: state(&row, attempt)?,
     })
 }
@@ -90,24 +92,24 @@ fn spec(row: &Named<'_>) -> Result<Spec> {
         },
         num_processes: row.optional_number("num_processes")?,
         max_retries: row.number("max_retries")?,
-        retry_on_failure: row.get("retry_on_failure")?,
+        retry_on_failure: row.flag("retry_on_failure")?,
     })
 }
 
 fn state(row: &Named<'_>, attempt: Attempt) -> Result<State> {
-    let since = Timestamp(row.get("state_since")?);
+    let since = row.moment("state_since")?;
     let last = lease(row, attempt)?;
-    let until: Option<i64> = row.get("offer_until")?;
-    let not_before: Option<i64> = row.get("not_before")?;
+    let until = row.optional_moment("offer_until")?;
+    let not_before = row.optional_moment("not_before")?;
     let word: String = row.get("state")?;
     let held = || row.required("worker_id", last.clone());
     Ok(match word.as_str() {
         "queued" => {
             let loss = loss(row)?;
             let previous = last.map(|lease| Previous { lease, loss });
-            State::Queued { since, not_before: not_before.map(Timestamp), previous }
+            State::Queued { since, not_before, previous }
         }
-        "offered" => State::Offered { lease: held()?, since, until: Timestamp(row.required("offer_until", until)?) },
+        "offered" => State::Offered { lease: held()?, since, until: row.required("offer_until", until)? },
         "starting" => State::Starting { lease: held()?, since },
         "running" => State::Running { lease: held()?, since },
         "cancelling" => State::Cancelling { lease: held()?, since },
@@ -141,6 +143,7 @@ fn failure(row: &Named<'_>) -> Result<Failure> {
         FailureJson::AgentForgot => Failure::Lost(Loss::AgentForgot),
         FailureJson::WorkerOffline => Failure::Lost(Loss::WorkerOffline),
         FailureJson::Requeued { error } => Failure::Lost(Loss::Requeued(error)),
+        FailureJson::Evicted => Failure::Lost(Loss::Evicted),
         FailureJson::RetriesUsed { exit_code, error } => Failure::Lost(Loss::TrainerFailed { exit_code, error }),
     })
 }
@@ -151,6 +154,7 @@ fn failure_text(failure: &Failure) -> String {
         Failure::Lost(Loss::AgentForgot) => FailureJson::AgentForgot,
         Failure::Lost(Loss::WorkerOffline) => FailureJson::WorkerOffline,
         Failure::Lost(Loss::Requeued(error)) => FailureJson::Requeued { error },
+        Failure::Lost(Loss::Evicted) => FailureJson::Evicted,
         Failure::Lost(Loss::TrainerFailed { exit_code, error }) => FailureJson::RetriesUsed { exit_code, error },
     })
 }

@@ -1,0 +1,87 @@
+//! What the rules are tested with.
+
+use super::capability::{Capability, Gpu};
+use super::ids::{JobId, WorkerId};
+use super::job::{Demand, Job, Spec, Target};
+use super::labels::Labels;
+use super::time::Timestamp;
+use super::worker::{Kind, Link, Worker};
+
+/// The moment at which these stories are told.
+pub(crate) const NOW: Timestamp = Timestamp(1_000_000_000);
+
+/// A job's demands and nothing unusual besides.
+pub(crate) fn spec(demand: Demand) -> Spec {
+    Spec {
+        config_name: "digits".to_owned(),
+        config_revision: 1,
+        target: Target::Auto,
+        demand,
+        num_processes: None,
+        max_retries: 3,
+        retry_on_failure: false,
+    }
+}
+
+/// The `n`-th job, by Ada, submitted at `n` ms before [`NOW`] ends: a smaller `n` is older.
+pub(crate) fn job(n: u16, demand: Demand) -> Job {
+    Job::submitted(job_id(n), spec(demand), Timestamp(NOW.0 - 60_000 + i64::from(n)), "ada".to_owned())
+}
+
+/// The id of the `n`-th job.
+pub(crate) fn job_id(n: u16) -> JobId {
+    JobId::new(NOW, entropy(n))
+}
+
+/// The id of the `n`-th worker.
+pub(crate) fn worker_id(n: u16) -> WorkerId {
+    WorkerId::new(NOW, entropy(n))
+}
+
+fn entropy(n: u16) -> [u8; 10] {
+    let [high, low] = n.to_be_bytes();
+    [0, 0, 0, 0, 0, 0, 0, 0, high, low]
+}
+
+/// GPUs of these sizes in GB, all of one model; 0 for one that does not say.
+pub(crate) fn gpus(owner: u16, sizes: &[u32]) -> Vec<Gpu> {
+    let gpu = |(index, gb): (usize, &u32)| Gpu {
+        uuid: format!("GPU-{owner}-{index}"),
+        name: format!("A{gb}"),
+        vram_gb: (*gb > 0).then(|| f64::from(*gb)),
+    };
+    sizes.iter().enumerate().map(gpu).collect()
+}
+
+/// The `n`-th worker: it listens, and has GPUs of these sizes.
+pub(crate) fn worker(n: u16, sizes: &[u32], max_jobs: u32) -> Worker {
+    let accelerator = if sizes.is_empty() { "cpu" } else { "cuda" }.to_owned();
+    let capability =
+        Capability { gpus: gpus(n, sizes), accelerator, max_jobs, protocol: Some(1), ..Capability::default() };
+    unseen(n).registered(NOW, capability, Kind::Persistent).listening(NOW, "s").expect("registered")
+}
+
+/// The `n`-th worker, which nobody has heard of.
+pub(crate) fn unseen(n: u16) -> Worker {
+    Worker {
+        id: worker_id(n),
+        name: format!("w{n}"),
+        kind: None,
+        labels: Labels::default(),
+        created_at: NOW,
+        link: Link::NeverSeen,
+        drain: None,
+        spent: None,
+        local: false,
+    }
+}
+
+/// One label.
+pub(crate) fn label(key: &str, value: &str) -> Labels {
+    Labels([(key.to_owned(), value.to_owned())].into())
+}
+
+/// A demand for so many GPUs.
+pub(crate) fn wants(gpu_count: u32) -> Demand {
+    Demand { gpu_count: Some(gpu_count), ..Demand::default() }
+}

@@ -1,0 +1,157 @@
+//! Every rule with what it lets through and what it stops.
+
+use super::*;
+use crate::domain::fixtures::{NOW, job_id, label, spec, unseen, wants, worker};
+use crate::domain::worker::OfflineCause;
+
+fn found(demand: Demand, worker: &Worker) -> Vec<Blocker> {
+    blockers(&spec(demand), &free(worker)).collect()
+}
+
+fn free(worker: &Worker) -> Candidate<'_> {
+    Candidate { worker, held: Vec::new() }
+}
+
+fn holding<'w>(worker: &'w Worker, held: &[&[&str]]) -> Candidate<'w> {
+    let lease = |gpus: &&[&str]| Cow::Owned(gpus.iter().map(|uuid| (*uuid).to_owned()).collect());
+    Candidate { worker, held: held.iter().map(lease).collect() }
+}
+
+fn memory(gb: f64) -> Demand {
+    Demand { min_vram_gb: Some(gb), ..Demand::default() }
+}
+
+fn kind_of(accelerator: &str) -> Demand {
+    Demand { accelerator: Some(accelerator.to_owned()), ..Demand::default() }
+}
+
+#[test]
+fn what_a_job_may_ask_for() {
+    let idle = Worker { labels: label("team", "nlp"), ..worker(1, &[80, 40, 0], 1) };
+    let vram = |wanted_gb, gpus, found_gb| vec![Blocker::Vram { wanted_gb, gpus, found_gb }];
+    let team = |wanted: &str| Demand { labels: label("team", wanted), ..Demand::default() };
+    let rows = [
+        (Demand::default(), vec![]),
+        (team("n*"), vec![]),
+        (
+            team("vision"),
+            vec![Blocker::Label { key: "team".to_owned(), wanted: "vision".to_owned(), found: Some("nlp".to_owned()) }],
+        ),
+        (
+            Demand { labels: label("rack", "*"), ..Demand::default() },
+            vec![Blocker::Label { key: "rack".to_owned(), wanted: "*".to_owned(), found: None }],
+        ),
+        (wants(3), vec![]),
+        (wants(4), vec![Blocker::Gpus { wanted: 4, found: 3 }]),
+        (memory(80.0), vec![]),
+        (memory(80.5), vram(80.5, 1, Some(80.0))),
+        (Demand { gpu_count: Some(2), ..memory(40.0) }, vec![]),
+        (Demand { gpu_count: Some(2), ..memory(41.0) }, vram(41.0, 2, Some(40.0))),
+        (Demand { gpu_count: Some(3), ..memory(40.0) }, vram(40.0, 3, None)),
+        (Demand { gpu_count: Some(4), ..memory(40.0) }, vec![Blocker::Gpus { wanted: 4, found: 3 }]),
+        (kind_of("cuda"), vec![]),
+        (kind_of("rocm"), vec![Blocker::Accelerator { wanted: "rocm".to_owned(), found: "cuda".to_owned() }]),
+    ];
+    for (demand, expected) in rows {
+        assert_eq!(found(demand.clone(), &idle), expected, "{demand:?}");
+    }
+}
+
+#[test]
+fn a_host_without_gpus_is_one_slot() {
+    let host = worker(1, &[], 1);
+    assert_eq!(found(Demand::default(), &host), []);
+    assert_eq!(found(kind_of("cpu"), &host), []);
+    assert_eq!(found(wants(1), &host), [Blocker::Gpus { wanted: 1, found: 0 }]);
+    assert_eq!(found(memory(1.0), &host), [Blocker::Gpus { wanted: 1, found: 0 }]);
+    assert_eq!(grant(&Demand::default(), &free(&host)), Some(vec![]));
+}
+
+#[test]
+fn what_a_worker_may_be_like() {
+    let idle = || worker(1, &[80], 1);
+    let rows = [
+        (idle().drained(NOW, None, None), vec![Blocker::Draining]),
+        (Worker { spent: Some(NOW), ..idle() }, vec![Blocker::Spent]),
+        (idle().stopped_listening(NOW, "s"), vec![Blocker::Connecting]),
+        (idle().gone(NOW, OfflineCause::Silent), vec![Blocker::Offline]),
+        (unseen(1), vec![Blocker::Offline]),
+    ];
+    for (worker, expected) in rows {
+        assert_eq!(found(Demand::default(), &worker), expected, "{worker:?}");
+    }
+    // Of a worker that was never seen nobody knows what it has.
+    assert_eq!(
+        found(Demand { gpu_count: Some(8), accelerator: Some("cuda".to_owned()), ..memory(80.0) }, &unseen(1)),
+        [Blocker::Offline]
+    );
+}
+
+#[test]
+fn slots_and_gpus_that_others_hold() {
+    let two_jobs = worker(1, &[80, 80, 40], 2);
+    let blocked = |demand: Demand, held: &[&[&str]]| blockers(&spec(demand), &holding(&two_jobs, held)).next();
+    assert_eq!(blocked(wants(2), &[&["GPU-1-0"]]), None);
+    assert_eq!(blocked(wants(3), &[&["GPU-1-0"]]), Some(Blocker::GpusBusy { wanted: 3, free: 2 }));
+    assert_eq!(blocked(memory(80.0), &[&["GPU-1-0", "GPU-1-1"]]), Some(Blocker::GpusBusy { wanted: 1, free: 0 }));
+    assert_eq!(
+        blocked(Demand::default(), &[&["GPU-1-0", "GPU-1-1", "GPU-1-2"]]),
+        Some(Blocker::GpusBusy { wanted: 1, free: 0 })
+    );
+    assert_eq!(blocked(wants(1), &[&["GPU-1-0"], &["GPU-1-1"]]), Some(Blocker::Occupied { max_jobs: 2 }));
+    let one_job = worker(2, &[80], 1);
+    assert_eq!(
+        blockers(&spec(Demand::default()), &holding(&one_job, &[&[]])).next(),
+        Some(Blocker::Occupied { max_jobs: 1 })
+    );
+}
+
+#[test]
+fn what_is_granted() {
+    let granted = |worker: &Worker, demand: &Demand, held: &[&[&str]]| grant(demand, &holding(worker, held));
+    let uuids = |list: &[&str]| Some(list.iter().map(|uuid| (*uuid).to_owned()).collect::<Vec<_>>());
+    let whole = worker(1, &[80, 40], 1);
+    assert_eq!(granted(&whole, &Demand::default(), &[]), uuids(&["GPU-1-0", "GPU-1-1"]));
+    assert_eq!(granted(&whole, &wants(1), &[]), uuids(&["GPU-1-0", "GPU-1-1"]), "one job has the whole host");
+    assert_eq!(granted(&whole, &memory(60.0), &[]), uuids(&["GPU-1-0"]), "less what would not do");
+    let shared = worker(1, &[80, 40, 80, 24], 4);
+    assert_eq!(granted(&shared, &Demand::default(), &[]), uuids(&["GPU-1-3"]), "one, the smallest");
+    assert_eq!(granted(&shared, &memory(30.0), &[]), uuids(&["GPU-1-1"]));
+    assert_eq!(granted(&shared, &wants(2), &[]), uuids(&["GPU-1-0", "GPU-1-2"]), "of one model");
+    assert_eq!(granted(&shared, &wants(2), &[&["GPU-1-2"]]), uuids(&["GPU-1-3", "GPU-1-1"]), "else the smallest");
+    assert_eq!(granted(&shared, &wants(4), &[]), uuids(&["GPU-1-3", "GPU-1-1", "GPU-1-0", "GPU-1-2"]));
+    assert_eq!(granted(&shared, &wants(4), &[&["GPU-1-2"]]), None);
+    assert_eq!(granted(&unseen(1), &wants(4), &[]), Some(vec![]));
+}
+
+#[test]
+fn targets() {
+    let remote = worker(1, &[80], 1);
+    let local = Worker { local: true, ..remote.clone() };
+    let fits = |target, worker| fits(&Spec { target, ..spec(Demand::default()) }, &free(worker));
+    assert!(fits(Target::Auto, &remote) && fits(Target::Auto, &local));
+    assert!(fits(Target::Worker, &remote) && !fits(Target::Worker, &local));
+    assert!(!fits(Target::Local, &remote) && fits(Target::Local, &local));
+}
+
+#[test]
+fn what_helps() {
+    let rows = [
+        (Blocker::Connecting, Remedy::Time),
+        (Blocker::Occupied { max_jobs: 1 }, Remedy::Time),
+        (Blocker::GpusBusy { wanted: 1, free: 0 }, Remedy::Time),
+        (Blocker::Reserved { job: job_id(1) }, Remedy::Time),
+        (Blocker::Draining, Remedy::Worker),
+        (Blocker::Offline, Remedy::Worker),
+        (Blocker::Spent, Remedy::Demand),
+        (Blocker::WrongTarget { wanted: Target::Local }, Remedy::Demand),
+        (Blocker::Label { key: String::new(), wanted: String::new(), found: None }, Remedy::Demand),
+        (Blocker::Accelerator { wanted: String::new(), found: String::new() }, Remedy::Demand),
+        (Blocker::Gpus { wanted: 1, found: 0 }, Remedy::Demand),
+        (Blocker::Vram { wanted_gb: 1.0, gpus: 1, found_gb: None }, Remedy::Demand),
+    ];
+    for (blocker, remedy) in rows {
+        assert_eq!(blocker.remedy(), remedy, "{blocker:?}");
+    }
+    assert!(Remedy::Time < Remedy::Worker && Remedy::Worker < Remedy::Demand);
+}

@@ -1,0 +1,206 @@
+//! Rounds of planning, and what holds for any of them.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::domain::fixtures::{NOW, job, job_id, label, wants, worker, worker_id};
+use crate::domain::ids::Attempt;
+use crate::domain::job::{Demand, Loss, Report};
+
+fn pairs(jobs: &[Job], workers: &[Worker]) -> Vec<(JobId, WorkerId)> {
+    pairs_within(jobs, workers, &[], Limits::default())
+}
+
+fn pairs_within(jobs: &[Job], workers: &[Worker], leased: &[Job], limits: Limits) -> Vec<(JobId, WorkerId)> {
+    let plan = plan(jobs, Fleet::new(workers, leased, limits), NOW);
+    plan.assignments.into_iter().map(|a| (a.job, a.worker)).collect()
+}
+
+fn pair(job: u16, worker: u16) -> (JobId, WorkerId) {
+    (job_id(job), worker_id(worker))
+}
+
+fn any(n: u16) -> Job {
+    job(n, Demand::default())
+}
+
+/// A job that runs on a worker and holds these GPUs of it.
+fn running(n: u16, on: u16, gpus: &[&str]) -> Job {
+    let gpus = gpus.iter().map(|uuid| (*uuid).to_owned()).collect();
+    let offered = any(n).offered(NOW, worker_id(on), gpus, NOW).expect("it waits");
+    offered.reported(NOW, &worker_id(on), Attempt(1), Report::Running).expect("current")
+}
+
+#[test]
+fn first_come_first_served_one_job_a_worker() {
+    assert_eq!(pairs(&[any(3), any(1), any(2)], &[worker(1, &[80], 1), worker(2, &[80], 1)]), [pair(1, 1), pair(2, 2)]);
+}
+
+#[test]
+fn the_urgent_come_first_and_waiting_makes_urgent() {
+    let urgent = |n, priority| Job { priority, ..any(n) };
+    assert_eq!(pairs(&[any(1), urgent(2, 11)], &[worker(1, &[80], 1)]), [pair(2, 1)]);
+    let old = Job { submitted_at: Timestamp(NOW.0 - AGING.0 - 60_000), ..any(1) };
+    assert_eq!(pairs(&[old.clone(), urgent(2, 11)], &[worker(1, &[80], 1)]), [pair(1, 1)]);
+    assert_eq!(pairs(&[old, urgent(2, 12)], &[worker(1, &[80], 1)]), [pair(2, 1)]);
+}
+
+#[test]
+fn a_job_that_fits_nowhere_blocks_nobody() {
+    assert_eq!(pairs(&[job(1, wants(8)), any(2)], &[worker(1, &[80], 1)]), [pair(2, 1)]);
+}
+
+#[test]
+fn hosts_with_gpus_come_first_and_small_ones_and_local_ones_last() {
+    let local = Worker { local: true, ..worker(1, &[80], 1) };
+    let (cpu, large, small) = (worker(2, &[], 1), worker(3, &[80, 80], 1), worker(4, &[80], 1));
+    assert_eq!(pairs(&[any(1)], &[local.clone(), cpu.clone(), large.clone(), small]), [pair(1, 4)]);
+    assert_eq!(pairs(&[any(1)], &[local.clone(), cpu.clone(), large]), [pair(1, 3)]);
+    assert_eq!(pairs(&[any(1)], &[local.clone(), cpu]), [pair(1, 2)]);
+    assert_eq!(pairs(&[any(1)], &[local]), [pair(1, 1)]);
+}
+
+#[test]
+fn the_longest_idle_worker_is_taken() {
+    let rested =
+        worker(2, &[80], 1).stopped_listening(Timestamp(1), "s").listening(Timestamp(1), "s").expect("registered");
+    assert_eq!(pairs(&[any(1)], &[worker(1, &[80], 1), rested]), [pair(1, 2)]);
+}
+
+#[test]
+fn several_jobs_share_a_host_and_no_gpu() {
+    let workers = [worker(1, &[80, 80, 40], 3)];
+    let jobs = [any(1), job(2, wants(2)), any(3)];
+    let fleet = Fleet::new(&workers, &[], Limits::default());
+    let assigned: Vec<_> = plan(&jobs, fleet, NOW).assignments.into_iter().map(|a| (a.job, a.gpus)).collect();
+    let uuids = |list: &[&str]| list.iter().map(|uuid| (*uuid).to_owned()).collect::<Vec<_>>();
+    assert_eq!(assigned, [(job_id(1), uuids(&["GPU-1-2"])), (job_id(2), uuids(&["GPU-1-0", "GPU-1-1"]))]);
+    let leased = [running(7, 1, &["GPU-1-2"])];
+    assert_eq!(pairs_within(&[job(1, wants(3))], &workers, &leased, Limits::default()), []);
+    assert_eq!(pairs_within(&[job(1, wants(2))], &workers, &leased, Limits::default()), [pair(1, 1)]);
+}
+
+#[test]
+fn only_what_waits_and_is_due_is_assigned() {
+    let workers = [worker(1, &[80], 1)];
+    let held = running(1, 9, &[]);
+    assert_eq!(pairs(std::slice::from_ref(&held), &workers), []);
+    let lost = held.lost(NOW, Loss::WorkerOffline);
+    let at = |moment| plan(std::slice::from_ref(&lost), Fleet::new(&workers, &[], Limits::default()), moment);
+    assert_eq!(at(Timestamp(NOW.0 + 9_999)).assignments, []);
+    assert_eq!(at(Timestamp(NOW.0 + 10_000)).assignments.len(), 1);
+}
+
+#[test]
+fn limits_hold_back_those_they_mean() {
+    let workers = [worker(1, &[80], 1), worker(2, &[80], 1), worker(3, &[80], 1)];
+    let leased = [running(9, 1, &["GPU-1-0"])];
+    let bob = |n| Job { submitted_by: "bob".to_owned(), ..any(n) };
+    let jobs = [any(1), bob(2), bob(3)];
+    let within = |jobs_in_all, jobs_per_user| {
+        let limits = Limits { jobs: jobs_in_all, jobs_per_user };
+        pairs_within(&jobs, &workers, &leased, limits).into_iter().map(|(job, _)| job).collect::<Vec<_>>()
+    };
+    assert_eq!(within(None, None), [job_id(1), job_id(2)]);
+    assert_eq!(within(None, Some(1)), [job_id(2)]);
+    assert_eq!(within(Some(2), None), [job_id(1)]);
+    assert_eq!(within(Some(1), None), []);
+    let limits = Limits { jobs: Some(1), jobs_per_user: Some(1) };
+    assert_eq!(Fleet::new(&workers, &leased, limits).limited("bob"), Some(Limited::InAll(1)));
+    let limits = Limits { jobs: Some(2), jobs_per_user: Some(1) };
+    assert_eq!(Fleet::new(&workers, &leased, limits).limited("ada"), Some(Limited::PerUser(1)));
+    assert_eq!(Fleet::new(&workers, &leased, limits).limited("bob"), None);
+}
+
+#[test]
+fn who_has_waited_too_long_keeps_a_worker_free() {
+    let workers = [worker(1, &[80, 80], 2)];
+    let leased = [running(9, 1, &["GPU-1-0"])];
+    let large = |waited: i64| Job { submitted_at: Timestamp(NOW.0 - waited), ..job(1, wants(2)) };
+    let small = any(2);
+    let round = |waited| {
+        let jobs = [large(waited), small.clone()];
+        let plan = plan(&jobs, Fleet::new(&workers, &leased, Limits::default()), NOW);
+        let small_waits = plan.blockers(&small, &plan.fleet.candidates[0]);
+        (plan.assignments.len(), plan.reserved.clone(), small_waits)
+    };
+    let (assigned, reserved, _) = round(STARVING.0 - 1);
+    assert_eq!((assigned, reserved), (1, BTreeMap::new()));
+    let (assigned, reserved, small_waits) = round(STARVING.0);
+    assert_eq!((assigned, reserved), (0, [(worker_id(1), job_id(1))].into()));
+    assert_eq!(small_waits, [Blocker::Reserved { job: job_id(1) }]);
+}
+
+#[test]
+fn nobody_keeps_a_worker_that_would_never_do() {
+    let workers = [worker(1, &[80], 2).drained(NOW, None, None), worker(2, &[80], 2)];
+    let old = |n, demand| Job { submitted_at: Timestamp(NOW.0 - STARVING.0 - i64::from(n)), ..job(n, demand) };
+    let jobs = [old(1, wants(8)), any(2)];
+    let plan = plan(&jobs, Fleet::new(&workers, &[], Limits::default()), NOW);
+    assert_eq!((plan.assignments.len(), plan.reserved.len()), (1, 0));
+}
+
+#[test]
+fn each_that_starves_keeps_one_worker_of_its_own() {
+    let workers = [worker(1, &[80, 80], 2), worker(2, &[80, 80], 2)];
+    let leased = [running(8, 1, &["GPU-1-0"]), running(9, 2, &["GPU-2-0"])];
+    let old = |n| Job { submitted_at: Timestamp(NOW.0 - 2 * STARVING.0 + i64::from(n)), ..job(n, wants(2)) };
+    let jobs = [old(1), old(2), old(3), any(4)];
+    let plan = plan(&jobs, Fleet::new(&workers, &leased, Limits::default()), NOW);
+    assert_eq!(plan.reserved, [(worker_id(1), job_id(1)), (worker_id(2), job_id(2))].into());
+    assert_eq!(plan.assignments, []);
+}
+
+/// What a job asks for (GPUs, memory, rack), how urgent it is, how long it has waited, and whose it is.
+type Asked = ((Option<u32>, Option<f64>, u8), u8, i64, u8);
+
+/// A small fleet and queue with everything that matters to the planner.
+fn scene() -> impl Strategy<Value = (Vec<Worker>, Vec<Job>)> {
+    let host = (prop::collection::vec(prop_oneof![Just(0_u32), Just(24), Just(80)], 0..4), 1_u32..4, 0_u8..6);
+    let demand = (prop::option::of(1_u32..4), prop::option::of(prop_oneof![Just(20.0), Just(60.0)]), 0_u8..3);
+    let asked = (demand, 0_u8..50, 0_i64..7_200_000, 0_u8..3);
+    (prop::collection::vec(host, 0..6), prop::collection::vec(asked, 0..14)).prop_map(|(hosts, asked)| {
+        let host = |(n, (sizes, max_jobs, kind)): (u16, (Vec<u32>, u32, u8))| {
+            let made =
+                Worker { labels: label("rack", if kind % 2 == 0 { "a" } else { "b" }), ..worker(n, &sizes, max_jobs) };
+            if kind == 5 { made.drained(NOW, None, None) } else { made }
+        };
+        let ask = |(n, (demand, priority, waited, by)): (u16, Asked)| {
+            let (gpu_count, min_vram_gb, rack) = demand;
+            let labels = if rack == 0 { label("rack", "a") } else { label("rack", "*") };
+            let demand = Demand { gpu_count, min_vram_gb, labels, accelerator: None };
+            let submitted_at = Timestamp(NOW.0 - waited);
+            Job { priority, submitted_at, submitted_by: format!("user{by}"), ..job(n, demand) }
+        };
+        ((0..).zip(hosts).map(host).collect(), (0..).zip(asked).map(ask).collect())
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_holds_for_every_plan((workers, jobs) in scene(), in_all in prop::option::of(0_u32..8), per_user in prop::option::of(1_u32..4)) {
+        let limits = Limits { jobs: in_all, jobs_per_user: per_user };
+        let plan = plan(&jobs, Fleet::new(&workers, &[], limits), NOW);
+        let mut granted: Vec<&String> = plan.assignments.iter().flat_map(|a| &a.gpus).collect();
+        let number = granted.len();
+        granted.sort();
+        granted.dedup();
+        prop_assert_eq!(granted.len(), number, "a GPU is granted to one job (I3)");
+        for worker in &workers {
+            let taken = plan.assignments.iter().filter(|a| a.worker == worker.id).count();
+            prop_assert!(taken <= worker.capability().map_or(0, |c| c.max_jobs as usize));
+            prop_assert!(taken == 0 || worker.drain.is_none(), "who drains takes nothing new (I7)");
+        }
+        prop_assert!(in_all.is_none_or(|limit| plan.assignments.len() <= limit as usize));
+        for job in &jobs {
+            let placed = plan.assignments.iter().find(|a| a.job == job.id);
+            if let (Some(placed), Some(wanted)) = (placed, job.spec.demand.gpu_count) {
+                prop_assert!(placed.gpus.len() >= wanted as usize);
+            }
+            if placed.is_none() {
+                let open = plan.fleet.candidates.iter().any(|candidate| plan.blockers(job, candidate).is_empty());
+                prop_assert!(!open || plan.fleet.limited(&job.submitted_by).is_some(), "no job waits that fits (I4)");
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Who is gone. The pass looks at every worker, and at each by itself: one that cannot be judged stops nothing.
+
+use std::sync::Arc;
+
+use app::domain::audit::Action;
+use app::domain::health::{self, Verdict};
+use app::domain::ids::WorkerId;
+use app::domain::time::Timestamp;
+use app::domain::worker::OfflineCause;
+use app::protocol::topic::Topic;
+use serde_json::json;
+
+use super::Core;
+use super::agents::last_seen;
+use super::dispatch::plan;
+use super::refusal::Refusal;
+use super::unit::{Caller, Unit};
+use super::workers::{lose_leases, remove};
+use crate::store::workers::StoredWorker;
+
+/// What one pass did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Checked {
+    /// Workers that were taken for gone.
+    pub silent: usize,
+    /// Workers that were removed.
+    pub removed: usize,
+    /// Workers that could not be judged; the log says why.
+    pub failed: usize,
+}
+
+/// What the leader thinks of a worker at a moment; who does not lead judges nobody.
+pub fn verdict(core: &Core, stored: &StoredWorker, now: Timestamp) -> Option<Verdict> {
+    let (seen, serving_since) = (last_seen(core, stored), core.leadership.held_since()?);
+    health::judge(&stored.worker, seen, serving_since, core.policy.heartbeat_timeout, now)
+}
+
+impl Core {
+    /// Finds workers that have been silent for too long, and acts on it; rings for those whose drain has come to its
+    /// deadline.
+    pub async fn check_health(self: &Arc<Self>) -> Result<Checked, Refusal> {
+        let mut checked = Checked::default();
+        let now = self.now();
+        let mut tx = self.read().await?;
+        let stored = tx.workers().await?;
+        for evicting in stored.iter().filter(|stored| stored.worker.evicts(now)) {
+            if !tx.leased_jobs(Some(&evicting.worker.id)).await?.is_empty() {
+                self.ring(Topic::Worker(evicting.worker.id.clone())).await?;
+            }
+        }
+        drop(tx);
+        for stored in stored.iter().filter(|stored| verdict(self, stored, now).is_some()) {
+            let id = stored.worker.id.clone();
+            let acted = self.change(Caller::system(), move |unit| {
+                let id = id.clone();
+                Box::pin(async move { act(unit, &id).await })
+            });
+            match acted.await {
+                Ok(Some(Verdict::Silent)) => checked.silent += 1,
+                Ok(Some(Verdict::Removed)) => {
+                    self.presence.forget(&stored.worker.id);
+                    checked.removed += 1;
+                }
+                Ok(None) => {}
+                Err(refusal) => {
+                    tracing::error!(worker = %stored.worker.id, ?refusal, "a worker's health was not acted on");
+                    checked.failed += 1;
+                }
+            }
+        }
+        Ok(checked)
+    }
+
+    /// Rings for a topic, on every server.
+    async fn ring(self: &Arc<Self>, topic: Topic) -> Result<(), Refusal> {
+        let rung = self.change(Caller::system(), move |unit| {
+            unit.touch(topic.clone());
+            Box::pin(async { Ok(()) })
+        });
+        rung.await
+    }
+}
+
+/// Judges again, now that nobody can come between, and acts.
+async fn act(unit: &mut Unit<'_>, id: &WorkerId) -> Result<Option<Verdict>, Refusal> {
+    let Some(stored) = unit.tx.worker(id).await? else { return Ok(None) };
+    let verdict = verdict(unit.core, &stored, unit.now);
+    match verdict {
+        None => {}
+        Some(Verdict::Silent) => {
+            let after = stored.worker.clone().gone(unit.now, OfflineCause::Silent);
+            let detail = json!({"cause": "heartbeat timeout", "last_seen": last_seen(unit.core, &stored)});
+            unit.save_worker(&stored.worker, &after, Action::WorkerOffline, &detail).await?;
+            lose_leases(unit, id).await?;
+            plan(unit).await?;
+        }
+        Some(Verdict::Removed) => remove(unit, &stored.worker, Action::WorkerRemoved).await?,
+    }
+    Ok(verdict)
+}

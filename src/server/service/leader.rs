@@ -1,0 +1,76 @@
+//! Who does what only one of the servers on a database may do: judge workers, and sweep.
+
+use std::sync::{Arc, Mutex};
+
+use app::domain::time::{Millis, Timestamp};
+use app::protocol::topic::Topic;
+
+use super::Core;
+use super::refusal::Refusal;
+use crate::store::{News, Work};
+
+/// A leader that does not renew for so long leads no more.
+const TERM: Millis = Millis::seconds(6);
+/// A server that has not said for so long that it lives is gone, and so are the streams that it held.
+const LIFE: Millis = Millis::seconds(10);
+
+/// Since when this server leads, if it does.
+#[derive(Default)]
+pub struct Leadership(Mutex<Option<Timestamp>>);
+
+impl Leadership {
+    /// Leads from the start: the only server of its database.
+    pub fn since(moment: Timestamp) -> Self {
+        Self(Mutex::new(Some(moment)))
+    }
+
+    /// Since when it leads.
+    pub fn held_since(&self) -> Option<Timestamp> {
+        *self.0.lock().expect("no panic while it is held")
+    }
+
+    fn set(&self, leads: bool, now: Timestamp) {
+        let mut since = self.0.lock().expect("no panic while it is held");
+        if leads != since.is_some() {
+            tracing::info!(leads, "the leadership changed");
+            *since = leads.then_some(now);
+        }
+    }
+}
+
+impl Core {
+    /// Says that this server lives, renews or seeks the leadership, and, as the leader, forgets the streams of servers
+    /// that are gone.
+    pub async fn take_part(self: &Arc<Self>) -> Result<(), Refusal> {
+        let found = Arc::new(Mutex::new((Vec::new(), false)));
+        let note = Arc::clone(&found);
+        let work: Work = Box::new(move |tx| {
+            let note = Arc::clone(&note);
+            Box::pin(async move {
+                let living = tx.living_servers(LIFE).await?;
+                let leads = tx.lead(TERM).await?;
+                *note.lock().expect("no panic while it is held") = (living, leads);
+                Ok(())
+            })
+        });
+        let written = self.store.write(work).await;
+        let (living, leads) = std::mem::take(&mut *found.lock().expect("no panic while it is held"));
+        // Who cannot reach the database does not know whether it still leads.
+        self.leadership.set(written.is_ok() && leads, self.now());
+        written?;
+        if leads { self.forget_streams(living).await } else { Ok(()) }
+    }
+
+    /// This server ends: another may lead at once.
+    pub async fn leave(&self) -> Result<(), Refusal> {
+        Ok(self.store.write(Box::new(|tx| Box::pin(async move { tx.leave().await }))).await?)
+    }
+
+    /// Waits for what other servers change, and rings here for it.
+    pub async fn hear(&self) {
+        match self.store.news().await {
+            News::Lost => self.hub.resync(),
+            News::Topics(topics) => self.hub.bump(topics.iter().filter_map(|topic| Topic::parse(topic))),
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Explanations as clients see them: codes with parameters, and the same in words.
+
+use app::domain::explain::{self, Answer, Explanation, Verdict};
+use app::domain::ids::JobId;
+use app::domain::job::{Job, Target};
+use app::domain::matching::Blocker;
+use app::domain::plan::{Fleet, Limited, order};
+use app::protocol::explain::{BlockerCode, BlockerView, ExplanationView, VerdictCode, WorkerAnswer};
+use app::protocol::queue::{Previewed, SubmitJob};
+
+use crate::service::Core;
+use crate::service::dispatch::workers;
+use crate::service::refusal::Refusal;
+use crate::store::Tx;
+
+impl Core {
+    /// Why a job waits.
+    pub async fn explain(&self, id: &JobId) -> Result<ExplanationView, Refusal> {
+        let mut tx = self.read().await?;
+        let job = tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
+        let waiting = tx.waiting_jobs().await?;
+        Ok(view(&job, self.explained(&mut *tx, &job, &waiting).await?))
+    }
+
+    /// What would become of a submit.
+    pub async fn preview(&self, by: String, submit: &SubmitJob) -> Result<Previewed, Refusal> {
+        let job = self.drafted(by, submit).await?;
+        let mut tx = self.read().await?;
+        let mut waiting = tx.waiting_jobs().await?;
+        let explanation = view(&job, self.explained(&mut *tx, &job, &waiting).await?);
+        waiting.push(job.clone());
+        let place = order(&waiting).iter().position(|other| other.id == job.id).map(|place| place as u64 + 1);
+        let allocated_worker_id = explanation.worker_id.clone();
+        let queue_position = place.filter(|_| allocated_worker_id.is_none());
+        Ok(Previewed { success: true, dry_run: true, allocated_worker_id, queue_position, explanation })
+    }
+
+    async fn explained(&self, tx: &mut dyn Tx, job: &Job, waiting: &[Job]) -> Result<Explanation, Refusal> {
+        let workers = workers(tx).await?;
+        let leased = tx.leased_jobs(None).await?;
+        Ok(explain::explain(job, waiting, Fleet::new(&workers, &leased, self.policy.limits), self.now()))
+    }
+}
+
+fn view(job: &Job, explanation: Explanation) -> ExplanationView {
+    let text = sentence(job, &explanation);
+    let (verdict, worker_id, until) = match explanation.verdict {
+        Verdict::NotWaiting => (VerdictCode::NotWaiting, None, None),
+        Verdict::Fits { worker } => (VerdictCode::Fits, Some(worker), None),
+        Verdict::BackOff { until } => (VerdictCode::BackOff, None, Some(until)),
+        Verdict::Limited(_) => (VerdictCode::Limited, None, None),
+        Verdict::Busy => (VerdictCode::Busy, None, None),
+        Verdict::Away => (VerdictCode::Away, None, None),
+        Verdict::Never => (VerdictCode::Never, None, None),
+        Verdict::NoWorkers => (VerdictCode::NoWorkers, None, None),
+    };
+    let workers = explanation.workers.into_iter().map(answer).collect();
+    ExplanationView { verdict, text, worker_id, until, workers }
+}
+
+fn sentence(job: &Job, explanation: &Explanation) -> String {
+    let nearest = explanation.workers.first();
+    let name = nearest.map_or("", |answer| answer.name.as_str());
+    let first = nearest.and_then(|answer| answer.blockers.first()).map(blocker);
+    let (why, change) = first.map_or_else(Default::default, |view| (view.text, view.change));
+    match &explanation.verdict {
+        Verdict::NotWaiting => format!("The job does not wait: it is {}.", job.state.as_str()),
+        Verdict::Fits { worker } => {
+            let name = explanation.workers.iter().find(|answer| answer.worker == *worker);
+            format!("{} takes it now.", name.map_or(worker.as_str(), |answer| answer.name.as_str()))
+        }
+        Verdict::BackOff { until } => format!("Its last attempt was lost; it is tried again at {until}."),
+        Verdict::Limited(Limited::InAll(limit)) => {
+            format!("{limit} jobs run, and no more may at once. It starts when one of them ends.")
+        }
+        Verdict::Limited(Limited::PerUser(limit)) => format!(
+            "{limit} jobs of {} run, and no more of one person may at once. It starts when one of them ends.",
+            job.submitted_by
+        ),
+        Verdict::Busy => format!("A worker will take it when it has time. Nearest is {name}: {why} {change}"),
+        Verdict::Away => format!("No connected worker can take it. Nearest is {name}: {why} {change}"),
+        Verdict::Never => {
+            format!("No worker there is can ever take it; it waits until one can. Nearest is {name}: {why} {change}")
+        }
+        Verdict::NoWorkers => "There are no workers. Create one, and start its agent.".to_owned(),
+    }
+}
+
+fn answer(answer: Answer) -> WorkerAnswer {
+    WorkerAnswer {
+        worker_id: answer.worker,
+        name: answer.name,
+        fits: answer.blockers.is_empty(),
+        blockers: answer.blockers.iter().map(blocker).collect(),
+    }
+}
+
+/// A blocker's code, its parameters, what does not fit, and the nearest change that would help.
+fn blocker(blocker: &Blocker) -> BlockerView {
+    let says =
+        |code, text: String, change: String| BlockerView { code, key: None, wanted: None, found: None, text, change };
+    match blocker {
+        Blocker::WrongTarget { wanted } => wrong_target(*wanted),
+        Blocker::Label { key, wanted, found } => label(key, wanted, found.as_deref()),
+        Blocker::Accelerator { wanted, found } => BlockerView {
+            wanted: Some(wanted.clone()),
+            found: Some(found.clone()),
+            ..says(
+                BlockerCode::Accelerator,
+                format!("The job asks for {wanted}, and this worker has {found}."),
+                format!("Ask for {found}, or leave accelerator_type out."),
+            )
+        },
+        Blocker::Gpus { wanted, found } => gpu_count(*wanted, *found),
+        Blocker::Vram { wanted_gb, gpus, found_gb } => vram(*wanted_gb, *gpus, *found_gb),
+        Blocker::Spent => says(
+            BlockerCode::Spent,
+            "It is an ephemeral worker and has run its job.".to_owned(),
+            "Start another worker.".to_owned(),
+        ),
+        Blocker::Draining => says(
+            BlockerCode::Draining,
+            "It drains: a person wants it to take nothing new.".to_owned(),
+            "Resume it.".to_owned(),
+        ),
+        Blocker::Offline => says(
+            BlockerCode::Offline,
+            "Its agent is not connected.".to_owned(),
+            "Start the agent on its host.".to_owned(),
+        ),
+        Blocker::Connecting => says(
+            BlockerCode::Connecting,
+            "Its agent has registered and does not listen yet.".to_owned(),
+            "It listens in a moment, or counts as offline after the heartbeat timeout.".to_owned(),
+        ),
+        Blocker::Occupied { max_jobs } => BlockerView {
+            found: Some(max_jobs.to_string()),
+            ..says(
+                BlockerCode::Occupied,
+                match max_jobs {
+                    1 => "It has a job.".to_owned(),
+                    _ => format!("It has {max_jobs} jobs, as many as it takes."),
+                },
+                "It is free when a job of its ends.".to_owned(),
+            )
+        },
+        Blocker::GpusBusy { wanted, free } => BlockerView {
+            wanted: Some(wanted.to_string()),
+            found: Some(free.to_string()),
+            ..says(
+                BlockerCode::GpusBusy,
+                format!("The job takes {}, and {free} that would do are free.", gpus(*wanted)),
+                "They are free when jobs on it end.".to_owned(),
+            )
+        },
+        Blocker::Reserved { job } => BlockerView {
+            found: Some(job.to_string()),
+            ..says(
+                BlockerCode::Reserved,
+                format!("It is kept free for {job}, which has waited too long."),
+                "It is free when that job has run; a higher priority comes before it.".to_owned(),
+            )
+        },
+    }
+}
+
+fn wrong_target(wanted: Target) -> BlockerView {
+    let text = match wanted {
+        Target::Local => "The job is for the orchestrator's own GPUs, and this is another machine.",
+        Target::Worker | Target::Auto => "The job is for remote workers, and this is the orchestrator's own machine.",
+    };
+    BlockerView {
+        code: BlockerCode::WrongTarget,
+        key: None,
+        wanted: Some(wanted.as_str().to_owned()),
+        found: None,
+        text: text.to_owned(),
+        change: "Submit it with the target auto.".to_owned(),
+    }
+}
+
+fn label(key: &str, wanted: &str, found: Option<&str>) -> BlockerView {
+    let text = match found {
+        Some(value) => format!("The job asks for {key}={wanted}, and this worker has {key}={value}."),
+        None => format!("The job asks for {key}={wanted}, and this worker has no label {key}."),
+    };
+    let literal = !wanted.contains(['*', '?', '[']);
+    let change = match (found, literal) {
+        (Some(value), _) => format!("Ask for {key}={value}, or give the worker a label that matches."),
+        (None, true) => format!("Give the worker the label {key}={wanted}, or do not ask for it."),
+        (None, false) => format!("Give the worker a label {key} that matches, or do not ask for it."),
+    };
+    BlockerView {
+        code: BlockerCode::Label,
+        key: Some(key.to_owned()),
+        wanted: Some(wanted.to_owned()),
+        found: found.map(str::to_owned),
+        text,
+        change,
+    }
+}
+
+fn gpu_count(wanted: u32, found: u32) -> BlockerView {
+    let change = match found {
+        0 => "Ask for no GPU, or submit to a worker that has some.".to_owned(),
+        _ => format!("Ask for at most {}: set gpu_count, or --num_processes in the configuration.", gpus(found)),
+    };
+    BlockerView {
+        code: BlockerCode::GpuCount,
+        key: None,
+        wanted: Some(wanted.to_string()),
+        found: Some(found.to_string()),
+        text: format!("The job asks for {}, and this worker has {found}.", gpus(wanted)),
+        change,
+    }
+}
+
+fn vram(wanted_gb: f64, count: u32, found_gb: Option<f64>) -> BlockerView {
+    let (has, change) = match found_gb {
+        Some(gb) => (format!("has {gb} GB on so many"), format!("Ask for at most {gb} GB with min_vram_gb.")),
+        None => (
+            "does not say how much its GPUs have".to_owned(),
+            "Leave min_vram_gb out, or tell the agent with --gpu-vram-gb.".to_owned(),
+        ),
+    };
+    BlockerView {
+        code: BlockerCode::Vram,
+        key: None,
+        wanted: Some(wanted_gb.to_string()),
+        found: found_gb.map(|gb| gb.to_string()),
+        text: format!("The job asks for {} with {wanted_gb} GB each, and this worker {has}.", gpus(count)),
+        change,
+    }
+}
+
+fn gpus(count: u32) -> String {
+    if count == 1 { "1 GPU".to_owned() } else { format!("{count} GPUs") }
+}

@@ -1,0 +1,202 @@
+-- The same tables as SQLite has. What is sorted by is compared byte by byte, as there, whatever the database's language.
+--
+-- Moments are milliseconds since 1970 (UTC); ids are text with a type prefix; lists and maps are JSON text.
+
+CREATE TABLE workers (
+    id TEXT COLLATE "C" PRIMARY KEY,
+    name TEXT COLLATE "C" NOT NULL UNIQUE,
+    -- ephemeral | persistent; NULL until the admin or the first registration says so
+    kind TEXT,
+    -- the admin's labels, an object
+    labels TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    -- SHA-256 of the worker's token, in hex
+    token_digest TEXT NOT NULL UNIQUE,
+    -- never_seen | connecting | online | offline
+    link TEXT NOT NULL,
+    link_since BIGINT NOT NULL,
+    -- by which stream it listens, when online: <server>-<number>
+    link_stream TEXT,
+    -- disconnected | silent, when offline
+    offline_cause TEXT,
+    -- what the agent reported last, an object
+    capability TEXT,
+    -- a person's wish that it take nothing new
+    drain_since BIGINT,
+    drain_reason TEXT,
+    -- when what still runs is stopped
+    drain_deadline BIGINT,
+    -- when the one job of an ephemeral worker ended
+    spent_at BIGINT,
+    -- 1 for the orchestrator's own child agent
+    local BIGINT NOT NULL DEFAULT 0,
+    -- when it was last heard of; written in batches, the truth is in the memory of whoever heard
+    last_seen BIGINT
+);
+
+CREATE TABLE jobs (
+    id TEXT COLLATE "C" PRIMARY KEY,
+    config_name TEXT NOT NULL,
+    config_revision BIGINT NOT NULL,
+    -- auto | worker | local
+    target TEXT NOT NULL,
+    -- what the worker must be like: an object
+    labels TEXT NOT NULL,
+    gpu_count BIGINT,
+    min_vram_gb DOUBLE PRECISION,
+    accelerator TEXT,
+    num_processes BIGINT,
+    max_retries BIGINT NOT NULL,
+    retry_on_failure BIGINT NOT NULL,
+    submitted_at BIGINT NOT NULL,
+    submitted_by TEXT NOT NULL,
+    -- 0 to 50, the most urgent
+    priority BIGINT NOT NULL,
+    -- the job that this one tries again
+    retry_of TEXT,
+    -- the newest attempt that was offered: the fencing number
+    attempt BIGINT NOT NULL,
+    losses BIGINT NOT NULL,
+    -- queued | offered | starting | running | cancelling | completed | failed | cancelled
+    state TEXT NOT NULL,
+    state_since BIGINT NOT NULL,
+    -- the lease: in force in offered to cancelling, else the last one
+    worker_id TEXT,
+    gpus TEXT,
+    -- when an offer ends
+    offer_until BIGINT,
+    -- not offered before (back-off)
+    not_before BIGINT,
+    -- why it failed, an object
+    failure TEXT
+);
+
+CREATE INDEX jobs_by_state ON jobs (state, submitted_at, id);
+CREATE INDEX jobs_by_worker ON jobs (worker_id, state);
+
+CREATE TABLE attempts (
+    job_id TEXT NOT NULL REFERENCES jobs (id),
+    attempt BIGINT NOT NULL,
+    worker_id TEXT NOT NULL,
+    worker_name TEXT NOT NULL,
+    -- SHA-256 of the attempt's job token, in hex
+    token_digest TEXT NOT NULL UNIQUE,
+    offered_at BIGINT NOT NULL,
+    started_at BIGINT,
+    ended_at BIGINT,
+    -- completed | failed | cancelled | lost | expired
+    outcome TEXT,
+    error TEXT,
+    exit_code BIGINT,
+    -- the newest point of progress, an object
+    progress TEXT,
+    PRIMARY KEY (job_id, attempt)
+);
+
+CREATE TABLE points (
+    job_id TEXT NOT NULL,
+    attempt BIGINT NOT NULL,
+    step BIGINT NOT NULL,
+    -- loss, learning rate and so on, an object
+    point TEXT NOT NULL,
+    PRIMARY KEY (job_id, attempt, step)
+);
+
+CREATE TABLE artifacts (
+    job_id TEXT NOT NULL REFERENCES jobs (id),
+    path TEXT COLLATE "C" NOT NULL,
+    attempt BIGINT NOT NULL,
+    -- final | checkpoint | sample | other
+    kind TEXT NOT NULL,
+    size BIGINT NOT NULL,
+    sha256 TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (job_id, path, attempt)
+);
+
+CREATE TABLE config_revisions (
+    name TEXT COLLATE "C" NOT NULL,
+    revision BIGINT NOT NULL,
+    sha256 TEXT NOT NULL,
+    -- text by path, an object
+    files TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (name, revision)
+);
+
+-- The configurations that can be submitted, each at its newest revision.
+CREATE TABLE configs (
+    name TEXT COLLATE "C" PRIMARY KEY,
+    revision BIGINT NOT NULL
+);
+
+CREATE TABLE api_tokens (
+    name TEXT COLLATE "C" PRIMARY KEY,
+    digest TEXT NOT NULL UNIQUE,
+    created_at BIGINT NOT NULL
+);
+
+CREATE TABLE sessions (
+    digest TEXT PRIMARY KEY,
+    name TEXT COLLATE "C" NOT NULL,
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL
+);
+
+-- Which job a submit with an Idempotency-Key made, so that a repeat makes no second one.
+CREATE TABLE idempotency_keys (
+    -- who sent it
+    actor TEXT NOT NULL,
+    key TEXT NOT NULL,
+    -- SHA-256 of the submit, in hex: another submit with the same key is an error
+    digest TEXT NOT NULL,
+    job_id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (actor, key)
+);
+
+-- The server's own secrets and switches.
+CREATE TABLE settings (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+);
+
+CREATE TABLE audit (
+    -- one chain for each server process
+    chain TEXT COLLATE "C" NOT NULL,
+    seq BIGINT NOT NULL,
+    at BIGINT NOT NULL,
+    actor TEXT NOT NULL,
+    action TEXT NOT NULL,
+    target TEXT NOT NULL,
+    detail TEXT NOT NULL,
+    request_id TEXT,
+    -- the hash of the entry before it, in hex; empty for the first
+    previous TEXT NOT NULL,
+    -- SHA-256 over every field and `previous`
+    hash TEXT NOT NULL,
+    PRIMARY KEY (chain, seq)
+);
+
+CREATE INDEX audit_by_target ON audit (target, at);
+
+-- The newest entry of each chain, kept apart so that cutting off the end is found.
+CREATE TABLE audit_heads (
+    chain TEXT COLLATE "C" PRIMARY KEY,
+    seq BIGINT NOT NULL,
+    hash TEXT NOT NULL
+);
+
+-- The servers that share this database, each by its audit chain.
+CREATE TABLE servers (
+    id TEXT COLLATE "C" PRIMARY KEY,
+    -- the database's clock, when it last said that it lives
+    seen_at BIGINT NOT NULL
+);
+
+-- Who does what only one server may do, until when by the database's clock.
+CREATE TABLE leases (
+    name TEXT COLLATE "C" PRIMARY KEY,
+    holder TEXT NOT NULL,
+    until BIGINT NOT NULL
+);

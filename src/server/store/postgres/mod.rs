@@ -1,0 +1,124 @@
+//! The store on PostgreSQL: one database, several servers.
+//!
+//! Every server commits in groups, as on SQLite, and a group holds one advisory lock from its first statement to its
+//! commit: groups of all servers come one after another. So what a use case reads cannot change until it has written,
+//! and two planners cannot give one worker away twice; a lock that many short transactions share costs less here than
+//! repeating those that met. Doorbells ring on other servers through `NOTIFY`, which PostgreSQL delivers with the commit.
+
+mod news;
+
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use futures_util::future::BoxFuture;
+use sqlx::ConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+
+pub use self::news::CHANNEL;
+use super::sql::writer::{Ending, Engine, Member, Outcomes, Writer, run};
+use super::sql::{Db, Session, failed};
+use super::{News, Result, Store, StoreError, Tx, Work};
+
+const READERS: u32 = 8;
+/// How long to wait for a free reader, or for the database to answer at all.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Who holds the lock and does nothing is thrown out after this; who waits for it gives up a little later.
+const LIMITS: [(&str, &str); 2] = [("idle_in_transaction_session_timeout", "5s"), ("lock_timeout", "10s")];
+/// Takes the lock that makes groups come one after another. The number is arbitrary and the same everywhere.
+const BEGIN_GROUP: &str = "BEGIN; SELECT pg_advisory_xact_lock(5318008)";
+const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+/// A database that several servers share.
+pub struct PostgresStore {
+    writer: Writer,
+    readers: PgPool,
+    chain: Arc<str>,
+    news: news::Inbox,
+}
+
+impl PostgresStore {
+    /// Connects, and brings the schema up to date; of several servers that start at once, one does it.
+    ///
+    /// `chain` names this process's audit chain, and the server itself among those that share the database.
+    ///
+    /// # Errors
+    /// With a sentence for the operator.
+    pub async fn open(url: &str, chain: &str) -> anyhow::Result<Self> {
+        let options = PgConnectOptions::from_str(url).context("--database-url is no postgres:// address")?;
+        let options = options.application_name("simpletuner").options(LIMITS).disable_statement_logging();
+        let pool =
+            |size| PgPoolOptions::new().max_connections(size).acquire_timeout(PATIENCE).test_before_acquire(false);
+        let readers = pool(READERS).connect_with(options.clone()).await.with_context(|| {
+            format!(
+                "the database at {}:{} does not let this server in; check --database-url, and that it runs",
+                options.get_host(),
+                options.get_port()
+            )
+        })?;
+        sqlx::migrate!("src/server/store/postgres/migrations").run(&readers).await?;
+        let chain: Arc<str> = chain.into();
+        let writing = pool(1).connect_with(options).await?;
+        let news = news::listen(&readers, Arc::clone(&chain)).await?;
+        let engine = Writing { pool: writing, chain: Arc::clone(&chain) };
+        Ok(Self { writer: Writer::start(engine), readers, chain, news })
+    }
+}
+
+impl Store for PostgresStore {
+    fn write(&self, work: Work) -> BoxFuture<'_, Result<()>> {
+        Box::pin(self.writer.submit(work))
+    }
+
+    fn read(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>> {
+        Box::pin(async {
+            let transaction = match self.readers.begin_with(BEGIN_READ).await {
+                // The connection may have been dead for a while; the pool has noticed, and the next one is new.
+                Err(sqlx::Error::Io(_)) => self.readers.begin_with(BEGIN_READ).await.map_err(failed)?,
+                other => other.map_err(failed)?,
+            };
+            Ok(Box::new(Session::new(Db::PostgresReader(transaction), Arc::clone(&self.chain))) as Box<dyn Tx>)
+        })
+    }
+
+    fn news(&self) -> BoxFuture<'_, News> {
+        Box::pin(self.news.next())
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            self.writer.stop().await;
+            self.news.close();
+            self.readers.close().await;
+        })
+    }
+}
+
+/// The connection that writes.
+struct Writing {
+    pool: PgPool,
+    chain: Arc<str>,
+}
+
+impl Engine for Writing {
+    fn transact<'a>(&'a mut self, group: &'a [Member]) -> BoxFuture<'a, Outcomes> {
+        Box::pin(async move {
+            let mut transaction = match self.pool.begin_with(BEGIN_GROUP).await {
+                Err(sqlx::Error::Io(_)) => self.pool.begin_with(BEGIN_GROUP).await.map_err(failed)?,
+                other => other.map_err(failed)?,
+            };
+            match run(Db::Postgres(&mut transaction), &self.chain, group).await? {
+                Ending::Commit(outcomes) => transaction.commit().await.map_err(failed).map(|()| outcomes),
+                Ending::RollBack => {
+                    transaction.rollback().await.map_err(failed)?;
+                    Ok(vec![Err(StoreError::Conflict)])
+                }
+            }
+        })
+    }
+
+    fn close(self) -> BoxFuture<'static, ()> {
+        Box::pin(async move { self.pool.close().await })
+    }
+}

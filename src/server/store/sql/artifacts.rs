@@ -1,0 +1,47 @@
+//! `artifacts`.
+
+use app::domain::ids::{Attempt, JobId};
+use async_trait::async_trait;
+
+use super::rows::Named;
+use super::statement::sql;
+use super::{Row, Session};
+use crate::store::Result;
+use crate::store::artifacts::{Artifacts, StoredArtifact};
+
+#[async_trait]
+impl Artifacts for Session<'_> {
+    async fn artifacts(&mut self, job: &JobId) -> Result<Vec<StoredArtifact>> {
+        let select = sql("SELECT * FROM artifacts AS a WHERE job_id = $1
+             AND attempt = (SELECT max(attempt) FROM artifacts WHERE job_id = a.job_id AND path = a.path)
+             ORDER BY path");
+        self.all(select.bind(job.as_str())).await?.iter().map(from_row).collect()
+    }
+
+    async fn artifact(&mut self, job: &JobId, path: &str) -> Result<Option<StoredArtifact>> {
+        let select = sql("SELECT * FROM artifacts WHERE job_id = $1 AND path = $2 ORDER BY attempt DESC LIMIT 1");
+        self.first(select.bind(job.as_str()).bind(path)).await?.as_ref().map(from_row).transpose()
+    }
+
+    async fn put_artifact(&mut self, job: &JobId, artifact: &StoredArtifact) -> Result<()> {
+        let put = sql("INSERT INTO artifacts (job_id, path, attempt, kind, size, sha256, created_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7)
+             ON CONFLICT (job_id, path, attempt) DO UPDATE SET kind = excluded.kind, size = excluded.size,
+                    sha256 = excluded.sha256, created_at = excluded.created_at");
+        let put = put.bind(job.as_str()).bind(&artifact.path).bind(artifact.attempt.0).bind(&artifact.kind);
+        let size = i64::try_from(artifact.size).unwrap_or(i64::MAX);
+        self.one(put.bind(size).bind(&artifact.sha256).bind(artifact.created_at.0)).await
+    }
+}
+
+fn from_row(row: &Row) -> Result<StoredArtifact> {
+    let row = Named::new(row, "artifacts", "path")?;
+    Ok(StoredArtifact {
+        path: row.get("path")?,
+        attempt: Attempt(row.number("attempt")?),
+        kind: row.get("kind")?,
+        size: row.number("size")?,
+        sha256: row.get("sha256")?,
+        created_at: row.moment("created_at")?,
+    })
+}

@@ -1,0 +1,102 @@
+//! `attempts` and `points`.
+
+use app::domain::ids::{Attempt, JobId, WorkerId};
+use app::domain::time::Timestamp;
+use async_trait::async_trait;
+
+use super::rows::{Named, to_json};
+use super::statement::sql;
+use super::{Row, Session};
+use crate::store::Result;
+use crate::store::attempts::{AttemptEnd, Attempts, StoredAttempt, StoredPoint};
+
+#[async_trait]
+impl Attempts for Session<'_> {
+    async fn attempts(&mut self, job: &JobId) -> Result<Vec<StoredAttempt>> {
+        let select = sql("SELECT * FROM attempts WHERE job_id = $1 ORDER BY attempt").bind(job.as_str());
+        self.all(select).await?.iter().map(from_row).collect()
+    }
+
+    async fn newest_attempts(&mut self, jobs: &[JobId]) -> Result<Vec<StoredAttempt>> {
+        let select = self.either(
+            "SELECT attempts.* FROM attempts JOIN jobs ON jobs.id = attempts.job_id AND jobs.attempt = attempts.attempt
+             WHERE job_id IN (SELECT value FROM json_each($1))",
+            "SELECT attempts.* FROM attempts JOIN jobs ON jobs.id = attempts.job_id AND jobs.attempt = attempts.attempt
+             WHERE job_id IN (SELECT json_array_elements_text($1::json))",
+        );
+        self.all(select.bind(to_json(&jobs))).await?.iter().map(from_row).collect()
+    }
+
+    async fn attempt_by_token(&mut self, digest: &str) -> Result<Option<(JobId, Attempt, WorkerId)>> {
+        let select = sql("SELECT job_id, attempt, worker_id FROM attempts WHERE token_digest = $1").bind(digest);
+        let ids = |row: &Row| {
+            let row = Named::new(row, "attempts", "job_id")?;
+            Ok((row.job_id("job_id")?, Attempt(row.number("attempt")?), row.worker_id("worker_id")?))
+        };
+        self.first(select).await?.as_ref().map(ids).transpose()
+    }
+
+    async fn insert_attempt(&mut self, attempt: &StoredAttempt, token_digest: &str) -> Result<()> {
+        let insert = sql("INSERT INTO attempts (job_id, attempt, worker_id, worker_name, token_digest, offered_at)
+             VALUES ($1, $2, $3, $4, $5, $6)");
+        let insert = insert.bind(attempt.job.as_str()).bind(attempt.attempt.0).bind(attempt.worker.as_str());
+        self.one(insert.bind(&attempt.worker_name).bind(token_digest).bind(attempt.offered_at.0)).await
+    }
+
+    async fn start_attempt(&mut self, job: &JobId, attempt: Attempt, at: Timestamp) -> Result<()> {
+        let update =
+            sql("UPDATE attempts SET started_at = coalesce(started_at, $1) WHERE job_id = $2 AND attempt = $3");
+        self.one(update.bind(at.0).bind(job.as_str()).bind(attempt.0)).await
+    }
+
+    async fn end_attempt(&mut self, job: &JobId, attempt: Attempt, end: &AttemptEnd) -> Result<()> {
+        let update = sql("UPDATE attempts SET ended_at = $1, outcome = $2, error = $3, exit_code = $4
+             WHERE job_id = $5 AND attempt = $6");
+        let update = update.bind(end.at.0).bind(end.outcome).bind(end.error.clone()).bind(end.exit_code);
+        self.one(update.bind(job.as_str()).bind(attempt.0)).await
+    }
+
+    async fn reopen_attempt(&mut self, job: &JobId, attempt: Attempt) -> Result<()> {
+        let update = sql("UPDATE attempts SET ended_at = NULL, outcome = NULL, error = NULL, exit_code = NULL
+             WHERE job_id = $1 AND attempt = $2");
+        self.one(update.bind(job.as_str()).bind(attempt.0)).await
+    }
+
+    async fn add_points(&mut self, job: &JobId, attempt: Attempt, points: &[StoredPoint]) -> Result<()> {
+        for point in points {
+            let put = sql("INSERT INTO points (job_id, attempt, step, point) VALUES ($1, $2, $3, $4)
+                 ON CONFLICT (job_id, attempt, step) DO UPDATE SET point = excluded.point");
+            self.one(put.bind(job.as_str()).bind(attempt.0).bind(point.step).bind(&point.point)).await?;
+        }
+        let Some(newest) = points.last() else { return Ok(()) };
+        let update = sql("UPDATE attempts SET progress = $1 WHERE job_id = $2 AND attempt = $3");
+        self.one(update.bind(&newest.point).bind(job.as_str()).bind(attempt.0)).await
+    }
+
+    async fn points(&mut self, job: &JobId, attempt: Attempt, most: u32) -> Result<Vec<String>> {
+        let select = sql("WITH numbered AS (
+                 SELECT point, step, row_number() OVER (ORDER BY step) - 1 AS place, count(*) OVER () AS number
+                 FROM points WHERE job_id = $1 AND attempt = $2)
+             SELECT point FROM numbered
+             WHERE place % ((number + $3 - 1) / $3) = 0 OR place = number - 1 ORDER BY step");
+        let rows = self.all(select.bind(job.as_str()).bind(attempt.0).bind(most.max(1))).await?;
+        rows.iter().map(|row| row.get("point")).collect()
+    }
+}
+
+fn from_row(row: &Row) -> Result<StoredAttempt> {
+    let row = Named::new(row, "attempts", "job_id")?;
+    Ok(StoredAttempt {
+        job: row.job_id("job_id")?,
+        attempt: Attempt(row.number("attempt")?),
+        worker: row.worker_id("worker_id")?,
+        worker_name: row.get("worker_name")?,
+        offered_at: row.moment("offered_at")?,
+        started_at: row.optional_moment("started_at")?,
+        ended_at: row.optional_moment("ended_at")?,
+        outcome: row.get("outcome")?,
+        error: row.get("error")?,
+        exit_code: row.optional_number("exit_code")?,
+        progress: row.get("progress")?,
+    })
+}

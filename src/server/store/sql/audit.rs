@@ -1,0 +1,54 @@
+//! `audit` and `audit_heads`.
+
+use app::domain::audit::{Entry, Link, canonical};
+use async_trait::async_trait;
+use sha2::{Digest, Sha256};
+
+use super::rows::Named;
+use super::statement::sql;
+use super::{Row, Session};
+use crate::store::Result;
+use crate::store::audit::{Audit, StoredEntry};
+use crate::tokens::hex;
+
+#[async_trait]
+impl Audit for Session<'_> {
+    async fn append_audit(&mut self, entry: &Entry) -> Result<()> {
+        let chain = self.chain.clone();
+        let head = self.first(sql("SELECT seq, hash FROM audit_heads WHERE chain = $1").bind(&*chain)).await?;
+        let (seq, previous): (i64, String) = match head {
+            None => (1, String::new()),
+            Some(head) => (head.get::<i64>("seq")? + 1, head.get("hash")?),
+        };
+        let link = Link { chain: &chain, seq, previous: &previous };
+        let hash = hex(&Sha256::digest(canonical(&link, entry)));
+        let insert =
+            sql("INSERT INTO audit (chain, seq, at, actor, action, target, detail, request_id, previous, hash)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)");
+        let insert = insert.bind(&*chain).bind(seq).bind(entry.at.0).bind(&entry.actor).bind(entry.action.as_str());
+        let insert = insert.bind(&entry.target).bind(&entry.detail).bind(entry.request_id.clone());
+        self.one(insert.bind(&previous).bind(&hash)).await?;
+        let put = sql("INSERT INTO audit_heads (chain, seq, hash) VALUES ($1, $2, $3)
+             ON CONFLICT (chain) DO UPDATE SET seq = excluded.seq, hash = excluded.hash");
+        self.one(put.bind(&*chain).bind(seq).bind(&hash)).await
+    }
+
+    async fn audit_of(&mut self, target: &str) -> Result<Vec<StoredEntry>> {
+        let select = sql("SELECT * FROM audit WHERE target = $1 ORDER BY at, chain, seq").bind(target);
+        self.all(select).await?.iter().map(from_row).collect()
+    }
+}
+
+fn from_row(row: &Row) -> Result<StoredEntry> {
+    let row = Named::new(row, "audit", "hash")?;
+    Ok(StoredEntry {
+        seq: row.get("seq")?,
+        at: row.get("at")?,
+        actor: row.get("actor")?,
+        action: row.get("action")?,
+        target: row.get("target")?,
+        detail: row.get("detail")?,
+        previous: row.get("previous")?,
+        hash: row.get("hash")?,
+    })
+}

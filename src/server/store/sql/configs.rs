@@ -1,0 +1,58 @@
+//! `configs` and `config_revisions`.
+
+use async_trait::async_trait;
+
+use super::rows::{Named, to_json};
+use super::statement::sql;
+use super::{Row, Session};
+use crate::store::Result;
+use crate::store::configs::{Configs, StoredConfig};
+
+#[async_trait]
+impl Configs for Session<'_> {
+    async fn configs(&mut self) -> Result<Vec<StoredConfig>> {
+        let select = sql("SELECT r.* FROM configs JOIN config_revisions AS r USING (name, revision) ORDER BY name");
+        self.all(select).await?.iter().map(from_row).collect()
+    }
+
+    async fn config(&mut self, name: &str) -> Result<Option<StoredConfig>> {
+        let select = sql("SELECT r.* FROM configs JOIN config_revisions AS r USING (name, revision) WHERE name = $1");
+        self.first(select.bind(name)).await?.as_ref().map(from_row).transpose()
+    }
+
+    async fn config_revision(&mut self, name: &str, revision: u32) -> Result<Option<StoredConfig>> {
+        let select = sql("SELECT * FROM config_revisions WHERE name = $1 AND revision = $2").bind(name).bind(revision);
+        self.first(select).await?.as_ref().map(from_row).transpose()
+    }
+
+    async fn newest_revision(&mut self, name: &str) -> Result<u32> {
+        let select = sql("SELECT * FROM config_revisions WHERE name = $1 ORDER BY revision DESC LIMIT 1").bind(name);
+        let newest = self.first(select).await?;
+        newest.as_ref().map(from_row).transpose().map(|newest| newest.map_or(0, |config| config.revision))
+    }
+
+    async fn insert_config(&mut self, config: &StoredConfig) -> Result<()> {
+        let insert =
+            sql("INSERT INTO config_revisions (name, revision, sha256, files, created_at) VALUES ($1, $2, $3, $4, $5)");
+        let insert = insert.bind(&config.name).bind(config.revision).bind(&config.sha256);
+        self.one(insert.bind(to_json(&config.files)).bind(config.created_at.0)).await?;
+        let put = sql("INSERT INTO configs (name, revision) VALUES ($1, $2)
+             ON CONFLICT (name) DO UPDATE SET revision = excluded.revision");
+        self.one(put.bind(&config.name).bind(config.revision)).await
+    }
+
+    async fn remove_config(&mut self, name: &str) -> Result<()> {
+        self.one(sql("DELETE FROM configs WHERE name = $1").bind(name)).await
+    }
+}
+
+fn from_row(row: &Row) -> Result<StoredConfig> {
+    let row = Named::new(row, "config_revisions", "name")?;
+    Ok(StoredConfig {
+        name: row.get("name")?,
+        revision: row.number("revision")?,
+        sha256: row.get("sha256")?,
+        files: row.json("files")?,
+        created_at: row.moment("created_at")?,
+    })
+}

@@ -1,0 +1,106 @@
+//! `jobs` and `idempotency_keys`.
+
+use app::domain::ids::{JobId, WorkerId};
+use app::domain::job::Job;
+use app::domain::time::Timestamp;
+use async_trait::async_trait;
+
+use super::rows::job::{job as from_row, state_columns};
+use super::rows::{Named, to_json};
+use super::statement::sql;
+use super::{Row, Session};
+use crate::store::Result;
+use crate::store::jobs::{JobFilter, Jobs};
+
+#[async_trait]
+impl Jobs for Session<'_> {
+    async fn job(&mut self, id: &JobId) -> Result<Option<Job>> {
+        let select = sql("SELECT * FROM jobs WHERE id = $1").bind(id.as_str());
+        self.first(select).await?.as_ref().map(from_row).transpose()
+    }
+
+    async fn jobs(&mut self, filter: &JobFilter) -> Result<Vec<Job>> {
+        let select = self.either(
+            "SELECT * FROM jobs
+             WHERE ($1 = '[]' OR state IN (SELECT value FROM json_each($1))) AND ($2 IS NULL OR id < $2)
+             ORDER BY id DESC LIMIT $3",
+            "SELECT * FROM jobs
+             WHERE ($1 = '[]' OR state IN (SELECT json_array_elements_text($1::json))) AND ($2 IS NULL OR id < $2)
+             ORDER BY id DESC LIMIT $3",
+        );
+        let select = select.bind(to_json(&filter.states)).bind(filter.before.as_ref().map(JobId::as_str));
+        Ok(whole(&self.all(select.bind(filter.limit)).await?))
+    }
+
+    async fn count_jobs(&mut self) -> Result<Vec<(String, u64)>> {
+        let rows = self.all(sql("SELECT state, count(*) AS number FROM jobs GROUP BY state")).await?;
+        rows.iter().map(|row| Ok((row.get("state")?, row.get::<i64>("number")?.unsigned_abs()))).collect()
+    }
+
+    async fn waiting_jobs(&mut self) -> Result<Vec<Job>> {
+        Ok(whole(&self.all(sql("SELECT * FROM jobs WHERE state = 'queued' ORDER BY submitted_at, id")).await?))
+    }
+
+    // The states are those in which `Job::live_lease` has a lease.
+    async fn leased_jobs(&mut self, worker: Option<&WorkerId>) -> Result<Vec<Job>> {
+        let select = sql("SELECT * FROM jobs
+             WHERE state IN ('offered', 'starting', 'running', 'cancelling') AND ($1 IS NULL OR worker_id = $1)
+             ORDER BY submitted_at, id");
+        Ok(whole(&self.all(select.bind(worker.map(WorkerId::as_str))).await?))
+    }
+
+    async fn insert_job(&mut self, job: &Job) -> Result<()> {
+        let state = state_columns(job);
+        let (spec, demand) = (&job.spec, &job.spec.demand);
+        let insert = sql(
+            "INSERT INTO jobs (id, config_name, config_revision, target, labels, gpu_count, min_vram_gb, accelerator,
+                    num_processes, max_retries, retry_on_failure, submitted_at, submitted_by, priority, retry_of,
+                    attempt, losses, state, state_since)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
+        );
+        let insert = insert.bind(job.id.as_str()).bind(&spec.config_name).bind(spec.config_revision);
+        let insert = insert.bind(spec.target.as_str()).bind(to_json(&demand.labels)).bind(demand.gpu_count);
+        let insert = insert.bind(demand.min_vram_gb).bind(demand.accelerator.clone()).bind(spec.num_processes);
+        let insert = insert.bind(spec.max_retries).bind(spec.retry_on_failure).bind(job.submitted_at.0);
+        let insert = insert.bind(&job.submitted_by).bind(job.priority).bind(job.retry_of.as_ref().map(JobId::as_str));
+        self.one(insert.bind(job.attempt.0).bind(job.losses).bind(state.word).bind(state.since)).await
+    }
+
+    async fn update_job(&mut self, before: &Job, after: &Job) -> Result<()> {
+        let state = state_columns(after);
+        let update = sql(
+            "UPDATE jobs SET priority = $1, attempt = $2, losses = $3, state = $4, state_since = $5, worker_id = $6,
+                    gpus = $7, offer_until = $8, not_before = $9, failure = $10
+             WHERE id = $11 AND state = $12 AND attempt = $13",
+        );
+        let update = update.bind(after.priority).bind(after.attempt.0).bind(after.losses).bind(state.word);
+        let update = update.bind(state.since).bind(state.worker_id).bind(state.gpus).bind(state.offer_until);
+        let update = update.bind(state.not_before).bind(state.failure).bind(before.id.as_str());
+        self.one(update.bind(before.state.as_str()).bind(before.attempt.0)).await
+    }
+
+    async fn idempotency_key(&mut self, actor: &str, key: &str) -> Result<Option<(JobId, String)>> {
+        let select = sql("SELECT key, job_id, digest FROM idempotency_keys WHERE actor = $1 AND key = $2");
+        let made = |row: &Row| {
+            let row = Named::new(row, "idempotency_keys", "key")?;
+            Ok((row.job_id("job_id")?, row.get("digest")?))
+        };
+        self.first(select.bind(actor).bind(key)).await?.as_ref().map(made).transpose()
+    }
+
+    async fn insert_idempotency_key(&mut self, actor: &str, key: &str, digest: &str, job: &Job) -> Result<()> {
+        let insert =
+            sql("INSERT INTO idempotency_keys (actor, key, digest, job_id, created_at) VALUES ($1, $2, $3, $4, $5)");
+        self.one(insert.bind(actor).bind(key).bind(digest).bind(job.id.as_str()).bind(job.submitted_at.0)).await
+    }
+
+    async fn sweep_idempotency_keys(&mut self, before: Timestamp) -> Result<()> {
+        self.run(sql("DELETE FROM idempotency_keys WHERE created_at < $1").bind(before.0)).await.map(drop)
+    }
+}
+
+/// One broken row must not hide the others.
+fn whole(rows: &[Row]) -> Vec<Job> {
+    let whole = |row: &_| from_row(row).inspect_err(|error| tracing::error!(%error, "a job is left out")).ok();
+    rows.iter().filter_map(whole).collect()
+}

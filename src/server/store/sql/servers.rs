@@ -1,0 +1,71 @@
+//! `servers` and `leases`, on PostgreSQL.
+
+use app::domain::time::Millis;
+use async_trait::async_trait;
+
+use super::statement::sql;
+use super::{Db, Session};
+use crate::store::Result;
+use crate::store::postgres::CHANNEL;
+use crate::store::servers::Servers;
+
+/// The most bytes that PostgreSQL carries in one notification, and some to spare.
+const MOST_BYTES: usize = 7_900;
+
+impl Session<'_> {
+    fn serves_one(&self) -> bool {
+        matches!(self.db, Db::Sqlite(_) | Db::SqliteReader(_))
+    }
+}
+
+#[async_trait]
+impl Servers for Session<'_> {
+    async fn living_servers(&mut self, span: Millis) -> Result<Vec<String>> {
+        let chain = self.chain.clone();
+        if self.serves_one() {
+            return Ok(vec![chain.to_string()]);
+        }
+        let put =
+            sql("INSERT INTO servers (id, seen_at) VALUES ($1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
+             ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at");
+        self.one(put.bind(&*chain)).await?;
+        // Who was not heard of for a day does not come back: its name was its process's.
+        let forget = sql(
+            "DELETE FROM servers WHERE seen_at < (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 86400000",
+        );
+        self.run(forget).await?;
+        let select =
+            sql("SELECT id FROM servers WHERE seen_at >= (extract(epoch FROM clock_timestamp()) * 1000)::bigint - $1");
+        self.all(select.bind(span.0)).await?.iter().map(|row| row.get("id")).collect()
+    }
+
+    async fn lead(&mut self, span: Millis) -> Result<bool> {
+        if self.serves_one() {
+            return Ok(true);
+        }
+        let chain = self.chain.clone();
+        let take = sql("INSERT INTO leases (name, holder, until)
+             VALUES ('leader', $1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint + $2)
+             ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
+             WHERE leases.holder = excluded.holder OR leases.until < excluded.until - $2");
+        Ok(self.run(take.bind(&*chain).bind(span.0)).await? == 1)
+    }
+
+    async fn leave(&mut self) -> Result<()> {
+        if self.serves_one() {
+            return Ok(());
+        }
+        let chain = self.chain.clone();
+        self.run(sql("DELETE FROM leases WHERE holder = $1").bind(&*chain)).await?;
+        self.run(sql("DELETE FROM servers WHERE id = $1").bind(&*chain)).await.map(drop)
+    }
+
+    async fn announce(&mut self, topics: &[String]) -> Result<()> {
+        if self.serves_one() || topics.is_empty() {
+            return Ok(());
+        }
+        let payload = format!("{} {}", self.chain, topics.join(" "));
+        let payload = if payload.len() > MOST_BYTES { format!("{} *", self.chain) } else { payload };
+        self.all(sql("SELECT pg_notify($1, $2)::text AS rung").bind(CHANNEL).bind(payload)).await.map(drop)
+    }
+}

@@ -1,0 +1,117 @@
+//! A statement with its parameters, before it is known which engine runs it.
+
+/// See the module.
+pub struct Statement {
+    pub text: &'static str,
+    pub values: Vec<Value>,
+}
+
+/// A parameter.
+pub enum Value {
+    Text(Option<String>),
+    Int(Option<i64>),
+    Real(Option<f64>),
+}
+
+/// A statement without parameters yet.
+pub fn sql(text: &'static str) -> Statement {
+    Statement { text, values: Vec::new() }
+}
+
+impl Statement {
+    /// Adds the next parameter.
+    pub fn bind(mut self, value: impl Into<Value>) -> Self {
+        self.values.push(value.into());
+        self
+    }
+
+    /// The same without NUL characters, which PostgreSQL has no place for in texts.
+    pub fn printable(mut self) -> Self {
+        for value in &mut self.values {
+            if let Value::Text(Some(text)) = value
+                && text.contains('\0')
+            {
+                *text = text.replace('\0', "\u{fffd}");
+            }
+        }
+        self
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(Some(text.to_owned()))
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(Some(text))
+    }
+}
+
+impl From<&String> for Value {
+    fn from(text: &String) -> Self {
+        Self::Text(Some(text.clone()))
+    }
+}
+
+impl From<Option<String>> for Value {
+    fn from(text: Option<String>) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<Option<&str>> for Value {
+    fn from(text: Option<&str>) -> Self {
+        Self::Text(text.map(str::to_owned))
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Self::Int(Some(number))
+    }
+}
+
+impl From<u32> for Value {
+    fn from(number: u32) -> Self {
+        Self::Int(Some(number.into()))
+    }
+}
+
+impl From<u8> for Value {
+    fn from(number: u8) -> Self {
+        Self::Int(Some(number.into()))
+    }
+}
+
+impl From<bool> for Value {
+    fn from(switch: bool) -> Self {
+        Self::Int(Some(switch.into()))
+    }
+}
+
+impl From<Option<i64>> for Value {
+    fn from(number: Option<i64>) -> Self {
+        Self::Int(number)
+    }
+}
+
+impl From<Option<u32>> for Value {
+    fn from(number: Option<u32>) -> Self {
+        Self::Int(number.map(i64::from))
+    }
+}
+
+impl From<Option<i32>> for Value {
+    fn from(number: Option<i32>) -> Self {
+        Self::Int(number.map(i64::from))
+    }
+}
+
+impl From<Option<f64>> for Value {
+    fn from(number: Option<f64>) -> Self {
+        Self::Real(number)
+    }
+}

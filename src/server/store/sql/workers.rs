@@ -1,0 +1,79 @@
+//! `workers`.
+
+use app::domain::ids::WorkerId;
+use app::domain::time::Timestamp;
+use app::domain::worker::{Kind, Worker};
+use async_trait::async_trait;
+
+use super::Session;
+use super::rows::worker::{link_columns, worker as from_row};
+use super::rows::{Named, to_json};
+use super::statement::sql;
+use crate::store::Result;
+use crate::store::workers::{StoredWorker, Workers};
+
+#[async_trait]
+impl Workers for Session<'_> {
+    async fn workers(&mut self) -> Result<Vec<StoredWorker>> {
+        let rows = self.all(sql("SELECT * FROM workers ORDER BY name")).await?;
+        // One broken row must not hide the others.
+        let whole = |row: &_| from_row(row).inspect_err(|error| tracing::error!(%error, "a worker is left out")).ok();
+        Ok(rows.iter().filter_map(whole).collect())
+    }
+
+    async fn worker(&mut self, id: &WorkerId) -> Result<Option<StoredWorker>> {
+        let select = sql("SELECT * FROM workers WHERE id = $1").bind(id.as_str());
+        self.first(select).await?.as_ref().map(from_row).transpose()
+    }
+
+    async fn worker_by_token(&mut self, digest: &str) -> Result<Option<WorkerId>> {
+        let row = self.first(sql("SELECT id FROM workers WHERE token_digest = $1").bind(digest)).await?;
+        row.as_ref().map(|row| Named::new(row, "workers", "id")?.worker_id("id")).transpose()
+    }
+
+    async fn insert_worker(&mut self, worker: &Worker, token_digest: &str) -> Result<()> {
+        let link = link_columns(worker);
+        let insert =
+            sql("INSERT INTO workers (id, name, kind, labels, created_at, token_digest, link, link_since, local)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)");
+        let insert = insert.bind(worker.id.as_str()).bind(&worker.name).bind(worker.kind.map(Kind::as_str));
+        let insert = insert.bind(to_json(&worker.labels)).bind(worker.created_at.0).bind(token_digest);
+        self.one(insert.bind(link.word).bind(link.since).bind(worker.local)).await
+    }
+
+    async fn update_worker(&mut self, before: &Worker, after: &Worker) -> Result<()> {
+        let (old, new) = (link_columns(before), link_columns(after));
+        let update =
+            sql("UPDATE workers SET name = $1, kind = $2, labels = $3, link = $4, link_since = $5, link_stream = $6,
+                    offline_cause = $7, capability = $8, drain_since = $9, drain_reason = $10, drain_deadline = $11,
+                    spent_at = $12
+             WHERE id = $13 AND link = $14 AND link_since = $15 AND drain_since IS NOT DISTINCT FROM $16");
+        let update = update.bind(&after.name).bind(after.kind.map(Kind::as_str)).bind(to_json(&after.labels));
+        let update = update.bind(new.word).bind(new.since).bind(new.stream).bind(new.cause).bind(new.capability);
+        let update = update
+            .bind(after.drain.as_ref().map(|drain| drain.since.0))
+            .bind(after.drain.as_ref().and_then(|drain| drain.reason.clone()))
+            .bind(after.drain.as_ref().and_then(|drain| drain.deadline).map(|deadline| deadline.0))
+            .bind(after.spent.map(|at| at.0));
+        let update = update.bind(before.id.as_str()).bind(old.word).bind(old.since);
+        self.one(update.bind(before.drain.as_ref().map(|drain| drain.since.0))).await
+    }
+
+    async fn put_worker_token(&mut self, id: &WorkerId, token_digest: &str) -> Result<()> {
+        self.one(sql("UPDATE workers SET token_digest = $1 WHERE id = $2").bind(token_digest).bind(id.as_str())).await
+    }
+
+    async fn delete_worker(&mut self, id: &WorkerId) -> Result<()> {
+        self.one(sql("DELETE FROM workers WHERE id = $1 AND link IN ('never_seen', 'offline')").bind(id.as_str())).await
+    }
+
+    async fn flush_last_seen(&mut self, seen: &[(WorkerId, Timestamp)]) -> Result<()> {
+        for (id, at) in seen {
+            // Another server may have heard of it later.
+            let update =
+                sql("UPDATE workers SET last_seen = $1 WHERE id = $2 AND (last_seen IS NULL OR last_seen < $1)");
+            self.run(update.bind(at.0).bind(id.as_str())).await?;
+        }
+        Ok(())
+    }
+}
