@@ -13,4 +13,7 @@ mod failures;
 mod harness;
 mod queue;
 mod restart;
+mod several;
+mod storms;
 mod whole_job;
+mod zombies;

@@ -5,8 +5,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
-
 use super::capability::{Capability, Gpu};
 use super::glob;
 use super::ids::JobId;
@@ -19,7 +17,7 @@ pub struct Candidate<'w> {
     /// The worker.
     pub worker: &'w Worker,
     /// What each lease in force holds of it: UUIDs of GPUs.
-    pub held: Vec<Cow<'w, [String]>>,
+    pub held: Vec<Vec<&'w str>>,
 }
 
 /// One thing that keeps a job from a worker.
@@ -128,34 +126,35 @@ pub fn blockers<'a>(spec: &'a Spec, candidate: &'a Candidate<'_>) -> impl Iterat
 
 /// Whether nothing keeps the job from the worker.
 pub fn fits(spec: &Spec, candidate: &Candidate<'_>) -> bool {
-    blockers(spec, candidate).next().is_none()
+    // Backwards: most workers that a planner asks are taken, and that is quick to see.
+    RULES.iter().rev().all(|rule| rule(spec, candidate).is_none())
 }
 
 /// The GPUs that the job would get, by UUID; none if too few are free.
 ///
 /// A worker that takes one job at a time gives it the whole host, less the GPUs whose memory would not do. Otherwise it
 /// gives as many as were asked for, or one; of one model if that is possible, and no larger than needed.
-pub fn grant(demand: &Demand, candidate: &Candidate<'_>) -> Option<Vec<String>> {
+pub fn grant<'w>(demand: &Demand, candidate: &Candidate<'w>) -> Option<Vec<&'w str>> {
     let Some(capability) = candidate.worker.capability() else { return Some(Vec::new()) };
     let free = candidate.free().filter(|gpu| suits(demand, gpu));
     let wanted = wanted(demand, capability);
-    let chosen: Vec<&Gpu> = if capability.max_jobs == 1 { free.collect() } else { choose(free.collect(), wanted) };
-    (chosen.len() >= wanted).then(|| chosen.into_iter().map(|gpu| gpu.uuid.clone()).collect())
+    let chosen: Vec<&'w Gpu> = if capability.max_jobs == 1 { free.collect() } else { choose(free.collect(), wanted) };
+    (chosen.len() >= wanted).then(|| chosen.into_iter().map(|gpu| gpu.uuid.as_str()).collect())
 }
 
 /// `count` of these; of one model if there are enough of one, with the least memory that does.
-fn choose(mut free: Vec<&Gpu>, count: usize) -> Vec<&Gpu> {
+fn choose<'w>(mut free: Vec<&'w Gpu>, count: usize) -> Vec<&'w Gpu> {
     let size = |gpu: &Gpu| gpu.vram_gb.unwrap_or(f64::INFINITY);
     free.sort_by(|a, b| size(a).total_cmp(&size(b)).then_with(|| a.name.cmp(&b.name)));
     let alike = free.chunk_by(|a, b| a.name == b.name).find(|chunk| chunk.len() >= count);
     alike.unwrap_or(&free).iter().take(count).copied().collect()
 }
 
-impl Candidate<'_> {
+impl<'w> Candidate<'w> {
     /// GPUs that no job holds.
-    fn free(&self) -> impl Iterator<Item = &Gpu> {
+    fn free(&self) -> impl Iterator<Item = &'w Gpu> {
         let all = self.worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
-        all.iter().filter(|gpu| !self.held.iter().any(|held| held.contains(&gpu.uuid)))
+        all.iter().filter(|gpu| !self.held.iter().any(|held| held.contains(&gpu.uuid.as_str())))
     }
 }
 
@@ -205,11 +204,15 @@ fn gpus(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
 fn vram(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
     let (wanted_gb, gpus) = (spec.demand.min_vram_gb?, spec.demand.gpus()?);
     let capability = candidate.worker.capability()?;
+    let enough = capability.gpus.iter().filter(|gpu| suits(&spec.demand, gpu)).count() >= gpus as usize;
+    // That there are too few in all was said by an earlier rule.
+    if enough || capability.gpus.len() < gpus as usize {
+        return None;
+    }
     let mut sizes: Vec<f64> = capability.gpus.iter().filter_map(|gpu| gpu.vram_gb).collect();
     sizes.sort_by(|a, b| b.total_cmp(a));
     let found_gb = sizes.get((gpus as usize).saturating_sub(1)).copied();
-    let enough = found_gb.is_some_and(|gb| gb >= wanted_gb) || capability.gpus.len() < gpus as usize;
-    (!enough).then_some(Blocker::Vram { wanted_gb, gpus, found_gb })
+    Some(Blocker::Vram { wanted_gb, gpus, found_gb })
 }
 
 fn spent(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {

@@ -12,9 +12,8 @@ fn free(worker: &Worker) -> Candidate<'_> {
     Candidate { worker, held: Vec::new() }
 }
 
-fn holding<'w>(worker: &'w Worker, held: &[&[&str]]) -> Candidate<'w> {
-    let lease = |gpus: &&[&str]| Cow::Owned(gpus.iter().map(|uuid| (*uuid).to_owned()).collect());
-    Candidate { worker, held: held.iter().map(lease).collect() }
+fn holding<'w>(worker: &'w Worker, held: &[&[&'w str]]) -> Candidate<'w> {
+    Candidate { worker, held: held.iter().map(|gpus| gpus.to_vec()).collect() }
 }
 
 fn memory(gb: f64) -> Demand {
@@ -108,8 +107,10 @@ fn slots_and_gpus_that_others_hold() {
 
 #[test]
 fn what_is_granted() {
-    let granted = |worker: &Worker, demand: &Demand, held: &[&[&str]]| grant(demand, &holding(worker, held));
-    let uuids = |list: &[&str]| Some(list.iter().map(|uuid| (*uuid).to_owned()).collect::<Vec<_>>());
+    fn granted<'w>(worker: &'w Worker, demand: &Demand, held: &[&[&'w str]]) -> Option<Vec<&'w str>> {
+        grant(demand, &holding(worker, held))
+    }
+    let uuids = |list: &[&'static str]| Some(list.to_vec());
     let whole = worker(1, &[80, 40], 1);
     assert_eq!(granted(&whole, &Demand::default(), &[]), uuids(&["GPU-1-0", "GPU-1-1"]));
     assert_eq!(granted(&whole, &wants(1), &[]), uuids(&["GPU-1-0", "GPU-1-1"]), "one job has the whole host");

@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
@@ -74,12 +73,12 @@ pub enum Limited {
 impl<'w> Fleet<'w> {
     /// Workers, and the jobs that hold a lease on any of them.
     pub fn new(workers: &'w [Worker], leased: &'w [Job], limits: Limits) -> Self {
-        let mut held: HashMap<&WorkerId, Vec<Cow<'w, [String]>>> = HashMap::new();
+        let mut held: HashMap<&WorkerId, Vec<Vec<&'w str>>> = HashMap::new();
         let mut running_of: HashMap<&str, u32> = HashMap::new();
         let mut running = 0;
         for job in leased {
             let Some(lease) = job.live_lease() else { continue };
-            held.entry(&lease.worker).or_default().push(Cow::Borrowed(&lease.gpus));
+            held.entry(&lease.worker).or_default().push(lease.gpus.iter().map(String::as_str).collect());
             *running_of.entry(&job.submitted_by).or_default() += 1;
             running += 1;
         }
@@ -172,10 +171,15 @@ impl<'w> Round<'w> {
             let candidate = &mut fleet.candidates[*index];
             let open = !reserved.contains_key(&candidate.worker.id) && fits(&job.spec, candidate);
             if let Some(gpus) = open.then(|| grant(&job.spec.demand, candidate)).flatten() {
-                candidate.held.push(Cow::Owned(gpus.clone()));
+                let granted = gpus.iter().map(|uuid| (*uuid).to_owned()).collect();
+                candidate.held.push(gpus);
                 fleet.running += 1;
                 *fleet.running_of.entry(&job.submitted_by).or_default() += 1;
-                assignments.push(Assignment { job: job.id.clone(), worker: candidate.worker.id.clone(), gpus });
+                assignments.push(Assignment {
+                    job: job.id.clone(),
+                    worker: candidate.worker.id.clone(),
+                    gpus: granted,
+                });
                 return;
             }
             search.next += 1;

@@ -2,28 +2,18 @@
 
 use std::sync::{Arc, Mutex};
 
-use app::domain::time::{Millis, Timestamp};
+use app::domain::time::Timestamp;
 use app::protocol::topic::Topic;
 
 use super::Core;
 use super::refusal::Refusal;
 use crate::store::{News, Work};
 
-/// A leader that does not renew for so long leads no more.
-const TERM: Millis = Millis::seconds(6);
-/// A server that has not said for so long that it lives is gone, and so are the streams that it held.
-const LIFE: Millis = Millis::seconds(10);
-
 /// Since when this server leads, if it does.
 #[derive(Default)]
 pub struct Leadership(Mutex<Option<Timestamp>>);
 
 impl Leadership {
-    /// Leads from the start: the only server of its database.
-    pub fn since(moment: Timestamp) -> Self {
-        Self(Mutex::new(Some(moment)))
-    }
-
     /// Since when it leads.
     pub fn held_since(&self) -> Option<Timestamp> {
         *self.0.lock().expect("no panic while it is held")
@@ -44,11 +34,12 @@ impl Core {
     pub async fn take_part(self: &Arc<Self>) -> Result<(), Refusal> {
         let found = Arc::new(Mutex::new((Vec::new(), false)));
         let note = Arc::clone(&found);
+        let (life, term) = (self.policy.server_life, self.policy.leader_term);
         let work: Work = Box::new(move |tx| {
             let note = Arc::clone(&note);
             Box::pin(async move {
-                let living = tx.living_servers(LIFE).await?;
-                let leads = tx.lead(TERM).await?;
+                let living = tx.living_servers(life).await?;
+                let leads = tx.lead(term).await?;
                 *note.lock().expect("no panic while it is held") = (living, leads);
                 Ok(())
             })

@@ -44,6 +44,10 @@ pub struct Policy {
     pub offer_timeout: Millis,
     /// How many jobs may run at once.
     pub limits: Limits,
+    /// A leader among several servers that does not renew for so long leads no more.
+    pub leader_term: Millis,
+    /// A server that has not said for so long that it lives is gone, and so are the streams that it held.
+    pub server_life: Millis,
     /// The largest artifact, in bytes.
     pub artifact_limit: u64,
 }
@@ -54,6 +58,8 @@ impl Default for Policy {
             heartbeat_timeout: Millis::seconds(120),
             offer_timeout: Millis::seconds(30),
             limits: Limits::default(),
+            leader_term: Millis::seconds(6),
+            server_life: Millis::seconds(8),
             artifact_limit: 64 << 30,
         }
     }

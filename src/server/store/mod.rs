@@ -17,7 +17,7 @@ pub mod sqlite;
 pub mod workers;
 
 #[cfg(test)]
-mod conformance;
+pub mod conformance;
 
 use std::fmt;
 

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use crate::clock::{Clock, ManualClock};
+use crate::clock::ManualClock;
 use crate::files::artifacts::Artifacts;
 use crate::files::logs::Logs;
 use crate::flashes::Flashes;
@@ -28,6 +28,7 @@ use crate::service::presence::Presence;
 use crate::service::{Core, Policy};
 use crate::state::{App, Parts};
 use crate::store::Store;
+use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
 
 /// The admin's token in these tests.
@@ -94,7 +95,27 @@ impl Server {
 
     pub async fn start_as(mode: Mode) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(directory.path(), "c_test").await.expect("fresh"));
+        let store = SqliteStore::open(directory.path(), "c_test").await.expect("fresh");
+        let server = Self::with_store(mode, directory, Arc::new(store), "c_test").await;
+        server.app.core.take_part().await.expect("a database");
+        server
+    }
+
+    /// One of several servers on a PostgreSQL database. It hears what the others change, and takes part in nothing yet.
+    pub async fn start_beside(name: &str, database: &str) -> Self {
+        let store = PostgresStore::open(database, name).await.expect("a database");
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let server = Self::with_store(Mode::Accounts, directory, Arc::new(store), name).await;
+        let core = Arc::clone(&server.app.core);
+        tokio::spawn(server.app.shutdown.clone().run_until_cancelled_owned(async move {
+            loop {
+                core.hear().await;
+            }
+        }));
+        server
+    }
+
+    async fn with_store(mode: Mode, directory: tempfile::TempDir, store: Arc<dyn Store>, name: &str) -> Self {
         let clock = Arc::new(ManualClock::new());
         let core = Arc::new(Core {
             store,
@@ -104,10 +125,15 @@ impl Server {
             random: Arc::new(CountedRandom::default()),
             logs: Logs::open(directory.path().join("logs")).expect("fresh"),
             artifacts: Artifacts::open(&directory.path().join("artifacts")).expect("fresh"),
-            policy: Policy { artifact_limit: 1_000, ..Policy::default() },
+            policy: Policy {
+                artifact_limit: 1_000,
+                leader_term: Millis(300),
+                server_life: Millis(300),
+                ..Policy::default()
+            },
             job_token_key: b"key".to_vec(),
-            server: "c_test".to_owned(),
-            leadership: Leadership::since(clock.now()),
+            server: name.to_owned(),
+            leadership: Leadership::default(),
         });
         if mode == Mode::Accounts {
             core.bootstrap_token(ADMIN).await.expect("a fresh database");

@@ -49,8 +49,7 @@ async fn heartbeats_keep_a_worker() {
 #[tokio::test]
 async fn a_worker_that_comes_back_in_time_keeps_its_job() {
     let server = Server::start().await;
-    let (_, key, events, job) = at_work(&server).await;
-    drop(events);
+    let (_, key, _events, job) = at_work(&server).await;
     server.pass(Millis::seconds(500)).await;
     assert_eq!(server.status_of(&job).await, "queued");
     server

@@ -13,4 +13,5 @@ mod health;
 mod pages;
 mod problems;
 mod queue;
+mod several;
 mod workers;

@@ -22,6 +22,11 @@ impl Api {
         Self { http, base: format!("http://127.0.0.1:{port}") }
     }
 
+    /// The port of the server.
+    pub fn port(&self) -> u16 {
+        self.base.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).expect("a port")
+    }
+
     /// The address under which agents reach the server.
     pub fn url(&self) -> &str {
         &self.base

@@ -59,6 +59,12 @@ impl Host {
         self
     }
 
+    /// With another address for its server.
+    pub fn reaching(mut self, url: &str) -> Self {
+        url.clone_into(&mut self.url);
+        self
+    }
+
     /// With another token than its own.
     pub fn holding(mut self, token: &str) -> Self {
         token.clone_into(&mut self.token);

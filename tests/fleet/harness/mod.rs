@@ -1,20 +1,24 @@
 //! A fleet for one test: a server, its API, hosts with agents, and everything gone afterwards.
 
 mod api;
+mod balancer;
 mod host;
 mod process;
 pub mod trainers;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
+use sqlx::migrate::MigrateDatabase;
 use tempfile::TempDir;
 use tokio::process::Command;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 pub use api::Api;
+pub use balancer::Balancer;
 pub use host::Host;
 pub use process::{Program, processes_that_mention};
 
@@ -56,6 +60,17 @@ pub fn command(name: &str, home: &Path) -> Command {
     command
 }
 
+/// A new, empty database on the PostgreSQL of the tests, by its address. It goes with that PostgreSQL.
+async fn fresh_database() -> String {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let server = std::env::var("SIMPLETUNER_TEST_POSTGRES")
+        .expect("SIMPLETUNER_TEST_POSTGRES names a PostgreSQL server; scripts/test starts one");
+    let name = format!("fleet_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::SeqCst));
+    let address = server.replacen("/postgres?", &format!("/{name}?"), 1);
+    sqlx::Postgres::create_database(&address).await.expect("the server lets us make a database of a new name");
+    address
+}
+
 /// A file of this repository.
 pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -68,17 +83,58 @@ pub struct Fleet {
     server: Option<Program>,
     port: u16,
     dir: TempDir,
+    /// A database that servers share; none for one of the server's own.
+    database: Option<String>,
+    /// More variables for the server.
+    settings: Vec<(&'static str, &'static str)>,
     _turn: SemaphorePermit<'static>,
 }
 
 impl Fleet {
-    /// With a server that is ready and knows the example configurations.
+    /// With a server that is ready and knows the example configurations, on the engine that this run is about.
     pub async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// The same with more variables for the server.
+    pub async fn start_with(settings: &[(&'static str, &'static str)]) -> Self {
+        let postgres = std::env::var("SIMPLETUNER_FLEET_DATABASE").is_ok_and(|engine| engine == "postgres");
+        let database = if postgres { Some(fresh_database().await) } else { None };
+        Self::on(database, settings).await
+    }
+
+    /// With a server on a database that others can share.
+    pub async fn start_shared() -> Self {
+        Self::on(Some(fresh_database().await), &[]).await
+    }
+
+    async fn on(database: Option<String>, settings: &[(&'static str, &'static str)]) -> Self {
         let turn = TURNS.acquire().await.expect("never closed");
         let dir = TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
-        let mut fleet = Self { api: Api::new(0), server: None, port: 0, dir, _turn: turn };
+        let settings = settings.to_vec();
+        let mut fleet = Self { api: Api::new(0), server: None, port: 0, dir, database, settings, _turn: turn };
         fleet.start_server().await;
         fleet
+    }
+
+    /// Another server beside the first, on the same database and data.
+    pub async fn second_server(&self) -> (Program, Api) {
+        let server = Program::start(self.server_command(0), self.path().join("second-server.log"));
+        let port = until("the second server's port", async || server.port()).await;
+        let api = Api::new(port);
+        until("the second server to be ready", async || api.try_get("/readyz").await).await;
+        (server, api)
+    }
+
+    fn server_command(&self, port: u16) -> Command {
+        let mut command = command("simpletuner", self.path());
+        command.args(["server", "--port", &port.to_string()]).env("SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN", ADMIN);
+        command.arg("--data-dir").arg(self.data()).arg("--configs-dir").arg(repository("examples/configs"));
+        command.envs(self.settings.iter().copied());
+        if let Some(database) = &self.database {
+            command.env("SIMPLETUNER_DATABASE_URL", database);
+        }
+        command
     }
 
     /// What this fleet keeps on disk.
@@ -99,9 +155,7 @@ impl Fleet {
     /// Starts the server: the first time on a port that the kernel chooses, then always on that one.
     pub async fn start_server(&mut self) {
         let log = self.path().join("server.log");
-        let mut command = command("simpletuner", self.path());
-        command.args(["server", "--port", &self.port.to_string()]).env("SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN", ADMIN);
-        command.arg("--data-dir").arg(self.data()).arg("--configs-dir").arg(repository("examples/configs"));
+        let command = self.server_command(self.port);
         let server = self.server.insert(Program::start(command, log));
         if self.port == 0 {
             self.port = until("the server's port", async || server.port()).await;

@@ -1,0 +1,142 @@
+//! Several servers on one database work as one.
+
+use std::time::Duration;
+
+use app::domain::time::Millis;
+use serde_json::json;
+
+use super::harness::{By, Server};
+use crate::store::conformance::fresh_database;
+
+async fn two() -> (Server, Server) {
+    let database = fresh_database().await;
+    (Server::start_beside("c_a", &database).await, Server::start_beside("c_b", &database).await)
+}
+
+/// Asks until it is so; the other server hears of a change a moment after it.
+async fn until(what: &str, mut so: impl AsyncFnMut() -> bool) {
+    let asking = async {
+        while !so().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), asking).await.unwrap_or_else(|_| panic!("in vain for {what}"));
+}
+
+#[tokio::test]
+async fn an_agent_on_one_gets_what_is_submitted_on_the_other() {
+    let (a, b) = two().await;
+    a.config("digits").await;
+    let (id, key, mut events) = a.online("gpu-1").await;
+    events.of_type("drain").await;
+    let job = b.submit("digits").await;
+    assert_eq!(events.offer().await.job_id.as_str(), job);
+    b.report(&key, &job, json!({"status": "running", "attempt": 1})).await.ok(200);
+    b.call(&By::Admin, "POST", &format!("/api/queue/{job}/cancel"), "").await.ok(200);
+    assert_eq!(events.of_type("job_cancel").await["job_id"], job);
+    b.report(&key, &job, json!({"status": "cancelled", "attempt": 1})).await.ok(200);
+    assert_eq!(a.status_of(&job).await, "cancelled");
+    assert_eq!(b.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200)["status"], "idle");
+}
+
+#[tokio::test]
+async fn a_rotation_on_one_ends_the_stream_on_the_other() {
+    let (a, b) = two().await;
+    let (id, _, mut events) = a.online("gpu-1").await;
+    events.of_type("drain").await;
+    b.call(&By::Admin, "POST", &format!("/api/admin/workers/{id}/token"), "").await.ok(200);
+    assert!(events.next().await.is_none());
+}
+
+#[tokio::test]
+async fn a_newer_stream_on_the_other_takes_the_place_of_an_older_one() {
+    let (a, b) = two().await;
+    a.config("digits").await;
+    let (id, key, mut old) = a.online("gpu-1").await;
+    old.of_type("drain").await;
+    let mut new = b.stream(&key).await;
+    new.of_type("drain").await;
+    assert!(old.next().await.is_none(), "the old stream ends");
+    drop(old);
+    // Its end is nothing: offers reach the new one.
+    let job = a.submit("digits").await;
+    assert_eq!(new.offer().await.job_id.as_str(), job);
+    assert_eq!(a.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200)["status"], "busy");
+}
+
+#[tokio::test]
+async fn six_submits_on_two_servers_give_one_offer_to_one_worker() {
+    let (a, b) = two().await;
+    a.config("digits").await;
+    let (_, _, _events) = a.online("gpu-1").await;
+    let jobs = tokio::join!(
+        a.submit("digits"),
+        b.submit("digits"),
+        a.submit("digits"),
+        b.submit("digits"),
+        a.submit("digits"),
+        b.submit("digits")
+    );
+    let mut offered = 0;
+    for job in [jobs.0, jobs.1, jobs.2, jobs.3, jobs.4, jobs.5] {
+        offered += usize::from(a.status_of(&job).await == "offered");
+    }
+    assert_eq!(offered, 1);
+}
+
+#[tokio::test]
+async fn one_leads_and_another_takes_over() {
+    let (a, b) = two().await;
+    a.app.core.take_part().await.expect("a database");
+    b.app.core.take_part().await.expect("a database");
+    assert!(a.app.core.leadership.held_since().is_some() && b.app.core.leadership.held_since().is_none());
+    a.app.core.leave().await.expect("a database");
+    b.app.core.take_part().await.expect("a database");
+    assert!(b.app.core.leadership.held_since().is_some(), "who ends in order is followed at once");
+    until("the leadership of one that is not heard of any more", async || {
+        a.app.core.take_part().await.expect("a database");
+        a.app.core.leadership.held_since().is_some()
+    })
+    .await;
+    b.app.core.take_part().await.expect("a database");
+    assert!(b.app.core.leadership.held_since().is_none(), "it learns that it was replaced");
+}
+
+#[tokio::test]
+async fn streams_of_a_server_that_is_gone_are_forgotten() {
+    let (a, b) = two().await;
+    let (id, key, events) = a.online("gpu-1").await;
+    a.app.core.take_part().await.expect("a database");
+    a.app.shutdown.cancel();
+    drop(events);
+    let status = async || b.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200)["status"].clone();
+    assert_eq!(status().await, "idle", "nobody has said that it ended");
+    until("the stream to be forgotten", async || {
+        b.app.core.take_part().await.expect("a database");
+        status().await == "connecting"
+    })
+    .await;
+    let _events = b.stream(&key).await;
+    assert_eq!(status().await, "idle");
+}
+
+#[tokio::test]
+async fn who_is_heard_of_on_one_is_not_silent_to_the_other() {
+    let (a, b) = two().await;
+    b.app.core.take_part().await.expect("a database");
+    let (id, key, _events) = a.online("gpu-1").await;
+    for server in [&a, &b] {
+        server.clock.advance(Millis::seconds(100));
+    }
+    a.heartbeat(&key, json!([])).await;
+    a.app.core.flush_presence().await.expect("a database");
+    for server in [&a, &b] {
+        server.clock.advance(Millis::seconds(100));
+    }
+    b.app.core.check_health().await.expect("a database");
+    let status = async || b.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200)["status"].clone();
+    assert_eq!(status().await, "idle");
+    b.clock.advance(Millis::seconds(21));
+    b.app.core.check_health().await.expect("a database");
+    assert_eq!(status().await, "offline");
+}

@@ -1,0 +1,40 @@
+//! Several servers on one PostgreSQL work as one.
+
+use serde_json::json;
+
+use crate::harness::{Balancer, Fleet, trainers};
+
+#[tokio::test]
+async fn a_running_job_moves_with_its_agent_to_the_server_that_is_left() {
+    let mut fleet = Fleet::start_shared().await;
+    let (_second, other) = fleet.second_server().await;
+    let balancer = Balancer::to(fleet.port()).await;
+    let host = fleet.host("gpu-1").await.reaching(&balancer.url()).training_with(trainers::AT_THE_GATE);
+    let _agent = host.start();
+    fleet.api.until_worker(&host.worker, "idle").await;
+    let job = other.submit("digits-quick").await;
+    other.until_job(&job, "running").await;
+
+    balancer.turn_to(other.port());
+    fleet.kill_server().await;
+    other.until_heard_again(&host.worker).await;
+    host.open_gate();
+    let done = other.until_job(&job, "completed").await;
+    assert_eq!(done["attempt"], 1, "{done:#}");
+    let next = other.submit("digits-quick").await;
+    other.until_job(&next, "completed").await;
+
+    fleet.start_server().await;
+    assert_eq!(fleet.api.job(&next).await["status"], "completed");
+}
+
+#[tokio::test]
+async fn a_rotation_on_one_server_is_felt_on_the_other() {
+    let fleet = Fleet::start_shared().await;
+    let (_second, other) = fleet.second_server().await;
+    let host = fleet.host("gpu-1").await;
+    let mut agent = host.start();
+    other.until_worker(&host.worker, "idle").await;
+    other.post(&format!("/api/admin/workers/{}/token", host.worker), &json!({})).await;
+    assert_eq!(agent.ended().await, Some(77), "{}", agent.said());
+}
