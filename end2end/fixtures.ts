@@ -41,7 +41,7 @@ async function startServer(dataDir: string): Promise<Server> {
   const url = `http://127.0.0.1:${port}`;
   const adminToken = `st_${'end2end'.repeat(6)}`;
   const args = ['server', '--host', '127.0.0.1', '--port', `${port}`, '--data-dir', dataDir, '--configs-dir', join(ROOT, 'examples/configs')];
-  const env = { SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN: adminToken };
+  const env = { SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN: adminToken, SIMPLETUNER_LOCAL: 'off' };
   const start = async () => {
     const program = new Program('server', 'simpletuner', args, env, join(dataDir, 'server.log'));
     await program.until('ready', () => fetch(`${url}/readyz`).then((answer) => answer.ok, () => false));

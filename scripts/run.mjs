@@ -59,7 +59,7 @@ async function startServer() {
   if (!existsSync(ADMIN_TOKEN)) secret(ADMIN_TOKEN, `st_${randomBytes(32).toString('base64url')}`);
   const server = program('server', join(DATA, 'log'), join(ROOT, 'dist/simpletuner'),
     ['server', '--host', HOST, '--port', String(PORT), '--data-dir', DATA, '--configs-dir', join(ROOT, 'examples/configs')],
-    { SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN_FILE: ADMIN_TOKEN });
+    { SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN_FILE: ADMIN_TOKEN, SIMPLETUNER_LOCAL: 'off' });
   for (const end = Date.now() + 30_000; Date.now() < end; await sleep(100)) {
     const ready = await fetch(`${SERVER}/readyz`, { signal: AbortSignal.timeout(2_000) }).then((r) => r.ok, () => false);
     if (ready) return;

@@ -76,9 +76,29 @@ impl Capability {
         };
         self.labels.0.get(key).map(String::as_str).or_else(fact)
     }
+}
 
-    /// The first GPU's memory in GB.
-    pub fn vram_gb(&self) -> Option<f64> {
-        self.gpus.first().and_then(|gpu| gpu.vram_gb)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::fixtures::{gpus, label};
+
+    #[test]
+    fn facts_are_matched_like_labels_and_reported_ones_come_first() {
+        let host = Capability {
+            gpus: gpus(1, &[80, 24]),
+            accelerator: "cuda".to_owned(),
+            hostname: Some("rack-7".to_owned()),
+            ..Capability::default()
+        };
+        let facts =
+            [("accelerator_type", Some("cuda")), ("gpu_name", Some("A80")), ("hostname", Some("rack-7")), ("x", None)];
+        for (key, value) in facts {
+            assert_eq!(host.label(key), value, "{key}");
+            assert_eq!(host.facts().0.get(key).map(String::as_str), value, "{key}");
+        }
+        assert_eq!(Capability::default().label("gpu_name"), None);
+        let reported = Capability { labels: label("hostname", "said"), ..host };
+        assert_eq!(reported.label("hostname"), Some("said"));
     }
 }

@@ -111,6 +111,17 @@ pub struct RunningAttempt {
     pub attempt: Attempt,
 }
 
+/// What a machine could run: the output of `simpletuner-worker probe`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probe {
+    /// How many GPUs there are.
+    pub gpus: u32,
+    /// `cuda`, `rocm`, `mps`, `xpu` or `cpu`.
+    pub accelerator: String,
+    /// Whether the trainer can be started.
+    pub trainer: bool,
+}
+
 /// The answer to [`Register`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Registered {

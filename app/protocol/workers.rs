@@ -95,6 +95,8 @@ pub struct WorkerView {
     pub status: WorkerStatus,
     /// Since when it stands there.
     pub status_since: Timestamp,
+    /// Whether it is the orchestrator's own machine.
+    pub local: bool,
     /// Whether a drain is wished, also while it is offline.
     pub draining: bool,
     /// Why, in the words of whoever asked.

@@ -25,6 +25,13 @@ pub fn job_token(key: &[u8], job: &JobId, attempt: Attempt) -> String {
     sealed("jt_", &mac.finalize().into_bytes())
 }
 
+/// The token of the agent on the server's own machine, derived like those.
+pub fn local_token(key: &[u8], name: &str) -> String {
+    let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).expect("HMAC takes a key of any length");
+    mac.update(format!("local agent:{name}").as_bytes());
+    sealed("wt_", &mac.finalize().into_bytes())
+}
+
 /// What is kept of a token: its SHA-256 in hex.
 pub fn digest(token: &str) -> String {
     hex(&Sha256::digest(token.as_bytes()))

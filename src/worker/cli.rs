@@ -36,6 +36,13 @@ pub enum Command {
         /// The attempt's directory.
         attempt_dir: PathBuf,
     },
+    /// Says what this machine could run; the orchestrator starts this by itself.
+    #[command(hide = true)]
+    Probe {
+        /// The trainer's command.
+        #[arg(long, env = "SIMPLETUNER_TRAINER", default_value = "python3 -m simpletuner.train")]
+        trainer: String,
+    },
 }
 
 /// The agent's flags and their variables; a flag wins over its variable.

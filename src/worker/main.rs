@@ -19,6 +19,7 @@ mod files;
 mod gpu;
 mod jobconfig;
 mod outcome;
+mod probe;
 mod process;
 mod progress;
 mod retention;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
     let cli = cli::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let ended = match cli.command {
         Some(cli::Command::Supervise { attempt_dir }) => supervisor::main(&attempt_dir),
+        Some(cli::Command::Probe { trainer }) => probe::main(&trainer),
         None => run_agent(cli.agent, &matches),
     };
     match ended {

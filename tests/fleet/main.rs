@@ -11,6 +11,8 @@ mod drain;
 mod endings;
 mod failures;
 mod harness;
+mod local;
+mod older;
 mod queue;
 mod restart;
 mod several;

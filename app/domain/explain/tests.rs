@@ -39,7 +39,10 @@ fn others_come_first() {
     let waits = explained(&any(2), &[any(1), any(2)], &workers);
     assert_eq!(waits.verdict, Verdict::Busy);
     assert_eq!(waits.workers[0].blockers, [Blocker::Occupied { max_jobs: 1 }]);
-    assert_eq!(explained(&any(1), &[any(1), any(2)], &workers).verdict, Verdict::Fits { worker: worker_id(1) });
+    let fits = explained(&any(1), &[any(1), any(2)], &[worker(1, &[80], 1), worker(2, &[], 1)]);
+    assert_eq!(fits.verdict, Verdict::Fits { worker: worker_id(1) });
+    assert_eq!(fits.workers[0].blockers, [], "who takes it has nothing against it");
+    assert_eq!(fits.workers[1].blockers, [Blocker::Occupied { max_jobs: 1 }], "the next in line takes the other");
 }
 
 #[test]
@@ -60,6 +63,8 @@ fn a_lost_job_waits_out_its_back_off() {
     let workers = [worker(1, &[80], 1)];
     assert_eq!(explained(&lost, &[], &workers).verdict, Verdict::BackOff { until: Timestamp(NOW.0 + 10_000) });
     let fleet = || Fleet::new(&workers, &[], Limits::default());
+    let nobody = explain(&lost, &[], Fleet::new(&[], &[], Limits::default()), Timestamp(NOW.0 + 10_000));
+    assert_eq!(nobody.verdict, Verdict::NoWorkers, "the wait is over, and still nobody is there");
     let later = explain(&lost, &[], fleet(), Timestamp(NOW.0 + 10_000));
     assert_eq!(later.verdict, Verdict::Fits { worker: worker_id(1) });
 }

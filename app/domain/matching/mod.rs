@@ -143,7 +143,7 @@ pub fn grant<'w>(demand: &Demand, candidate: &Candidate<'w>) -> Option<Vec<&'w s
 }
 
 /// `count` of these; of one model if there are enough of one, with the least memory that does.
-fn choose<'w>(mut free: Vec<&'w Gpu>, count: usize) -> Vec<&'w Gpu> {
+fn choose(mut free: Vec<&Gpu>, count: usize) -> Vec<&Gpu> {
     let size = |gpu: &Gpu| gpu.vram_gb.unwrap_or(f64::INFINITY);
     free.sort_by(|a, b| size(a).total_cmp(&size(b)).then_with(|| a.name.cmp(&b.name)));
     let alike = free.chunk_by(|a, b| a.name == b.name).find(|chunk| chunk.len() >= count);

@@ -2,6 +2,7 @@
 
 mod exit;
 mod import;
+pub mod local;
 mod site;
 
 use std::net::SocketAddr;
@@ -19,6 +20,7 @@ use tokio_util::task::TaskTracker;
 use tracing_subscriber::EnvFilter;
 
 use self::exit::Exit;
+use self::local::LocalAgent;
 use crate::cli::ServerArgs;
 use crate::clock::SystemClock;
 use crate::files::artifacts::Artifacts;
@@ -92,6 +94,8 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     let tasks = TaskTracker::new();
     loops::start(&core, &tasks, &shutdown);
     tracing::info!("listening on http://{address}");
+    let local = LocalAgent { address, work_dir: data.join("local-agent") };
+    tasks.spawn(local.keep(Arc::clone(&core), args.local, shutdown.clone()));
     serve(listener, app, &shutdown).await?;
     tasks.close();
     tasks.wait().await;

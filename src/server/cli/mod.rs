@@ -1,6 +1,6 @@
 //! The command line: `simpletuner server …` and `simpletuner worker …`.
 
-mod worker;
+pub mod worker;
 
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use crate::boot;
+use crate::boot::local::Local;
 
 /// An orchestrator for training jobs on a fleet of GPU machines.
 #[derive(Debug, Parser)]
@@ -50,6 +51,9 @@ pub struct ServerArgs {
     /// Import every directory below this one that holds a `config.json`, at start.
     #[arg(long, env = "SIMPLETUNER_CONFIGS_DIR")]
     pub configs_dir: Option<PathBuf>,
+    /// Whether jobs may run on this machine too (target `local`): if it has a GPU and a trainer, in any case, or not.
+    #[arg(long, env = "SIMPLETUNER_LOCAL", value_enum, default_value_t = Local::Auto)]
+    pub local: Local,
     /// No accounts: whoever reaches this machine's loopback address is the admin.
     #[arg(long, env = "SIMPLETUNER_SINGLE_USER")]
     pub single_user: bool,

@@ -10,6 +10,7 @@ pub mod dispatch;
 pub mod health;
 pub mod jobs;
 pub mod leader;
+pub mod local;
 pub mod logs;
 pub mod presence;
 pub mod refusal;

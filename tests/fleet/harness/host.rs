@@ -122,6 +122,11 @@ impl Host {
         Program::start(command, self.log.clone())
     }
 
+    /// The address under which it reaches its server.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
     /// Its home directory.
     pub fn home(&self) -> &Path {
         &self.home

@@ -130,7 +130,7 @@ impl Fleet {
         let mut command = command("simpletuner", self.path());
         command.args(["server", "--port", &port.to_string()]).env("SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN", ADMIN);
         command.arg("--data-dir").arg(self.data()).arg("--configs-dir").arg(repository("examples/configs"));
-        command.envs(self.settings.iter().copied());
+        command.env("SIMPLETUNER_LOCAL", "off").envs(self.settings.iter().copied());
         if let Some(database) = &self.database {
             command.env("SIMPLETUNER_DATABASE_URL", database);
         }

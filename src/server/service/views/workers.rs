@@ -56,6 +56,7 @@ impl Core {
             name: worker.name.clone(),
             status: status(worker.status(jobs.len())),
             status_since: status_since(worker),
+            local: worker.local,
             draining: worker.drain.is_some(),
             drain_reason: worker.drain.as_ref().and_then(|drain| drain.reason.clone()),
             drain_deadline: worker.drain.as_ref().and_then(|drain| drain.deadline),

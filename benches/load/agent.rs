@@ -1,0 +1,79 @@
+//! An agent that trains nothing: it registers, listens, and reports what it is told to.
+
+use std::time::Instant;
+
+use futures_util::StreamExt;
+use reqwest::{Client, Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::server::Server;
+
+/// See the module.
+#[derive(Clone)]
+pub struct Agent {
+    http: Client,
+    url: String,
+    token: String,
+}
+
+/// An offer, and when its bytes came.
+pub struct Offer {
+    pub job: String,
+    pub attempt: u64,
+    pub at: Instant,
+}
+
+impl Agent {
+    /// Of a new worker, registered.
+    pub async fn new(server: &Server, name: &str) -> Self {
+        let body = json!({"name": name, "worker_type": "persistent"});
+        let made = server.api(Method::POST, "/api/admin/workers", Some(&body)).await;
+        let token = made["token"].as_str().expect("a token").to_owned();
+        let agent = Self { http: server.http.clone(), url: server.url.clone(), token };
+        agent.register(json!([])).await.expect("registered");
+        agent
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> reqwest::Result<StatusCode> {
+        let request = self.http.post(format!("{}{path}", self.url)).header("x-worker-token", &self.token).json(body);
+        let answer = request.send().await?;
+        let status = answer.status();
+        answer.bytes().await?;
+        Ok(status)
+    }
+
+    pub async fn register(&self, attempts: Value) -> reqwest::Result<StatusCode> {
+        let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cpu", "attempts": attempts});
+        self.post("/api/workers/register", &body).await
+    }
+
+    pub async fn beat(&self) -> reqwest::Result<StatusCode> {
+        self.post("/api/workers/heartbeat", &json!({"attempts": []})).await
+    }
+
+    pub async fn report(&self, offer: &Offer, status: &str) -> reqwest::Result<StatusCode> {
+        let path = format!("/api/workers/job/{}/status", offer.job);
+        self.post(&path, &json!({"status": status, "attempt": offer.attempt})).await
+    }
+
+    /// Opens the stream; `hear` is called for each offer until it ends.
+    pub async fn listen(&self, mut hear: impl AsyncFnMut(Offer)) -> reqwest::Result<()> {
+        let stream = self.http.get(format!("{}/api/workers/stream", self.url)).header("x-worker-token", &self.token);
+        let mut bytes = stream.send().await?.error_for_status()?.bytes_stream();
+        let mut text = String::new();
+        while let Some(chunk) = bytes.next().await {
+            let at = Instant::now();
+            text.push_str(&String::from_utf8_lossy(&chunk?));
+            while let Some((event, rest)) = text.split_once("\n\n") {
+                let data = event.lines().find_map(|line| line.strip_prefix("data: "));
+                let told: Value = data.and_then(|data| serde_json::from_str(data).ok()).unwrap_or_default();
+                text = rest.to_owned();
+                if told["type"] == "job_submit" {
+                    let job = told["job_id"].as_str().unwrap_or_default().to_owned();
+                    hear(Offer { job, attempt: told["attempt"].as_u64().unwrap_or_default(), at }).await;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,205 @@
+//! The figures, one line each: what, measured, target, and how.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use futures_util::stream::iter;
+use reqwest::Method;
+use serde_json::json;
+use tokio::sync::{Mutex, Notify, mpsc};
+
+use super::agent::{Agent, Offer};
+use super::server::Server;
+
+fn quantile(times: &mut [Duration], part: f64) -> f64 {
+    times.sort();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "an index")]
+    let at = ((times.len() as f64 * part).ceil() as usize).clamp(1, times.len()) - 1;
+    times[at].as_secs_f64() * 1_000.0
+}
+
+/// So many agents, made 32 at a time.
+async fn agents(server: &Server, number: usize) -> Vec<Agent> {
+    let names: Vec<String> = (0..number).map(|n| format!("load-{n:05}")).collect();
+    iter(names.iter().map(|name| Agent::new(server, name))).buffered(32).collect().await
+}
+
+async fn until_idle(server: &Server, number: usize) {
+    loop {
+        let page = server.api(Method::GET, "/api/admin/workers?limit=1", None).await;
+        if page["counts"]["idle"].as_u64() >= Some(number as u64) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Submits at random gaps while a thousand agents listen; whoever gets one ends it at once.
+pub async fn dispatch(server: &Server) {
+    const AGENTS: usize = 1_000;
+    const SUBMITS: usize = 1_000;
+    let (heard, mut offers) = mpsc::unbounded_channel::<(String, Instant)>();
+    for agent in agents(server, AGENTS).await {
+        let heard = heard.clone();
+        tokio::spawn(async move {
+            let ending = agent.clone();
+            let _ = agent.listen(async |offer| {
+                let _ = heard.send((offer.job.clone(), offer.at));
+                let _ = ending.report(&offer, "starting").await;
+                let _ = ending.report(&offer, "completed").await;
+            }).await;
+        });
+    }
+    until_idle(server, AGENTS).await;
+    let (mut began, mut times, mut gap) = (HashMap::new(), Vec::new(), 7_u64);
+    for _ in 0..SUBMITS {
+        // Gaps of 0 to 40 ms: 50 a second.
+        gap = gap.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        tokio::time::sleep(Duration::from_micros((gap >> 33) % 40_000)).await;
+        let at = Instant::now();
+        began.insert(server.submit().await, at);
+    }
+    for _ in 0..SUBMITS {
+        let (job, at) = offers.recv().await.expect("an offer for every submit");
+        times.push(at - began[&job]);
+    }
+    println!(
+        "submit to job_submit bytes, {AGENTS} streams, 50 submits/s: p50 {:.2} ms (target <= 2), p99 {:.2} ms (target <= 10), max {:.2} ms; {SUBMITS} submits",
+        quantile(&mut times, 0.5),
+        quantile(&mut times, 0.99),
+        quantile(&mut times, 1.0)
+    );
+}
+
+/// Whole lives over HTTP: submit, offer, start, complete.
+pub async fn lives(server: &Server) {
+    const AGENTS: usize = 64;
+    const JOBS: usize = 10_000;
+    let (done, all) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+    for agent in agents(server, AGENTS).await {
+        let (done, all, ending) = (Arc::clone(&done), Arc::clone(&all), agent.clone());
+        tokio::spawn(async move {
+            let _ = agent.listen(async |offer: Offer| {
+                let _ = ending.report(&offer, "starting").await;
+                let _ = ending.report(&offer, "completed").await;
+                if done.fetch_add(1, Ordering::SeqCst) + 1 == JOBS {
+                    all.notify_one();
+                }
+            }).await;
+        });
+    }
+    until_idle(server, AGENTS).await;
+    let began = Instant::now();
+    let submitting = iter((0..JOBS).map(|_| server.submit())).buffer_unordered(128).for_each(async |_| {});
+    let finished = async { tokio::time::timeout(Duration::from_secs(300), all.notified()).await };
+    let (submitted, finished) = tokio::join!(async { submitting.await; began.elapsed() }, finished);
+    let done = done.load(Ordering::SeqCst);
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    let rate = |number: usize, span: Duration| number as f64 / span.as_secs_f64();
+    println!(
+        "full lives over HTTP, {AGENTS} agents: {:.0} jobs/s (target >= 2000 on SQLite, 500 on PostgreSQL); {done} of {JOBS} jobs{}, submitted at {:.0}/s",
+        rate(done, began.elapsed()),
+        if finished.is_ok() { "" } else { ", NOT ALL DONE" },
+        rate(JOBS, submitted)
+    );
+}
+
+/// Heartbeats as fast as they go.
+pub async fn heartbeats(server: &Server) {
+    const AGENTS: usize = 64;
+    let agents = agents(server, AGENTS).await;
+    let (count, end) = (AtomicUsize::new(0), Instant::now() + Duration::from_secs(5));
+    let beats = agents.iter().map(async |agent| {
+        while Instant::now() < end {
+            assert!(agent.beat().await.is_ok_and(|status| status.is_success()), "a heartbeat was refused");
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    futures_util::future::join_all(beats).await;
+    println!("heartbeats: {}/s (target >= 20000); {AGENTS} connections, 5 s", count.load(Ordering::Relaxed) / 5);
+}
+
+/// Streams on which nothing happens.
+pub async fn streams(server: &Server) {
+    const AGENTS: usize = 10_000;
+    let agents = agents(server, AGENTS).await;
+    let (before, _) = server.used();
+    for agent in agents {
+        tokio::spawn(async move {
+            let _ = agent.listen(async |_| {}).await;
+        });
+    }
+    until_idle(server, AGENTS).await;
+    let (memory, cpu) = server.used();
+    let began = Instant::now();
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let busy = (server.used().1 - cpu) / began.elapsed().as_secs_f64() * 100.0;
+    let mib = |bytes: u64| bytes / (1 << 20);
+    println!(
+        "{AGENTS} idle streams: {} MiB resident (target <= 350), {busy:.1} % of a core (target <= 10); before them {} MiB, over 20 s",
+        mib(memory),
+        mib(before)
+    );
+}
+
+/// `kill -9` with a thousand workers that each run a job.
+pub async fn recovery(mut server: Server) {
+    const AGENTS: usize = 1_000;
+    let agents = agents(&server, AGENTS + 1).await;
+    let (heard, mut offers) = mpsc::unbounded_channel::<(usize, Offer)>();
+    for (n, agent) in agents.iter().cloned().enumerate() {
+        let heard = heard.clone();
+        tokio::spawn(async move {
+            let held: Mutex<Option<Offer>> = Mutex::new(None);
+            loop {
+                let ran = agent.listen(async |offer| {
+                    let _ = agent.report(&offer, "running").await;
+                    let copy = Offer { job: offer.job.clone(), attempt: offer.attempt, at: offer.at };
+                    *held.lock().await = Some(offer);
+                    let _ = heard.send((n, copy));
+                });
+                let _ = ran.await;
+                let attempts = match &*held.lock().await {
+                    Some(offer) => json!([{"job_id": offer.job, "attempt": offer.attempt}]),
+                    None => json!([]),
+                };
+                while !agent.register(attempts.clone()).await.is_ok_and(|status| status.is_success()) {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+            }
+        });
+    }
+    until_idle(&server, AGENTS + 1).await;
+    iter((0..AGENTS).map(|_| server.submit())).buffer_unordered(64).for_each(async |_| {}).await;
+    for _ in 0..AGENTS {
+        offers.recv().await.expect("an offer");
+    }
+    let running = async |server: &Server| server.api(Method::GET, "/api/queue/stats", None).await["running"].as_u64();
+    while running(&server).await != Some(AGENTS as u64) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let started = server.kill_and_restart().await;
+    let next = server.submit().await;
+    let dispatched = loop {
+        let (_, offer) = offers.recv().await.expect("an offer");
+        if offer.job == next {
+            break offer.at - started;
+        }
+    };
+    loop {
+        let page = server.api(Method::GET, "/api/admin/workers?limit=1", None).await;
+        if page["counts"]["busy"].as_u64() == Some(AGENTS as u64 + 1) && page["counts"]["connecting"] == 0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    println!(
+        "kill -9 with {AGENTS} workers and jobs: first dispatch {:.2} s after the start (target <= 2), all back after {:.2} s (target <= 15); {:?} run",
+        dispatched.as_secs_f64(),
+        started.elapsed().as_secs_f64(),
+        running(&server).await
+    );
+}

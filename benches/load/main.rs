@@ -1,0 +1,39 @@
+//! What the server bears: many agents that train nothing, on real sockets, against the program in `dist/`.
+//!
+//! `cargo bench --bench load -- [sqlite|postgres] [FIGURE…]`, with FIGUREs out of `dispatch`, `lives`, `heartbeats`,
+//! `streams`, `recovery`. Load and server share the machine's cores. `SIMPLETUNER_DIST` names the programs;
+//! `SIMPLETUNER_TEST_POSTGRES` a PostgreSQL server. Nothing fails because of a figure: the targets stand beside them.
+
+mod agent;
+mod figures;
+mod server;
+
+use server::Server;
+
+fn main() {
+    let asked: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
+    let postgres = asked.iter().any(|word| word == "postgres");
+    let wanted = |figure: &str| {
+        let named: Vec<&String> = asked.iter().filter(|word| !["sqlite", "postgres"].contains(&word.as_str())).collect();
+        named.is_empty() || named.iter().any(|word| *word == figure)
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        println!("on {}", if postgres { "PostgreSQL" } else { "SQLite" });
+        if wanted("dispatch") {
+            figures::dispatch(&Server::start(postgres).await).await;
+        }
+        if wanted("lives") {
+            figures::lives(&Server::start(postgres).await).await;
+        }
+        if wanted("heartbeats") {
+            figures::heartbeats(&Server::start(postgres).await).await;
+        }
+        if wanted("streams") {
+            figures::streams(&Server::start(postgres).await).await;
+        }
+        if wanted("recovery") {
+            figures::recovery(Server::start(postgres).await).await;
+        }
+    });
+}

@@ -1,0 +1,113 @@
+//! The server under load.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use reqwest::{Client, Method};
+use serde_json::{Value, json};
+use sqlx::migrate::MigrateDatabase;
+use tempfile::TempDir;
+
+const ADMIN: &str = "st_load-load-load-load-load-load";
+
+/// A server and its API, as its administrator.
+pub struct Server {
+    pub http: Client,
+    pub url: String,
+    port: u16,
+    child: Child,
+    dir: TempDir,
+    database: Option<String>,
+}
+
+impl Server {
+    pub async fn start(postgres: bool) -> Self {
+        let dir = TempDir::with_prefix("simpletuner-load-").expect("a temporary directory");
+        let database = if postgres { Some(fresh_database().await) } else { None };
+        let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+        let child = spawn(dir.path(), port, database.as_deref());
+        let http = Client::builder().no_proxy().pool_max_idle_per_host(usize::MAX).tcp_nodelay(true).build();
+        let http = http.expect("a client");
+        let server = Self { http, url: format!("http://127.0.0.1:{port}"), port, child, dir, database };
+        server.until_ready().await;
+        let files = json!({"files": {"config.json": "{}"}});
+        server.api(Method::PUT, "/api/configs/load", Some(&files)).await;
+        server
+    }
+
+    /// As a power cut, and then the power again; returns when the new one was started.
+    pub async fn kill_and_restart(&mut self) -> Instant {
+        self.child.kill().expect("a running server");
+        self.child.wait().expect("a child");
+        let started = Instant::now();
+        self.child = spawn(self.dir.path(), self.port, self.database.as_deref());
+        self.until_ready().await;
+        started
+    }
+
+    async fn until_ready(&self) {
+        let end = Instant::now() + Duration::from_secs(30);
+        while self.http.get(format!("{}/readyz", self.url)).send().await.is_err() {
+            assert!(Instant::now() < end, "the server is not ready; see {}", self.dir.path().display());
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Asks; the answer must be a success.
+    pub async fn api(&self, method: Method, path: &str, body: Option<&Value>) -> Value {
+        let request = self.http.request(method, format!("{}{path}", self.url)).bearer_auth(ADMIN);
+        let request = if let Some(body) = body { request.json(body) } else { request };
+        let answer = request.send().await.expect("an answer");
+        let (status, text) = (answer.status(), answer.text().await.expect("a body"));
+        assert!(status.is_success(), "{path} was answered {status}: {text}");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    pub async fn submit(&self) -> String {
+        let body = json!({"config_name": "load", "target": "worker"});
+        let answer = self.api(Method::POST, "/api/queue/submit", Some(&body)).await;
+        answer["job_id"].as_str().expect("a job id").to_owned()
+    }
+
+    /// Resident memory in bytes, and seconds of processor time so far.
+    pub fn used(&self) -> (u64, f64) {
+        let read = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", self.child.id())).expect("proc(5)");
+        let status = read("status");
+        let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("VmRSS");
+        let kib: u64 = kib.trim().trim_end_matches(" kB").parse().expect("a number");
+        let stat = read("stat");
+        let fields: Vec<&str> = stat.rsplit(") ").next().expect("fields").split(' ').collect();
+        // User and system time in ticks, of which Linux has 100 a second.
+        let ticks = |at: usize| fields[at].parse::<f64>().expect("a number");
+        (kib * 1_024, (ticks(11) + ticks(12)) / 100.0)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn spawn(dir: &Path, port: u16, database: Option<&str>) -> Child {
+    let dist = std::env::var_os("SIMPLETUNER_DIST").map_or_else(|| PathBuf::from("dist"), PathBuf::from);
+    let log = std::fs::File::options().create(true).append(true).open(dir.join("server.log")).expect("a log");
+    let mut command = Command::new(dist.join("simpletuner"));
+    command.args(["server", "--port", &port.to_string(), "--data-dir"]).arg(dir.join("data"));
+    command.env("SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN", ADMIN).env("SIMPLETUNER_LOCAL", "off");
+    if let Some(database) = database {
+        command.env("SIMPLETUNER_DATABASE_URL", database);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().expect("dist/simpletuner; run make build")
+}
+
+async fn fresh_database() -> String {
+    let server = std::env::var("SIMPLETUNER_TEST_POSTGRES").expect("SIMPLETUNER_TEST_POSTGRES names a PostgreSQL");
+    let since = Instant::now();
+    let name = format!("load_{}_{:p}", std::process::id(), &raw const since);
+    let address = server.replacen("/postgres?", &format!("/{name}?"), 1);
+    sqlx::Postgres::create_database(&address).await.expect("a new database");
+    address
+}

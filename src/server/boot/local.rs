@@ -1,0 +1,136 @@
+//! The orchestrator's own GPUs: the agent beside this program, as a child over loopback, listed like any other worker.
+//!
+//! It ends with the server and leaves what it runs to its supervisors; the next start adopts it. One that outlived a
+//! server which was killed goes on by itself, and keeps its work directory until it ends.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use app::protocol::worker::Probe;
+use clap::ValueEnum;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::worker::agent_program;
+use crate::service::Core;
+
+/// Whether jobs may run on the server's own machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Local {
+    /// If it has a GPU and a trainer.
+    Auto,
+    /// Whatever it has.
+    On,
+    /// No.
+    Off,
+}
+
+/// How long looking at the machine may take.
+const PROBING: Duration = Duration::from_secs(30);
+/// How long the agent may take to leave.
+const LEAVING: Duration = Duration::from_secs(6);
+/// The waits between starts of an agent that ends by itself: the first, and the longest.
+const WAITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+
+/// What the child is told.
+pub struct LocalAgent {
+    /// Where the server listens.
+    pub address: SocketAddr,
+    /// Where the agent keeps its jobs.
+    pub work_dir: PathBuf,
+}
+
+impl LocalAgent {
+    /// Keeps an agent running until the server stops.
+    pub async fn keep(self, core: Arc<Core>, mode: Local, shutdown: CancellationToken) {
+        if mode == Local::Off || (mode == Local::Auto && !worthwhile().await) {
+            return;
+        }
+        let name = format!("local-{}", gethostname::gethostname().to_string_lossy());
+        let token = match core.local_worker(&name).await {
+            Ok(token) => token,
+            Err(refusal) => {
+                tracing::error!(?refusal, worker = name, "jobs cannot run on this machine");
+                return;
+            }
+        };
+        tracing::info!(worker = name, "jobs may run on this machine");
+        let mut wait = WAITS.0;
+        while !shutdown.is_cancelled() {
+            match self.command(&name, &token).spawn() {
+                Ok(child) => watch(child, &shutdown).await,
+                Err(error) => tracing::error!(%error, "the agent beside this program does not start"),
+            }
+            tokio::select! {
+                () = tokio::time::sleep(wait) => wait = (wait * 2).min(WAITS.1),
+                () = shutdown.cancelled() => {}
+            }
+        }
+    }
+
+    fn command(&self, name: &str, token: &str) -> Command {
+        let everywhere = self.address.ip().is_unspecified();
+        let host = if everywhere { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { self.address.ip() };
+        let mut command = Command::new(agent_program());
+        // What is meant for this server is not for the agent, and less for its trainers.
+        for (variable, _) in std::env::vars_os() {
+            let ours = variable.to_string_lossy().starts_with("SIMPLETUNER_");
+            if ours && variable != "SIMPLETUNER_TRAINER" {
+                command.env_remove(variable);
+            }
+        }
+        command
+            .args(["--persistent", "--on-stop", "leave", "--name", name])
+            .env("SIMPLETUNER_ORCHESTRATOR_URL", format!("http://{}", SocketAddr::new(host, self.address.port())))
+            .env("SIMPLETUNER_WORKER_TOKEN", token)
+            .env("SIMPLETUNER_WORK_DIR", &self.work_dir)
+            .stdin(std::process::Stdio::null());
+        command
+    }
+}
+
+/// Waits for the agent's end, and asks for it when the server stops.
+async fn watch(mut child: Child, shutdown: &CancellationToken) {
+    let ended = tokio::select! {
+        ended = child.wait() => ended,
+        () = shutdown.cancelled() => {
+            let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
+            if let Some(pid) = pid
+                && let Err(error) = kill(Pid::from_raw(pid), Signal::SIGTERM)
+            {
+                tracing::warn!(%error, "the local agent could not be told to leave");
+            }
+            match tokio::time::timeout(LEAVING, child.wait()).await {
+                Ok(ended) => ended,
+                Err(_) => child.kill().await.and(child.wait().await),
+            }
+        }
+    };
+    match ended {
+        Ok(status) if shutdown.is_cancelled() => tracing::debug!(%status, "the local agent has left"),
+        Ok(status) => tracing::warn!(%status, "the local agent ended; starting it again"),
+        Err(error) => tracing::warn!(%error, "the local agent was lost from sight"),
+    }
+}
+
+/// Whether this machine has a GPU and a trainer.
+async fn worthwhile() -> bool {
+    let mut command = Command::new(agent_program());
+    let probing = command.arg("probe").stdin(std::process::Stdio::null()).kill_on_drop(true).output();
+    let probe: Option<Probe> = match tokio::time::timeout(PROBING, probing).await {
+        Ok(Ok(output)) => serde_json::from_slice(&output.stdout).ok(),
+        _ => None,
+    };
+    let worthwhile = probe.as_ref().is_some_and(|probe| probe.gpus > 0 && probe.trainer);
+    if !worthwhile {
+        tracing::info!(
+            ?probe,
+            "no jobs run on this machine: that needs the agent beside this program, a GPU and a trainer"
+        );
+    }
+    worthwhile
+}

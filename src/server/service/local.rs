@@ -1,0 +1,56 @@
+//! The orchestrator's own machine as a worker (`target: local`).
+
+use std::sync::Arc;
+
+use app::domain::audit::Action;
+use app::domain::ids::WorkerId;
+use app::domain::labels::Labels;
+use app::domain::worker::{Kind, Link, Worker};
+use app::protocol::topic::Topic;
+use serde_json::json;
+
+use super::Core;
+use super::refusal::Refusal;
+use super::unit::Caller;
+use crate::tokens;
+
+impl Core {
+    /// The worker that stands for this machine, made if it is not there; returns its token.
+    ///
+    /// The token is derived from the server's key: an agent that outlived its server comes back to the next one.
+    pub async fn local_worker(self: &Arc<Self>, name: &str) -> Result<String, Refusal> {
+        let token = tokens::local_token(&self.job_token_key, name);
+        let worker = Worker {
+            id: WorkerId::new(self.now(), self.entropy()),
+            name: name.to_owned(),
+            kind: Some(Kind::Persistent),
+            labels: Labels::default(),
+            created_at: self.now(),
+            link: Link::NeverSeen,
+            drain: None,
+            spent: None,
+            local: true,
+        };
+        let input = Arc::new((worker, tokens::digest(&token)));
+        self.change(Caller::system(), move |unit| {
+            let input = Arc::clone(&input);
+            Box::pin(async move {
+                let (worker, digest) = &*input;
+                let named = unit.tx.workers().await?.into_iter().find(|stored| stored.worker.name == worker.name);
+                match named {
+                    Some(stored) if stored.worker.local => unit.tx.put_worker_token(&stored.worker.id, digest).await?,
+                    Some(_) => return Err(Refusal::NameTaken(worker.name.clone())),
+                    None => {
+                        unit.tx.insert_worker(worker, digest).await?;
+                        let detail = json!({"name": worker.name, "local": true});
+                        unit.record(Action::WorkerCreated, worker.id.as_str(), &detail).await?;
+                        unit.touch(Topic::Workers);
+                    }
+                }
+                Ok(())
+            })
+        })
+        .await?;
+        Ok(token)
+    }
+}

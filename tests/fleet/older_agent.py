@@ -1,0 +1,107 @@
+"""A stand-in for SimpleTuner's own worker agent, written from a description of what it sends and reads.
+
+It sends no attempt numbers, no GPU ids and no protocol version, ignores every answer but that of its registration,
+and takes any `job_cancel` to mean what it runs. Instead of training it waits for a gate in its home.
+"""
+
+import json
+import os
+import pathlib
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+
+URL = os.environ["SIMPLETUNER_ORCHESTRATOR_URL"]
+TOKEN = os.environ["SIMPLETUNER_WORKER_TOKEN"]
+GATE = pathlib.Path(os.environ["HOME"], "gate")
+running = {"job": None}
+cancelled = threading.Event()
+
+
+def say(*words):
+    print(*words, flush=True)
+
+
+def call(method, path, body=None):
+    data = None if body is None else json.dumps(body).encode()
+    headers = {"X-Worker-Token": TOKEN, "Content-Type": "application/json"}
+    return urllib.request.urlopen(urllib.request.Request(URL + path, data, headers, method=method), timeout=60)
+
+
+def register():
+    gpu = {"name": "NVIDIA A100", "vram_gb": 80, "count": 1, "driver": "570.1", "accelerator": "cuda"}
+    body = {"name": "old", "gpu_info": gpu, "persistent": True, "current_job_id": running["job"]}
+    answer = json.load(call("POST", "/api/workers/register", body))
+    resumed = (answer.get("resume_job") or {}).get("job_id")
+    say("registered, resume", resumed, "abandon", bool(answer.get("abandon_job")))
+    if answer.get("abandon_job"):
+        cancelled.set()
+    return answer["worker_id"]
+
+
+def report(job, status, error=None):
+    for _ in range(200):
+        try:
+            call("POST", f"/api/workers/job/{job}/status", {"status": status, "error": error}).read()
+            return
+        except urllib.error.HTTPError as refused:
+            say("report refused", status, refused.code)
+            return
+        except OSError:
+            time.sleep(0.1)
+
+
+def train(submit):
+    job = submit["job_id"]
+    assert isinstance(submit["config"], dict) and submit["config"], submit
+    assert submit["upload_endpoint"].startswith("/") and isinstance(submit["upload_token"], str), submit
+    report(job, "starting")
+    report(job, "training")
+    while not GATE.exists() and not cancelled.is_set():
+        time.sleep(0.02)
+    running["job"] = None
+    report(job, "cancelled" if cancelled.is_set() else "completed")
+
+
+def hear(event):
+    say("heard", event["type"])
+    if event["type"] == "job_submit":
+        running["job"] = event["job_id"]
+        cancelled.clear()
+        threading.Thread(target=train, args=(event,), daemon=True).start()
+    elif event["type"] == "job_cancel":
+        cancelled.set()
+    elif event["type"] == "shutdown":
+        sys.exit(0)
+
+
+def beat(worker):
+    while True:
+        time.sleep(1)
+        status = "busy" if running["job"] else "idle"
+        try:
+            call("POST", "/api/workers/heartbeat", {"worker_id": worker, "status": status, "current_job_id": running["job"]})
+        except OSError:
+            pass
+
+
+beating = False
+while True:
+    try:
+        worker_id = register()
+        if not beating:
+            threading.Thread(target=beat, args=(worker_id,), daemon=True).start()
+            beating = True
+        with call("GET", f"/api/workers/stream?worker_id={worker_id}") as stream:
+            for line in stream:
+                if line.startswith(b"data: "):
+                    hear(json.loads(line[len("data: "):]))
+    except urllib.error.HTTPError as refused:
+        say("refused", refused.code)
+        if refused.code == 401:
+            sys.exit(1)
+        time.sleep(0.3)
+    except OSError:
+        time.sleep(0.1)
