@@ -5,6 +5,7 @@ use std::time::Instant;
 use futures_util::StreamExt;
 use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::server::Server;
 
@@ -17,6 +18,7 @@ pub struct Agent {
 }
 
 /// An offer, and when its bytes came.
+#[derive(Clone)]
 pub struct Offer {
     pub job: String,
     pub attempt: u64,
@@ -56,8 +58,16 @@ impl Agent {
         self.post(&path, &json!({"status": status, "attempt": offer.attempt})).await
     }
 
-    /// Opens the stream; `hear` is called for each offer until it ends.
-    pub async fn listen(&self, mut hear: impl AsyncFnMut(Offer)) -> reqwest::Result<()> {
+    /// Listens in a task of its own until the server ends.
+    pub fn offers(&self) -> UnboundedReceiver<Offer> {
+        let (offers, heard) = unbounded_channel();
+        let agent = self.clone();
+        tokio::spawn(async move { agent.listen(&offers).await });
+        heard
+    }
+
+    /// Opens the stream, and passes offers on until it ends.
+    pub async fn listen(&self, offers: &UnboundedSender<Offer>) -> reqwest::Result<()> {
         let stream = self.http.get(format!("{}/api/workers/stream", self.url)).header("x-worker-token", &self.token);
         let mut bytes = stream.send().await?.error_for_status()?.bytes_stream();
         let mut text = String::new();
@@ -70,7 +80,8 @@ impl Agent {
                 text = rest.to_owned();
                 if told["type"] == "job_submit" {
                     let job = told["job_id"].as_str().unwrap_or_default().to_owned();
-                    hear(Offer { job, attempt: told["attempt"].as_u64().unwrap_or_default(), at }).await;
+                    // Who does not want them any more has ended.
+                    let _ = offers.send(Offer { job, attempt: told["attempt"].as_u64().unwrap_or_default(), at });
                 }
             }
         }

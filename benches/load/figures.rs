@@ -9,14 +9,19 @@ use futures_util::StreamExt;
 use futures_util::stream::iter;
 use reqwest::Method;
 use serde_json::json;
-use tokio::sync::{Mutex, Notify, mpsc};
+use tokio::sync::{Notify, mpsc};
 
 use super::agent::{Agent, Offer};
 use super::server::Server;
 
 fn quantile(times: &mut [Duration], part: f64) -> f64 {
     times.sort();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "an index")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "an index"
+    )]
     let at = ((times.len() as f64 * part).ceil() as usize).clamp(1, times.len()) - 1;
     times[at].as_secs_f64() * 1_000.0
 }
@@ -45,12 +50,12 @@ pub async fn dispatch(server: &Server) {
     for agent in agents(server, AGENTS).await {
         let heard = heard.clone();
         tokio::spawn(async move {
-            let ending = agent.clone();
-            let _ = agent.listen(async |offer| {
+            let mut offers = agent.offers();
+            while let Some(offer) = offers.recv().await {
                 let _ = heard.send((offer.job.clone(), offer.at));
-                let _ = ending.report(&offer, "starting").await;
-                let _ = ending.report(&offer, "completed").await;
-            }).await;
+                let _ = agent.report(&offer, "starting").await;
+                let _ = agent.report(&offer, "completed").await;
+            }
         });
     }
     until_idle(server, AGENTS).await;
@@ -80,22 +85,29 @@ pub async fn lives(server: &Server) {
     const JOBS: usize = 10_000;
     let (done, all) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
     for agent in agents(server, AGENTS).await {
-        let (done, all, ending) = (Arc::clone(&done), Arc::clone(&all), agent.clone());
+        let (done, all) = (Arc::clone(&done), Arc::clone(&all));
         tokio::spawn(async move {
-            let _ = agent.listen(async |offer: Offer| {
-                let _ = ending.report(&offer, "starting").await;
-                let _ = ending.report(&offer, "completed").await;
+            let mut offers = agent.offers();
+            while let Some(offer) = offers.recv().await {
+                let _ = agent.report(&offer, "starting").await;
+                let _ = agent.report(&offer, "completed").await;
                 if done.fetch_add(1, Ordering::SeqCst) + 1 == JOBS {
                     all.notify_one();
                 }
-            }).await;
+            }
         });
     }
     until_idle(server, AGENTS).await;
     let began = Instant::now();
     let submitting = iter((0..JOBS).map(|_| server.submit())).buffer_unordered(128).for_each(async |_| {});
     let finished = async { tokio::time::timeout(Duration::from_secs(300), all.notified()).await };
-    let (submitted, finished) = tokio::join!(async { submitting.await; began.elapsed() }, finished);
+    let (submitted, finished) = tokio::join!(
+        async {
+            submitting.await;
+            began.elapsed()
+        },
+        finished
+    );
     let done = done.load(Ordering::SeqCst);
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = |number: usize, span: Duration| number as f64 / span.as_secs_f64();
@@ -129,7 +141,8 @@ pub async fn streams(server: &Server) {
     let (before, _) = server.used();
     for agent in agents {
         tokio::spawn(async move {
-            let _ = agent.listen(async |_| {}).await;
+            let mut offers = agent.offers();
+            while offers.recv().await.is_some() {}
         });
     }
     until_idle(server, AGENTS).await;
@@ -153,16 +166,15 @@ pub async fn recovery(mut server: Server) {
     for (n, agent) in agents.iter().cloned().enumerate() {
         let heard = heard.clone();
         tokio::spawn(async move {
-            let held: Mutex<Option<Offer>> = Mutex::new(None);
+            let mut held: Option<Offer> = None;
             loop {
-                let ran = agent.listen(async |offer| {
+                let mut offers = agent.offers();
+                while let Some(offer) = offers.recv().await {
                     let _ = agent.report(&offer, "running").await;
-                    let copy = Offer { job: offer.job.clone(), attempt: offer.attempt, at: offer.at };
-                    *held.lock().await = Some(offer);
-                    let _ = heard.send((n, copy));
-                });
-                let _ = ran.await;
-                let attempts = match &*held.lock().await {
+                    held = Some(offer.clone());
+                    let _ = heard.send((n, offer));
+                }
+                let attempts = match &held {
                     Some(offer) => json!([{"job_id": offer.job, "attempt": offer.attempt}]),
                     None => json!([]),
                 };

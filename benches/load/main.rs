@@ -14,10 +14,12 @@ fn main() {
     let asked: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     let postgres = asked.iter().any(|word| word == "postgres");
     let wanted = |figure: &str| {
-        let named: Vec<&String> = asked.iter().filter(|word| !["sqlite", "postgres"].contains(&word.as_str())).collect();
+        let named: Vec<&String> =
+            asked.iter().filter(|word| !["sqlite", "postgres"].contains(&word.as_str())).collect();
         named.is_empty() || named.iter().any(|word| *word == figure)
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     runtime.block_on(async {
         println!("on {}", if postgres { "PostgreSQL" } else { "SQLite" });
         if wanted("dispatch") {

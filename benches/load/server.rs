@@ -25,7 +25,8 @@ impl Server {
     pub async fn start(postgres: bool) -> Self {
         let dir = TempDir::with_prefix("simpletuner-load-").expect("a temporary directory");
         let database = if postgres { Some(fresh_database().await) } else { None };
-        let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+        let port =
+            std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
         let child = spawn(dir.path(), port, database.as_deref());
         let http = Client::builder().no_proxy().pool_max_idle_per_host(usize::MAX).tcp_nodelay(true).build();
         let http = http.expect("a client");

@@ -23,7 +23,7 @@ async fn assert_does_not_start(home: &Path, args: &[&str], code: i32, word: &str
 
 #[tokio::test]
 async fn a_port_or_a_data_directory_in_use() {
-    let fleet = Fleet::start().await;
+    let fleet = Fleet::start_embedded().await;
     let port = fleet.port().to_string();
     let (own, taken) = (fleet.path().join("own"), fleet.data());
     let (own, taken) = (own.to_string_lossy(), taken.to_string_lossy());
@@ -43,6 +43,17 @@ async fn directories_that_cannot_be_used() {
     assert_does_not_start(dir.path(), &["--port", "0", "--data-dir", &below], CONFIG, &below).await;
     let args = ["--port", "0", "--data-dir", &good, "--configs-dir", &missing];
     assert_does_not_start(dir.path(), &args, CONFIG, &missing).await;
+}
+
+#[tokio::test]
+async fn a_database_that_is_not_there() {
+    let dir = tempfile::TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
+    let data = dir.path().join("data");
+    let data = data.to_string_lossy();
+    let away = ["--port", "0", "--data-dir", &data, "--database-url", "postgres://simpletuner@127.0.0.1:1/x"];
+    assert_does_not_start(dir.path(), &away, CONFIG, "127.0.0.1:1").await;
+    let wrong = ["--port", "0", "--data-dir", &data, "--database-url", "mysql://127.0.0.1/x", "--local", "off"];
+    assert_does_not_start(dir.path(), &wrong, CONFIG, "postgres://").await;
 }
 
 #[tokio::test]

@@ -72,7 +72,11 @@ pub enum Limited {
 
 impl<'w> Fleet<'w> {
     /// Workers, and the jobs that hold a lease on any of them.
-    pub fn new(workers: &'w [Worker], leased: &'w [Job], limits: Limits) -> Self {
+    pub fn new(
+        workers: impl IntoIterator<Item = &'w Worker>,
+        leased: impl IntoIterator<Item = &'w Job>,
+        limits: Limits,
+    ) -> Self {
         let mut held: HashMap<&WorkerId, Vec<Vec<&'w str>>> = HashMap::new();
         let mut running_of: HashMap<&str, u32> = HashMap::new();
         let mut running = 0;
@@ -83,7 +87,7 @@ impl<'w> Fleet<'w> {
             running += 1;
         }
         let candidate = |worker: &'w Worker| Candidate { worker, held: held.remove(&worker.id).unwrap_or_default() };
-        Self { candidates: workers.iter().map(candidate).collect(), running, running_of, limits }
+        Self { candidates: workers.into_iter().map(candidate).collect(), running, running_of, limits }
     }
 
     /// Which limit keeps one more job of this person back.
@@ -98,7 +102,7 @@ impl<'w> Fleet<'w> {
 /// one that has waited too long keeps one worker that it would fit.
 ///
 /// `waiting` may be in any order; what is not queued, or not due, is passed over.
-pub fn plan<'w>(waiting: &'w [Job], fleet: Fleet<'w>, now: Timestamp) -> Plan<'w> {
+pub fn plan<'w>(waiting: impl IntoIterator<Item = &'w Job>, fleet: Fleet<'w>, now: Timestamp) -> Plan<'w> {
     let mut round = Round::new(fleet);
     for job in order(waiting).into_iter().filter(|job| is_due(job, now)) {
         round.place(job, now);
@@ -107,8 +111,8 @@ pub fn plan<'w>(waiting: &'w [Job], fleet: Fleet<'w>, now: Timestamp) -> Plan<'w
 }
 
 /// Waiting jobs in the order in which they come: by priority, then age.
-pub fn order(waiting: &[Job]) -> Vec<&Job> {
-    let mut ordered: Vec<&Job> = waiting.iter().collect();
+pub fn order<'w>(waiting: impl IntoIterator<Item = &'w Job>) -> Vec<&'w Job> {
+    let mut ordered: Vec<&Job> = waiting.into_iter().collect();
     ordered.sort_by_cached_key(|job| (Reverse(urgency(job)), job.submitted_at, &job.id));
     ordered
 }

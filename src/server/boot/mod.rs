@@ -31,7 +31,7 @@ use crate::hub::Hub;
 use crate::random::{OsRandom, Random};
 use crate::service::leader::Leadership;
 use crate::service::presence::Presence;
-use crate::service::{Core, Policy, access};
+use crate::service::{Core, Policy, access, dispatch};
 use crate::state::{App, Parts};
 use crate::store::Store;
 use crate::store::postgres::PostgresStore;
@@ -75,6 +75,7 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     let shutdown = CancellationToken::new();
     lifecycle::stop_on_signals(shutdown.clone()).map_err(|error| Exit::failed(error.to_string()))?;
     let core = Arc::new(open(args, &data).await?);
+    core.store.attach(dispatch::hooks(&core));
     admit(args, &core).await?;
     if let Some(directory) = &args.configs_dir {
         import::configurations(&core, directory).await?;

@@ -38,9 +38,9 @@ pub fn start(core: &Arc<Core>, tasks: &TaskTracker, shutdown: &CancellationToken
         core.take_part().await
     }));
     tasks.spawn(leading("offers", OFFERS, shutdown.clone(), Arc::clone(core), |core| async move {
-        let swept = core.sweep_offers().await?;
-        if swept != crate::service::dispatch::Swept::default() {
-            tracing::info!(expired = swept.expired, offered = swept.offered, "offers swept");
+        let expired = core.sweep_offers().await?;
+        if expired > 0 {
+            tracing::info!(expired, "offers that nobody answered were taken back");
         }
         Ok(())
     }));

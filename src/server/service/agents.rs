@@ -15,7 +15,6 @@ use serde_json::json;
 
 use super::Core;
 use super::desired::desired;
-use super::dispatch::plan;
 use super::refusal::{Invalid, Refusal};
 use super::unit::{Caller, Unit};
 use super::workers::withdraw_offers;
@@ -97,7 +96,7 @@ impl Core {
                 let before = unit.worker(&worker).await?.worker;
                 let after = before.clone().listening(unit.now, &stream)?;
                 unit.save_worker(&before, &after, Action::WorkerOnline, &json!({})).await?;
-                plan(unit).await?;
+                unit.plan_after();
                 Ok(())
             })
         })
@@ -202,7 +201,7 @@ impl Core {
                 let after = before.clone().gone(unit.now, OfflineCause::Disconnected);
                 unit.save_worker(&before, &after, Action::WorkerOffline, &json!({"cause": "disconnected"})).await?;
                 withdraw_offers(unit, &worker).await?;
-                plan(unit).await?;
+                unit.plan_after();
                 Ok(())
             })
         })
@@ -270,7 +269,7 @@ async fn register_in(
             unit.save_job(&job, &after).await?;
         }
     }
-    plan(unit).await?;
+    unit.plan_after();
     let stored = unit.worker(worker).await?;
     let desired = desired(unit.core, unit.tx, &stored, claims).await?;
     let older = capability.protocol.is_none();

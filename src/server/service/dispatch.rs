@@ -1,38 +1,68 @@
-//! Planning: waiting jobs meet workers that can take them. It runs inside the unit that made it possible (a submit, a
-//! registration, a stream that opened, a worker that became free) and on a slow timer as a net.
+//! Planning: waiting jobs meet workers that can take them. It runs in the transaction of whatever made it possible (a
+//! submit, a stream that opened, a worker that became free), once for all that is committed together, and on a slow
+//! timer as a net.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::Job;
+use app::domain::job::{Job, State};
 use app::domain::plan::{self, Fleet};
 use app::domain::worker::Worker;
+use app::protocol::topic::Topic;
 
 use super::Core;
 use super::refusal::Refusal;
 use super::unit::{Caller, Unit};
-use crate::store::Tx;
 use crate::store::attempts::StoredAttempt;
+use crate::store::group::Hooks;
+use crate::store::{StoreError, Tx, Work};
 use crate::tokens;
 
-/// Offers what can be offered now; returns how many offers were made.
-pub async fn plan(unit: &mut Unit<'_>) -> Result<usize, Refusal> {
-    let waiting = unit.tx.waiting_jobs().await?;
+/// The hooks of a server's store: planning, and the doorbell.
+pub fn hooks(core: &Arc<Core>) -> Hooks {
+    let (planning, ringing) = (Arc::downgrade(core), Arc::downgrade(core));
+    let plan: Work = Box::new(move |tx| {
+        let core = planning.upgrade();
+        Box::pin(async move {
+            let Some(core) = core else { return Ok(()) };
+            let caller = Caller::system();
+            let mut unit = Unit::new(tx, &core, &caller);
+            match plan(&mut unit).await {
+                Ok(()) => Ok(unit.announce()),
+                Err(Refusal::Store(error)) => Err(error),
+                Err(refusal) => Err(StoreError::Unavailable(format!("planning went wrong: {refusal:?}"))),
+            }
+        })
+    });
+    let bell = move |topics: &[String]| {
+        if let Some(core) = ringing.upgrade() {
+            core.hub.bump(topics.iter().filter_map(|topic| Topic::parse(topic)));
+        }
+    };
+    Hooks { plan, bell: Box::new(bell) }
+}
+
+/// Offers what can be offered now.
+async fn plan(unit: &mut Unit<'_>) -> Result<(), Refusal> {
+    let live = unit.tx.live().await?;
+    let (waiting, leased): (Vec<&Job>, Vec<&Job>) = live.jobs.iter().map(Arc::as_ref).partition(|job| waits(job));
     if waiting.is_empty() {
-        return Ok(0);
+        return Ok(());
     }
-    let workers = workers(unit.tx).await?;
-    let leased = unit.tx.leased_jobs(None).await?;
-    let fleet = Fleet::new(&workers, &leased, unit.core.policy.limits);
-    let assignments = plan::plan(&waiting, fleet, unit.now).assignments;
-    let jobs: HashMap<&JobId, &Job> = waiting.iter().map(|job| (&job.id, job)).collect();
-    let names: HashMap<&WorkerId, &str> = workers.iter().map(|worker| (&worker.id, worker.name.as_str())).collect();
-    for assignment in &assignments {
-        let (Some(before), Some(name)) = (jobs.get(&assignment.job), names.get(&assignment.worker)) else { continue };
-        offer(unit, before, name, assignment).await?;
+    let workers = live.workers.iter().map(|stored| &stored.worker);
+    let fleet = Fleet::new(workers, leased, unit.core.policy.limits);
+    for assignment in plan::plan(waiting, fleet, unit.now).assignments {
+        // Both lists are by id.
+        let job = live.jobs.binary_search_by(|job| job.id.cmp(&assignment.job));
+        let worker = live.workers.binary_search_by(|stored| stored.worker.id.cmp(&assignment.worker));
+        if let (Ok(job), Ok(worker)) = (job, worker) {
+            offer(unit, &live.jobs[job], &live.workers[worker].worker.name, &assignment).await?;
+        }
     }
-    Ok(assignments.len())
+    Ok(())
+}
+
+fn waits(job: &Job) -> bool {
+    matches!(job.state, State::Queued { .. })
 }
 
 /// Every worker, as the planner takes them.
@@ -62,40 +92,33 @@ async fn offer(unit: &mut Unit<'_>, before: &Job, name: &str, to: &plan::Assignm
     Ok(())
 }
 
-/// What one pass of the timer did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Swept {
-    /// Offers that nobody answered.
-    pub expired: usize,
-    /// Offers made.
-    pub offered: usize,
-}
-
 impl Core {
     /// Takes back offers that nobody answered, and plans what is due meanwhile.
-    pub async fn sweep_offers(self: &Arc<Self>) -> Result<Swept, Refusal> {
+    ///
+    /// Returns how many were taken back.
+    pub async fn sweep_offers(self: &Arc<Self>) -> Result<usize, Refusal> {
         // Most passes find nothing, and a look costs less than an empty commit.
         let mut tx = self.read().await?;
         let now = self.now();
         let leased = tx.leased_jobs(None).await?;
         let stale = leased.iter().any(|job| job.clone().offer_expired(now) != *job);
         if !stale && tx.waiting_jobs().await?.is_empty() {
-            return Ok(Swept::default());
+            return Ok(0);
         }
         drop(tx);
         self.change(Caller::system(), |unit| Box::pin(sweep(unit))).await
     }
 }
 
-async fn sweep(unit: &mut Unit<'_>) -> Result<Swept, Refusal> {
-    let mut swept = Swept::default();
+async fn sweep(unit: &mut Unit<'_>) -> Result<usize, Refusal> {
+    let mut expired = 0;
     for before in unit.tx.leased_jobs(None).await? {
         let after = before.clone().offer_expired(unit.now);
         if after != before {
             unit.save_job(&before, &after).await?;
-            swept.expired += 1;
+            expired += 1;
         }
     }
-    swept.offered = plan(unit).await?;
-    Ok(swept)
+    unit.plan_after();
+    Ok(expired)
 }

@@ -12,7 +12,6 @@ use serde_json::json;
 
 use super::Core;
 use super::agents::last_seen;
-use super::dispatch::plan;
 use super::refusal::Refusal;
 use super::unit::{Caller, Unit};
 use super::workers::{lose_leases, remove};
@@ -92,7 +91,7 @@ async fn act(unit: &mut Unit<'_>, id: &WorkerId) -> Result<Option<Verdict>, Refu
             let detail = json!({"cause": "heartbeat timeout", "last_seen": last_seen(unit.core, &stored)});
             unit.save_worker(&stored.worker, &after, Action::WorkerOffline, &detail).await?;
             lose_leases(unit, id).await?;
-            plan(unit).await?;
+            unit.plan_after();
         }
         Some(Verdict::Removed) => remove(unit, &stored.worker, Action::WorkerRemoved).await?,
     }

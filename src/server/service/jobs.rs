@@ -13,7 +13,6 @@ use app::protocol::topic::Topic;
 use serde_json::{Value, json};
 
 use super::Core;
-use super::dispatch::plan;
 use super::refusal::{Invalid, Refusal};
 use super::unit::{Caller, Unit};
 use crate::store::configs::StoredConfig;
@@ -93,7 +92,7 @@ impl Core {
                     unit.record(Action::JobPrioritised, id.as_str(), &detail).await?;
                     unit.touch(Topic::Jobs);
                     unit.touch(Topic::Job(id));
-                    plan(unit).await?;
+                    unit.plan_after();
                 }
                 Ok(after)
             })
@@ -117,7 +116,7 @@ impl Core {
                 let before = unit.job(&id).await?;
                 let after = before.clone().cancelled(unit.now)?;
                 unit.save_job(&before, &after).await?;
-                plan(unit).await?;
+                unit.plan_after();
                 Ok(after)
             })
         })
@@ -150,8 +149,8 @@ async fn add(unit: &mut Unit<'_>, job: &Job, detail: &Value) -> Result<Job, Refu
     unit.record(Action::JobSubmitted, job.id.as_str(), detail).await?;
     unit.touch(Topic::Jobs);
     unit.touch(Topic::Job(job.id.clone()));
-    plan(unit).await?;
-    unit.job(&job.id).await
+    unit.plan_after();
+    Ok(job.clone())
 }
 
 fn made(id: JobId, submit: &SubmitJob, config: &StoredConfig, now: Timestamp, by: String) -> Job {

@@ -10,7 +10,6 @@ use app::protocol::worker::{ProgressPoint, ProgressReport, StatusReport};
 use serde_json::json;
 
 use super::Core;
-use super::dispatch::plan;
 use super::refusal::{Invalid, Refusal};
 use super::unit::{Caller, Unit};
 use crate::store::attempts::StoredPoint;
@@ -58,7 +57,7 @@ impl Core {
                     spend(unit, &subject.worker).await?;
                 }
                 if before.live_lease().is_some() && after.live_lease().is_none() {
-                    plan(unit).await?;
+                    unit.plan_after();
                 }
                 Ok(after)
             })

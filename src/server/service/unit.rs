@@ -1,6 +1,5 @@
 //! The one way a change happens: a unit of work inside a transaction, with its audit entries and its doorbells.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use app::domain::audit::{Action, Entry};
@@ -61,10 +60,7 @@ impl Core {
             let written = core.store.write(work).await;
             let outcome = outcome.lock().expect("no panic while it is held").take();
             match (written, outcome) {
-                (Ok(()), Some(Ok((value, touched)))) => {
-                    core.hub.bump(touched);
-                    Ok(value)
-                }
+                (Ok(()), Some(Ok(value))) => Ok(value),
                 (Err(StoreError::Refused), Some(Err(refusal))) => Err(refusal),
                 (Err(error), _) => Err(Refusal::Store(error)),
                 (Ok(()), _) => Err(Refusal::Store(StoreError::Unavailable("the unit did not run".to_owned()))),
@@ -74,7 +70,7 @@ impl Core {
     }
 }
 
-type Outcome<T> = Arc<Mutex<Option<Result<(T, Vec<Topic>), Refusal>>>>;
+type Outcome<T> = Arc<Mutex<Option<Result<T, Refusal>>>>;
 
 fn as_work<T, F>(core: Arc<Core>, caller: Caller, step: F, outcome: Outcome<T>) -> Work
 where
@@ -86,21 +82,16 @@ where
         let (shared, outcome) = (Arc::clone(&shared), Arc::clone(&outcome));
         Box::pin(async move {
             let (core, caller, step) = &*shared;
-            let mut unit = Unit { tx, core, now: core.now(), caller, touched: Vec::new() };
-            let result = step(&mut unit).await;
-            let touched = std::mem::take(&mut unit.touched);
-            let result = match result {
-                Ok(value) => announce(unit.tx, &touched).await.map(|()| value),
-                refused => refused,
-            };
-            match result {
+            let mut unit = Unit::new(tx, core, caller);
+            match step(&mut unit).await {
                 Err(Refusal::Store(error)) => Err(error),
                 Err(refusal) => {
                     *outcome.lock().expect("no panic while it is held") = Some(Err(refusal));
                     Err(StoreError::Refused)
                 }
                 Ok(value) => {
-                    *outcome.lock().expect("no panic while it is held") = Some(Ok((value, touched)));
+                    unit.announce();
+                    *outcome.lock().expect("no panic while it is held") = Some(Ok(value));
                     Ok(())
                 }
             }
@@ -108,14 +99,22 @@ where
     })
 }
 
-/// Rings on other servers too, each topic once.
-async fn announce(tx: &mut dyn Tx, touched: &[Topic]) -> Result<(), Refusal> {
-    let topics: BTreeSet<&Topic> = touched.iter().collect();
-    let topics: Vec<String> = topics.into_iter().map(Topic::to_string).collect();
-    Ok(tx.announce(&topics).await?)
-}
+impl<'t> Unit<'t> {
+    /// Begins one inside a transaction.
+    pub fn new(tx: &'t mut dyn Tx, core: &'t Core, caller: &'t Caller) -> Self {
+        Self { tx, core, now: core.now(), caller, touched: Vec::new() }
+    }
 
-impl Unit<'_> {
+    /// Ends it: its doorbells ring after the commit.
+    pub fn announce(&mut self) {
+        self.tx.announce(self.touched.drain(..).map(|topic| topic.to_string()).collect());
+    }
+
+    /// Asks for planning once everything that is committed together has run: something can be offered now.
+    pub fn plan_after(&mut self) {
+        self.tx.plan_after();
+    }
+
     /// A worker that must exist.
     pub async fn worker(&mut self, id: &WorkerId) -> Result<StoredWorker, Refusal> {
         self.tx.worker(id).await?.ok_or_else(|| Refusal::NoWorker(id.clone()))

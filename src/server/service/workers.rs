@@ -111,7 +111,7 @@ impl Core {
                 let after = before.clone().drained(unit.now, reason, deadline);
                 unit.save_worker(&before, &after, Action::WorkerDrained, &detail).await?;
                 withdraw_offers(unit, &id).await?;
-                super::dispatch::plan(unit).await?;
+                unit.plan_after();
                 Ok(after)
             })
         })
@@ -140,7 +140,7 @@ impl Core {
                     }
                     other => other?,
                 }
-                super::dispatch::plan(unit).await?;
+                unit.plan_after();
                 Ok(after)
             })
         })
@@ -155,7 +155,7 @@ impl Core {
                 let before = unit.worker(&id).await?.worker;
                 let after = before.clone().resumed();
                 unit.save_worker(&before, &after, Action::WorkerResumed, &json!({})).await?;
-                super::dispatch::plan(unit).await?;
+                unit.plan_after();
                 Ok(after)
             })
         })

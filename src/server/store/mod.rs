@@ -9,7 +9,9 @@ pub mod artifacts;
 pub mod attempts;
 pub mod audit;
 pub mod configs;
+pub mod group;
 pub mod jobs;
+pub mod live;
 pub mod postgres;
 pub mod servers;
 mod sql;
@@ -30,6 +32,9 @@ pub type Work = Box<dyn for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<()>> 
 pub trait Store: Send + Sync {
     /// Runs `work` in a write transaction, and returns when it is durable. An error means that nothing was written.
     fn write(&self, work: Work) -> BoxFuture<'_, Result<()>>;
+
+    /// Sets what is done around each group; once, before the first use case that needs it.
+    fn attach(&self, hooks: group::Hooks);
 
     /// A consistent view for reading; writes through it fail.
     fn read(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>>;
@@ -62,6 +67,8 @@ pub trait Tx:
     + access::Access
     + audit::Audit
     + servers::Servers
+    + group::Group
+    + live::Planning
     + Send
 {
 }
@@ -75,6 +82,8 @@ impl<T> Tx for T where
         + access::Access
         + audit::Audit
         + servers::Servers
+        + group::Group
+        + live::Planning
         + Send
 {
 }

@@ -1,11 +1,11 @@
-//! The servers that share a database: who lives, who leads, and how they ring for each other.
+//! The servers that share a database: who lives, and who leads.
 
 use app::domain::time::Millis;
 use async_trait::async_trait;
 
 use super::Result;
 
-/// Servers. On an engine that serves one server only, that one lives, leads, and has nobody to ring for.
+/// Servers. On an engine that serves one server only, that one lives and leads.
 #[async_trait]
 pub trait Servers {
     /// Says that this server lives; returns those that have said so within `span`, itself included.
@@ -14,6 +14,4 @@ pub trait Servers {
     async fn lead(&mut self, span: Millis) -> Result<bool>;
     /// This server ends: it does not live or lead any more.
     async fn leave(&mut self) -> Result<()>;
-    /// Rings for these topics on the other servers, when this transaction is committed.
-    async fn announce(&mut self, topics: &[String]) -> Result<()>;
 }

@@ -23,6 +23,7 @@ use crate::flashes::Flashes;
 use crate::http::access::Mode;
 use crate::hub::Hub;
 use crate::random::CountedRandom;
+use crate::service::dispatch::hooks;
 use crate::service::leader::Leadership;
 use crate::service::presence::Presence;
 use crate::service::{Core, Policy};
@@ -135,6 +136,7 @@ impl Server {
             server: name.to_owned(),
             leadership: Leadership::default(),
         });
+        core.store.attach(hooks(&core));
         if mode == Mode::Accounts {
             core.bootstrap_token(ADMIN).await.expect("a fresh database");
         }

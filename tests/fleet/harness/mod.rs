@@ -103,6 +103,11 @@ impl Fleet {
         Self::on(database, settings).await
     }
 
+    /// With a server on a database of its own in its data directory, whatever this run is about.
+    pub async fn start_embedded() -> Self {
+        Self::on(None, &[]).await
+    }
+
     /// With a server on a database that others can share.
     pub async fn start_shared() -> Self {
         Self::on(Some(fresh_database().await), &[]).await

@@ -69,13 +69,15 @@ async fn retry(
 }
 
 async fn submitted(app: &App, job: &Job) -> Result<Submitted, ApiError> {
+    // As it stands after planning.
     let view = app.core.job_view(&job.id).await?;
+    let waits = view.queue_position.is_some();
     Ok(Submitted {
         success: true,
-        job_id: job.id.clone(),
+        job_id: view.job_id,
         status: view.status,
         queue_position: view.queue_position,
-        allocated_worker_id: job.live_lease().map(|lease| lease.worker.clone()),
+        allocated_worker_id: view.worker_id.filter(|_| !waits),
     })
 }
 

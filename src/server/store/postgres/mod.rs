@@ -1,6 +1,6 @@
 //! The store on PostgreSQL: one database, several servers.
 //!
-//! Every server commits in groups, as on SQLite, and a group holds one advisory lock from its first statement to its
+//! Every server commits in groups, as on SQLite, and a group holds the lock of one row from its first statement to its
 //! commit: groups of all servers come one after another. So what a use case reads cannot change until it has written,
 //! and two planners cannot give one worker away twice; a lock that many short transactions share costs less here than
 //! repeating those that met. Doorbells ring on other servers through `NOTIFY`, which PostgreSQL delivers with the commit.
@@ -17,17 +17,19 @@ use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 
 pub use self::news::CHANNEL;
-use super::sql::writer::{Ending, Engine, Member, Outcomes, Writer, run};
+use super::group::Hooks;
+use super::sql::mirror::Mirror;
+use super::sql::writer::{Committed, Ending, Engine, Member, Writer, run};
 use super::sql::{Db, Session, failed};
-use super::{News, Result, Store, StoreError, Tx, Work};
+use super::{News, Result, Store, Tx, Work};
 
 const READERS: u32 = 8;
 /// How long to wait for a free reader, or for the database to answer at all.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Who holds the lock and does nothing is thrown out after this; who waits for it gives up a little later.
 const LIMITS: [(&str, &str); 2] = [("idle_in_transaction_session_timeout", "5s"), ("lock_timeout", "10s")];
-/// Takes the lock that makes groups come one after another. The number is arbitrary and the same everywhere.
-const BEGIN_GROUP: &str = "BEGIN; SELECT pg_advisory_xact_lock(5318008)";
+/// Takes the lock that makes groups come one after another, and tells whether another server has written meanwhile.
+const NEXT_GENERATION: &str = "UPDATE generation SET number = number + 1 RETURNING number";
 const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// A database that several servers share.
@@ -61,7 +63,7 @@ impl PostgresStore {
         let chain: Arc<str> = chain.into();
         let writing = pool(1).connect_with(options).await?;
         let news = news::listen(&readers, Arc::clone(&chain)).await?;
-        let engine = Writing { pool: writing, chain: Arc::clone(&chain) };
+        let engine = Writing { pool: writing, chain: Arc::clone(&chain), mirror: Mirror::default() };
         Ok(Self { writer: Writer::start(engine), readers, chain, news })
     }
 }
@@ -69,6 +71,10 @@ impl PostgresStore {
 impl Store for PostgresStore {
     fn write(&self, work: Work) -> BoxFuture<'_, Result<()>> {
         Box::pin(self.writer.submit(work))
+    }
+
+    fn attach(&self, hooks: Hooks) {
+        self.writer.attach(hooks);
     }
 
     fn read(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>> {
@@ -99,22 +105,40 @@ impl Store for PostgresStore {
 struct Writing {
     pool: PgPool,
     chain: Arc<str>,
+    mirror: Mirror,
+}
+
+impl Writing {
+    async fn commit(&mut self, group: &[Member], hooks: Option<&Hooks>) -> Result<Committed> {
+        let mut transaction = match self.pool.begin().await {
+            // The connection may have been dead for a while; the pool has noticed, and the next one is new.
+            Err(sqlx::Error::Io(_)) => self.pool.begin().await.map_err(failed)?,
+            other => other.map_err(failed)?,
+        };
+        let generation: i64 = sqlx::query_scalar(NEXT_GENERATION).fetch_one(&mut *transaction).await.map_err(failed)?;
+        if generation != self.mirror.generation + 1 {
+            self.mirror.empty();
+        }
+        self.mirror.generation = generation;
+        match run(Db::Postgres(&mut transaction), &self.chain, &mut self.mirror, group, hooks).await? {
+            Ending::Commit(committed) => transaction.commit().await.map_err(failed).map(|()| committed),
+            Ending::RollBack => {
+                self.mirror.empty();
+                transaction.rollback().await.map_err(failed)?;
+                Ok(Committed::nothing())
+            }
+        }
+    }
 }
 
 impl Engine for Writing {
-    fn transact<'a>(&'a mut self, group: &'a [Member]) -> BoxFuture<'a, Outcomes> {
+    fn transact<'a>(&'a mut self, group: &'a [Member], hooks: Option<&'a Hooks>) -> BoxFuture<'a, Result<Committed>> {
         Box::pin(async move {
-            let mut transaction = match self.pool.begin_with(BEGIN_GROUP).await {
-                Err(sqlx::Error::Io(_)) => self.pool.begin_with(BEGIN_GROUP).await.map_err(failed)?,
-                other => other.map_err(failed)?,
-            };
-            match run(Db::Postgres(&mut transaction), &self.chain, group).await? {
-                Ending::Commit(outcomes) => transaction.commit().await.map_err(failed).map(|()| outcomes),
-                Ending::RollBack => {
-                    transaction.rollback().await.map_err(failed)?;
-                    Ok(vec![Err(StoreError::Conflict)])
-                }
+            let committed = self.commit(group, hooks).await;
+            if committed.is_err() {
+                self.mirror.empty();
             }
+            committed
         })
     }
 

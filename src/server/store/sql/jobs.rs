@@ -15,6 +15,9 @@ use crate::store::jobs::{JobFilter, Jobs};
 #[async_trait]
 impl Jobs for Session<'_> {
     async fn job(&mut self, id: &JobId) -> Result<Option<Job>> {
+        if let Some(job) = self.known_job(id) {
+            return Ok(Some(job));
+        }
         let select = sql("SELECT * FROM jobs WHERE id = $1").bind(id.as_str());
         self.first(select).await?.as_ref().map(from_row).transpose()
     }
@@ -29,7 +32,7 @@ impl Jobs for Session<'_> {
              ORDER BY id DESC LIMIT $3",
         );
         let select = select.bind(to_json(&filter.states)).bind(filter.before.as_ref().map(JobId::as_str));
-        Ok(whole(&self.all(select.bind(filter.limit)).await?))
+        Ok(whole_jobs(&self.all(select.bind(filter.limit)).await?))
     }
 
     async fn count_jobs(&mut self) -> Result<Vec<(String, u64)>> {
@@ -38,15 +41,18 @@ impl Jobs for Session<'_> {
     }
 
     async fn waiting_jobs(&mut self) -> Result<Vec<Job>> {
-        Ok(whole(&self.all(sql("SELECT * FROM jobs WHERE state = 'queued' ORDER BY submitted_at, id")).await?))
+        Ok(whole_jobs(&self.all(sql("SELECT * FROM jobs WHERE state = 'queued' ORDER BY submitted_at, id")).await?))
     }
 
     // The states are those in which `Job::live_lease` has a lease.
     async fn leased_jobs(&mut self, worker: Option<&WorkerId>) -> Result<Vec<Job>> {
+        if let Some(leased) = self.known_leases(worker) {
+            return Ok(leased);
+        }
         let select = sql("SELECT * FROM jobs
              WHERE state IN ('offered', 'starting', 'running', 'cancelling') AND ($1 IS NULL OR worker_id = $1)
              ORDER BY submitted_at, id");
-        Ok(whole(&self.all(select.bind(worker.map(WorkerId::as_str))).await?))
+        Ok(whole_jobs(&self.all(select.bind(worker.map(WorkerId::as_str))).await?))
     }
 
     async fn insert_job(&mut self, job: &Job) -> Result<()> {
@@ -63,7 +69,9 @@ impl Jobs for Session<'_> {
         let insert = insert.bind(demand.min_vram_gb).bind(demand.accelerator.clone()).bind(spec.num_processes);
         let insert = insert.bind(spec.max_retries).bind(spec.retry_on_failure).bind(job.submitted_at.0);
         let insert = insert.bind(&job.submitted_by).bind(job.priority).bind(job.retry_of.as_ref().map(JobId::as_str));
-        self.one(insert.bind(job.attempt.0).bind(job.losses).bind(state.word).bind(state.since)).await
+        self.one(insert.bind(job.attempt.0).bind(job.losses).bind(state.word).bind(state.since)).await?;
+        self.note_job(job);
+        Ok(())
     }
 
     async fn update_job(&mut self, before: &Job, after: &Job) -> Result<()> {
@@ -76,7 +84,9 @@ impl Jobs for Session<'_> {
         let update = update.bind(after.priority).bind(after.attempt.0).bind(after.losses).bind(state.word);
         let update = update.bind(state.since).bind(state.worker_id).bind(state.gpus).bind(state.offer_until);
         let update = update.bind(state.not_before).bind(state.failure).bind(before.id.as_str());
-        self.one(update.bind(before.state.as_str()).bind(before.attempt.0)).await
+        self.one(update.bind(before.state.as_str()).bind(before.attempt.0)).await?;
+        self.note_job(after);
+        Ok(())
     }
 
     async fn idempotency_key(&mut self, actor: &str, key: &str) -> Result<Option<(JobId, String)>> {
@@ -100,7 +110,7 @@ impl Jobs for Session<'_> {
 }
 
 /// One broken row must not hide the others.
-fn whole(rows: &[Row]) -> Vec<Job> {
+pub(super) fn whole_jobs(rows: &[Row]) -> Vec<Job> {
     let whole = |row: &_| from_row(row).inspect_err(|error| tracing::error!(%error, "a job is left out")).ok();
     rows.iter().filter_map(whole).collect()
 }

@@ -8,19 +8,23 @@ mod artifacts;
 mod attempts;
 mod audit;
 mod configs;
+mod group;
 mod jobs;
+pub mod mirror;
 mod rows;
 mod servers;
 mod statement;
 mod workers;
 pub mod writer;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Postgres, Sqlite, Transaction};
 
+use self::mirror::Mirror;
 use self::statement::{Statement, Value, sql};
 use super::{Result, StoreError};
 
@@ -41,6 +45,12 @@ pub struct Session<'c> {
     db: Db<'c>,
     /// The audit chain of this server process.
     chain: Arc<str>,
+    /// What the writer knows; readers ask the database.
+    mirror: Option<&'c mut Mirror>,
+    /// Whether a member of the group asked for planning at its end.
+    wants_plan: bool,
+    /// What the members of the group have changed.
+    topics: BTreeSet<String>,
 }
 
 /// A row of either engine.
@@ -70,7 +80,7 @@ macro_rules! bound {
 impl<'c> Session<'c> {
     /// Wraps a connection that is inside a transaction.
     pub fn new(db: Db<'c>, chain: Arc<str>) -> Self {
-        Self { db, chain }
+        Self { db, chain, mirror: None, wants_plan: false, topics: BTreeSet::new() }
     }
 
     /// A statement that the engines spell differently.

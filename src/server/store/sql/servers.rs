@@ -6,14 +6,11 @@ use async_trait::async_trait;
 use super::statement::sql;
 use super::{Db, Session};
 use crate::store::Result;
-use crate::store::postgres::CHANNEL;
 use crate::store::servers::Servers;
 
-/// The most bytes that PostgreSQL carries in one notification, and some to spare.
-const MOST_BYTES: usize = 7_900;
-
 impl Session<'_> {
-    fn serves_one(&self) -> bool {
+    /// Whether the engine serves one server only.
+    pub(super) fn serves_one(&self) -> bool {
         matches!(self.db, Db::Sqlite(_) | Db::SqliteReader(_))
     }
 }
@@ -58,14 +55,5 @@ impl Servers for Session<'_> {
         let chain = self.chain.clone();
         self.run(sql("DELETE FROM leases WHERE holder = $1").bind(&*chain)).await?;
         self.run(sql("DELETE FROM servers WHERE id = $1").bind(&*chain)).await.map(drop)
-    }
-
-    async fn announce(&mut self, topics: &[String]) -> Result<()> {
-        if self.serves_one() || topics.is_empty() {
-            return Ok(());
-        }
-        let payload = format!("{} {}", self.chain, topics.join(" "));
-        let payload = if payload.len() > MOST_BYTES { format!("{} *", self.chain) } else { payload };
-        self.all(sql("SELECT pg_notify($1, $2)::text AS rung").bind(CHANNEL).bind(payload)).await.map(drop)
     }
 }

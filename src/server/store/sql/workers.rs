@@ -5,23 +5,23 @@ use app::domain::time::Timestamp;
 use app::domain::worker::{Kind, Worker};
 use async_trait::async_trait;
 
-use super::Session;
 use super::rows::worker::{link_columns, worker as from_row};
 use super::rows::{Named, to_json};
 use super::statement::sql;
+use super::{Row, Session};
 use crate::store::Result;
 use crate::store::workers::{StoredWorker, Workers};
 
 #[async_trait]
 impl Workers for Session<'_> {
     async fn workers(&mut self) -> Result<Vec<StoredWorker>> {
-        let rows = self.all(sql("SELECT * FROM workers ORDER BY name")).await?;
-        // One broken row must not hide the others.
-        let whole = |row: &_| from_row(row).inspect_err(|error| tracing::error!(%error, "a worker is left out")).ok();
-        Ok(rows.iter().filter_map(whole).collect())
+        Ok(whole_workers(&self.all(sql("SELECT * FROM workers ORDER BY name")).await?))
     }
 
     async fn worker(&mut self, id: &WorkerId) -> Result<Option<StoredWorker>> {
+        if let Some(known) = self.known_worker(id) {
+            return Ok(known);
+        }
         let select = sql("SELECT * FROM workers WHERE id = $1").bind(id.as_str());
         self.first(select).await?.as_ref().map(from_row).transpose()
     }
@@ -38,7 +38,9 @@ impl Workers for Session<'_> {
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)");
         let insert = insert.bind(worker.id.as_str()).bind(&worker.name).bind(worker.kind.map(Kind::as_str));
         let insert = insert.bind(to_json(&worker.labels)).bind(worker.created_at.0).bind(token_digest);
-        self.one(insert.bind(link.word).bind(link.since).bind(worker.local)).await
+        self.one(insert.bind(link.word).bind(link.since).bind(worker.local)).await?;
+        self.note_worker(worker);
+        Ok(())
     }
 
     async fn update_worker(&mut self, before: &Worker, after: &Worker) -> Result<()> {
@@ -56,7 +58,9 @@ impl Workers for Session<'_> {
             .bind(after.drain.as_ref().and_then(|drain| drain.deadline).map(|deadline| deadline.0))
             .bind(after.spent.map(|at| at.0));
         let update = update.bind(before.id.as_str()).bind(old.word).bind(old.since);
-        self.one(update.bind(before.drain.as_ref().map(|drain| drain.since.0))).await
+        self.one(update.bind(before.drain.as_ref().map(|drain| drain.since.0))).await?;
+        self.note_worker(after);
+        Ok(())
     }
 
     async fn put_worker_token(&mut self, id: &WorkerId, token_digest: &str) -> Result<()> {
@@ -64,7 +68,10 @@ impl Workers for Session<'_> {
     }
 
     async fn delete_worker(&mut self, id: &WorkerId) -> Result<()> {
-        self.one(sql("DELETE FROM workers WHERE id = $1 AND link IN ('never_seen', 'offline')").bind(id.as_str())).await
+        let delete = sql("DELETE FROM workers WHERE id = $1 AND link IN ('never_seen', 'offline')");
+        self.one(delete.bind(id.as_str())).await?;
+        self.note_removed(id);
+        Ok(())
     }
 
     async fn flush_last_seen(&mut self, seen: &[(WorkerId, Timestamp)]) -> Result<()> {
@@ -73,7 +80,14 @@ impl Workers for Session<'_> {
             let update =
                 sql("UPDATE workers SET last_seen = $1 WHERE id = $2 AND (last_seen IS NULL OR last_seen < $1)");
             self.run(update.bind(at.0).bind(id.as_str())).await?;
+            self.note_seen(id, *at);
         }
         Ok(())
     }
+}
+
+/// One broken row must not hide the others.
+pub(super) fn whole_workers(rows: &[Row]) -> Vec<StoredWorker> {
+    let whole = |row: &_| from_row(row).inspect_err(|error| tracing::error!(%error, "a worker is left out")).ok();
+    rows.iter().filter_map(whole).collect()
 }

@@ -5,13 +5,15 @@
 //! members are run again one by one, so that one cannot take the others along.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use super::mirror::Mirror;
 use super::{Db, Session};
+use crate::store::group::Hooks;
 use crate::store::{Result, StoreError, Work};
 
 const QUEUE: usize = 1_024;
@@ -23,13 +25,27 @@ pub struct Member {
     answer: oneshot::Sender<Result<()>>,
 }
 
-/// How each member fared, in order. The outer error is the database's: nothing of the group was written.
-pub type Outcomes = Result<Vec<Result<()>>>;
+/// A group that was committed.
+pub struct Committed {
+    /// How each member fared, in order.
+    pub outcomes: Vec<Result<()>>,
+    /// What the members changed.
+    pub topics: Vec<String>,
+}
+
+impl Committed {
+    /// A group of one whose member was late: nothing was written.
+    pub fn nothing() -> Self {
+        Self { outcomes: vec![Err(StoreError::Conflict)], topics: Vec::new() }
+    }
+}
 
 /// What runs a group in one transaction.
 pub trait Engine: Send + 'static {
     /// Runs the members with [`run`] between `BEGIN` and `COMMIT`, or `ROLLBACK` if it says so.
-    fn transact<'a>(&'a mut self, group: &'a [Member]) -> BoxFuture<'a, Outcomes>;
+    ///
+    /// An error is the database's: nothing of the group was written.
+    fn transact<'a>(&'a mut self, group: &'a [Member], hooks: Option<&'a Hooks>) -> BoxFuture<'a, Result<Committed>>;
 
     /// Closes the connection.
     fn close(self) -> BoxFuture<'static, ()>;
@@ -38,14 +54,20 @@ pub trait Engine: Send + 'static {
 /// What to do with a transaction in which a group has run.
 pub enum Ending {
     /// Keep what was written.
-    Commit(Vec<Result<()>>),
+    Commit(Committed),
     /// Drop it; it was one member's, who was late.
     RollBack,
 }
 
 /// Runs the members one after another inside a transaction that is open.
-pub async fn run(db: Db<'_>, chain: &Arc<str>, group: &[Member]) -> Result<Ending> {
-    let mut session = Session::new(db, Arc::clone(chain));
+pub async fn run<'c>(
+    db: Db<'c>,
+    chain: &Arc<str>,
+    mirror: &'c mut Mirror,
+    group: &[Member],
+    hooks: Option<&Hooks>,
+) -> Result<Ending> {
+    let mut session = Session::writing(db, Arc::clone(chain), mirror);
     let mut outcomes = Vec::with_capacity(group.len());
     for member in group {
         match (member.work)(&mut session).await {
@@ -56,20 +78,36 @@ pub async fn run(db: Db<'_>, chain: &Arc<str>, group: &[Member]) -> Result<Endin
             outcome => outcomes.push(outcome),
         }
     }
-    Ok(Ending::Commit(outcomes))
+    if let (true, Some(hooks)) = (session.wants_plan, hooks) {
+        match (hooks.plan)(&mut session).await {
+            Err(StoreError::Conflict) if group.len() == 1 => return Ok(Ending::RollBack),
+            planned => planned?,
+        }
+    }
+    Ok(Ending::Commit(Committed { outcomes, topics: session.ring().await? }))
 }
 
 /// A handle to the writer's task.
 pub struct Writer {
     queue: Mutex<Option<mpsc::Sender<Member>>>,
     task: Mutex<Option<JoinHandle<()>>>,
+    hooks: Arc<OnceLock<Hooks>>,
 }
 
 impl Writer {
     /// Takes the engine into a task of its own.
     pub fn start(engine: impl Engine) -> Self {
         let (queue, members) = mpsc::channel(QUEUE);
-        Self { queue: Mutex::new(Some(queue)), task: Mutex::new(Some(tokio::spawn(serve(engine, members)))) }
+        let hooks = Arc::new(OnceLock::new());
+        let task = tokio::spawn(serve(engine, members, Arc::clone(&hooks)));
+        Self { queue: Mutex::new(Some(queue)), task: Mutex::new(Some(task)), hooks }
+    }
+
+    /// Sets what is done around each group; the first time counts.
+    pub fn attach(&self, hooks: Hooks) {
+        if self.hooks.set(hooks).is_err() {
+            tracing::warn!("hooks were attached twice; the first ones stay");
+        }
     }
 
     /// Queues `work`; the answer comes when its transaction is durable, or failed.
@@ -95,30 +133,36 @@ impl Writer {
     }
 }
 
-async fn serve(mut engine: impl Engine, mut members: mpsc::Receiver<Member>) {
+async fn serve(mut engine: impl Engine, mut members: mpsc::Receiver<Member>, hooks: Arc<OnceLock<Hooks>>) {
     let mut group = Vec::with_capacity(GROUP);
     while members.recv_many(&mut group, GROUP).await > 0 {
-        match engine.transact(&group).await {
-            Ok(outcomes) => {
-                for (member, outcome) in group.drain(..).zip(outcomes) {
-                    // Whoever asked may be gone; what was written stays.
-                    let _ = member.answer.send(outcome);
-                }
-            }
-            Err(error) if group.len() == 1 => {
-                for member in group.drain(..) {
-                    let _ = member.answer.send(Err(error.clone()));
-                }
-            }
-            Err(error) => {
+        match engine.transact(&group, hooks.get()).await {
+            Err(error) if group.len() > 1 => {
                 tracing::warn!(%error, members = group.len(), "a group commit failed; running its members one by one");
                 for member in group.drain(..) {
-                    let alone = engine.transact(std::slice::from_ref(&member)).await;
-                    let outcome = alone.and_then(|outcomes| outcomes.into_iter().next().unwrap_or(Ok(())));
-                    let _ = member.answer.send(outcome);
+                    let alone = engine.transact(std::slice::from_ref(&member), hooks.get()).await;
+                    answer(vec![member], alone, hooks.get());
                 }
             }
+            outcome => answer(group.drain(..).collect(), outcome, hooks.get()),
         }
     }
     engine.close().await;
+}
+
+/// Rings for what was committed, then tells each member how it fared.
+fn answer(members: Vec<Member>, outcome: Result<Committed>, hooks: Option<&Hooks>) {
+    let outcomes = match outcome {
+        Ok(Committed { outcomes, topics }) => {
+            if let Some(hooks) = hooks {
+                (hooks.bell)(&topics);
+            }
+            outcomes
+        }
+        Err(error) => members.iter().map(|_| Err(error.clone())).collect(),
+    };
+    for (member, outcome) in members.into_iter().zip(outcomes) {
+        // Whoever asked may be gone; what was written stays.
+        let _ = member.answer.send(outcome);
+    }
 }

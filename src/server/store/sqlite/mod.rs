@@ -15,9 +15,11 @@ use futures_util::future::BoxFuture;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
-use super::sql::writer::{Ending, Engine, Member, Outcomes, Writer, run};
+use super::group::Hooks;
+use super::sql::mirror::Mirror;
+use super::sql::writer::{Committed, Ending, Engine, Member, Writer, run};
 use super::sql::{Db, Session, failed};
-use super::{Result, Store, StoreError, Tx, Work};
+use super::{Result, Store, Tx, Work};
 
 /// The first release without the WAL-reset bug, which could corrupt a database with a reader and a writer.
 const OLDEST_SQLITE: (u32, u32, u32) = (3, 51, 3);
@@ -58,7 +60,7 @@ impl SqliteStore {
             .connect_with(options.read_only(true))
             .await?;
         let chain: Arc<str> = chain.into();
-        let engine = Writing { connection, chain: Arc::clone(&chain) };
+        let engine = Writing { connection, chain: Arc::clone(&chain), mirror: Mirror::default() };
         Ok(Self { writer: Writer::start(engine), readers, chain, _lock: lock })
     }
 }
@@ -66,6 +68,10 @@ impl SqliteStore {
 impl Store for SqliteStore {
     fn write(&self, work: Work) -> BoxFuture<'_, Result<()>> {
         Box::pin(self.writer.submit(work))
+    }
+
+    fn attach(&self, hooks: Hooks) {
+        self.writer.attach(hooks);
     }
 
     fn read(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>> {
@@ -87,19 +93,31 @@ impl Store for SqliteStore {
 struct Writing {
     connection: SqliteConnection,
     chain: Arc<str>,
+    mirror: Mirror,
+}
+
+impl Writing {
+    async fn commit(&mut self, group: &[Member], hooks: Option<&Hooks>) -> Result<Committed> {
+        let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
+        match run(Db::Sqlite(&mut transaction), &self.chain, &mut self.mirror, group, hooks).await? {
+            Ending::Commit(committed) => transaction.commit().await.map_err(failed).map(|()| committed),
+            Ending::RollBack => {
+                self.mirror.empty();
+                transaction.rollback().await.map_err(failed)?;
+                Ok(Committed::nothing())
+            }
+        }
+    }
 }
 
 impl Engine for Writing {
-    fn transact<'a>(&'a mut self, group: &'a [Member]) -> BoxFuture<'a, Outcomes> {
+    fn transact<'a>(&'a mut self, group: &'a [Member], hooks: Option<&'a Hooks>) -> BoxFuture<'a, Result<Committed>> {
         Box::pin(async move {
-            let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
-            match run(Db::Sqlite(&mut transaction), &self.chain, group).await? {
-                Ending::Commit(outcomes) => transaction.commit().await.map_err(failed).map(|()| outcomes),
-                Ending::RollBack => {
-                    transaction.rollback().await.map_err(failed)?;
-                    Ok(vec![Err(StoreError::Conflict)])
-                }
+            let committed = self.commit(group, hooks).await;
+            if committed.is_err() {
+                self.mirror.empty();
             }
+            committed
         })
     }
 

@@ -200,3 +200,8 @@ CREATE TABLE leases (
     holder TEXT NOT NULL,
     until BIGINT NOT NULL
 );
+
+-- One row: how many groups of use cases were committed. Whoever commits one holds it, so that groups of all servers
+-- come one after another; whoever finds it as they left it knows that nobody else has written.
+CREATE TABLE generation (number BIGINT NOT NULL);
+INSERT INTO generation (number) VALUES (0);

@@ -1,0 +1,19 @@
+//! What a use case leaves to be done once for all that are committed together.
+
+use super::Work;
+
+/// What a store does around each group of use cases that it commits.
+pub struct Hooks {
+    /// Runs at the end of a group in which a use case asked for it, in the same transaction.
+    pub plan: Work,
+    /// Is told after the commit which topics changed.
+    pub bell: Box<dyn Fn(&[String]) + Send + Sync>,
+}
+
+/// The group that a transaction belongs to.
+pub trait Group {
+    /// Asks for planning at the end of the group.
+    fn plan_after(&mut self);
+    /// Says that topics changed: their bells ring after the commit, here and on other servers.
+    fn announce(&mut self, topics: Vec<String>);
+}

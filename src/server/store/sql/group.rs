@@ -1,0 +1,33 @@
+//! What the members of a group leave for its end.
+
+use super::Session;
+use super::statement::sql;
+use crate::store::Result;
+use crate::store::group::Group;
+use crate::store::postgres::CHANNEL;
+
+/// The most bytes that PostgreSQL carries in one notification, and some to spare.
+const MOST_BYTES: usize = 7_900;
+
+impl Group for Session<'_> {
+    fn plan_after(&mut self) {
+        self.wants_plan = true;
+    }
+
+    fn announce(&mut self, topics: Vec<String>) {
+        self.topics.extend(topics);
+    }
+}
+
+impl Session<'_> {
+    /// Rings on other servers, when this transaction is committed; returns what is to be rung here.
+    pub(super) async fn ring(&mut self) -> Result<Vec<String>> {
+        let topics: Vec<String> = std::mem::take(&mut self.topics).into_iter().collect();
+        if !self.serves_one() && !topics.is_empty() {
+            let payload = format!("{} {}", self.chain, topics.join(" "));
+            let payload = if payload.len() > MOST_BYTES { format!("{} *", self.chain) } else { payload };
+            self.all(sql("SELECT pg_notify($1, $2)::text AS rung").bind(CHANNEL).bind(payload)).await?;
+        }
+        Ok(topics)
+    }
+}
