@@ -100,7 +100,7 @@ pub async fn lives(server: &Server) {
     until_idle(server, AGENTS).await;
     let began = Instant::now();
     let submitting = iter((0..JOBS).map(|_| server.submit())).buffer_unordered(128).for_each(async |_| {});
-    let finished = async { tokio::time::timeout(Duration::from_secs(300), all.notified()).await };
+    let finished = async { tokio::time::timeout(Duration::from_mins(5), all.notified()).await };
     let (submitted, finished) = tokio::join!(
         async {
             submitting.await;

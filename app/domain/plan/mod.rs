@@ -117,8 +117,9 @@ pub fn order<'w>(waiting: impl IntoIterator<Item = &'w Job>) -> Vec<&'w Job> {
     ordered
 }
 
-/// More is earlier. It does not depend on the time: all that wait grow older alike.
-fn urgency(job: &Job) -> i64 {
+/// More is earlier; of the same urgency the older comes first. It does not depend on the time: all that wait grow older
+/// alike.
+pub fn urgency(job: &Job) -> i64 {
     i64::from(job.priority) * AGING.0 - job.submitted_at.0
 }
 
@@ -200,6 +201,16 @@ impl<'w> Round<'w> {
                 return;
             }
         }
+    }
+}
+
+impl Fleet<'_> {
+    /// Whether anybody could take anything; if not, there is nothing to plan.
+    pub fn has_room(&self) -> bool {
+        self.candidates.iter().any(|candidate| {
+            let listens = candidate.worker.stream().is_some() && candidate.worker.drain.is_none();
+            listens && candidate.worker.capability().is_some_and(|c| candidate.held.len() < c.max_jobs as usize)
+        })
     }
 }
 

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use app::domain::audit::Action;
-use app::domain::capability::{Capability, Gpu};
+use app::domain::capability::Capability;
 use app::domain::ids::WorkerId;
 use app::domain::reconcile::{Claim, Verdict, judge, unclaimed};
 use app::domain::time::Timestamp;
 use app::domain::worker::{Kind, OfflineCause, Refused, Worker};
+use app::protocol::topic::Topic;
 use app::protocol::worker::{
     Desired, Disconnect, Heartbeat, HeartbeatAnswer, PROTOCOL, Register, Registered, ResumeJob,
 };
@@ -16,16 +17,12 @@ use serde_json::json;
 use super::Core;
 use super::desired::desired;
 use super::refusal::{Invalid, Refusal};
+use super::registration::{MAX_GPUS, capability};
 use super::unit::{Caller, Unit};
 use super::workers::withdraw_offers;
 use crate::store::Work;
 use crate::store::workers::StoredWorker;
 use crate::tokens;
-
-/// The most GPUs that one host may report.
-const MAX_GPUS: u32 = 64;
-/// The longest text in a registration, in characters.
-const MAX_TEXT: usize = 256;
 
 /// A worker's token that was accepted.
 #[derive(Debug, Clone)]
@@ -40,10 +37,23 @@ impl Core {
     /// Whose token this is; noting that it was heard of.
     pub async fn authenticate_worker(&self, token: &str) -> Result<WorkerKey, Refusal> {
         let digest = tokens::digest(token.trim());
-        let worker = self.read().await?.worker_by_token(&digest).await?;
-        let worker = worker.ok_or(Refusal::WrongToken)?;
+        let worker = match self.pulse.get(&self.hub, &digest) {
+            Some((worker, _)) => worker,
+            None => self.whose(&digest).await?,
+        };
         self.presence.note(&worker, self.now());
         Ok(WorkerKey { worker, digest })
+    }
+
+    async fn whose(&self, digest: &str) -> Result<WorkerId, Refusal> {
+        let found = self.read().await?.worker_by_token(digest).await?.ok_or(Refusal::WrongToken)?;
+        // The bell's version first, then the look: what changes between is found by the next one.
+        let version = self.hub.version_of(&Topic::Worker(found.clone()));
+        let worker = self.read().await?.worker_by_token(digest).await?.ok_or(Refusal::WrongToken)?;
+        if worker == found {
+            self.pulse.put(digest, &worker, version, None);
+        }
+        Ok(worker)
     }
 
     /// An agent starts, or comes back.
@@ -144,10 +154,17 @@ impl Core {
     pub async fn heartbeat(
         self: &Arc<Self>,
         caller: Caller,
-        worker: WorkerId,
+        key: WorkerKey,
         beat: Heartbeat,
     ) -> Result<HeartbeatAnswer, Refusal> {
-        check_heartbeat(&worker, &beat)?;
+        check_heartbeat(&key.worker, &beat)?;
+        if let Some((_, Some(desired))) = self.pulse.get(&self.hub, &key.digest)
+            && desired.run == beat.attempts
+        {
+            return Ok(HeartbeatAnswer { desired });
+        }
+        let WorkerKey { worker, digest } = key;
+        let version = self.hub.version_of(&Topic::Worker(worker.clone()));
         let claims = claims_of_heartbeat(&beat);
         let mut tx = self.read().await?;
         let stored = tx.worker(&worker).await?.ok_or_else(|| Refusal::NoWorker(worker.clone()))?;
@@ -162,7 +179,12 @@ impl Core {
             drop(tx);
             return self.take_back(caller, worker, claims).await;
         }
-        Ok(HeartbeatAnswer { desired: desired(self, &mut *tx, &stored, &claims).await? })
+        let desired = desired(self, &mut *tx, &stored, &claims).await?;
+        // What is to stop because only this agent claims it is not for the next one to hear.
+        if desired.run == beat.attempts && desired.stop.is_empty() {
+            self.pulse.put(&digest, &worker, version, Some(desired.clone()));
+        }
+        Ok(HeartbeatAnswer { desired })
     }
 
     async fn take_back(
@@ -325,60 +347,6 @@ fn check_heartbeat(worker: &WorkerId, beat: &Heartbeat) -> Result<(), Refusal> {
     }
     if beat.attempts.len() > MAX_GPUS as usize {
         return Err(Invalid::TooMuch { what: "attempts", limit: MAX_GPUS.into() }.into());
-    }
-    Ok(())
-}
-
-/// What was reported, from whichever of its spellings.
-fn capability(worker: &WorkerId, register: &Register) -> Result<Capability, Refusal> {
-    register.labels.validate()?;
-    let info = register.gpu_info.clone().unwrap_or_default();
-    let accelerator = register.accelerator_type.clone().or(info.accelerator.clone());
-    let name = register.gpu_name.clone().or(info.name.clone());
-    let count = register.gpu_count.unwrap_or(info.count);
-    let cpu_only = accelerator.as_deref().is_some_and(|word| word == "cpu");
-    let gpus: Vec<Gpu> = if register.gpus.is_empty() && !cpu_only {
-        let vram_gb = register.gpu_vram_gb.or(info.vram_gb);
-        let name = name.unwrap_or_else(|| "GPU".to_owned());
-        // Older agents report no ids: these are stable as long as the worker is.
-        let gpu = |index| Gpu { uuid: format!("{worker}/gpu{index}"), name: name.clone(), vram_gb };
-        (0..count.min(MAX_GPUS + 1)).map(gpu).collect()
-    } else {
-        register.gpus.iter().map(|g| Gpu { uuid: g.uuid.clone(), name: g.name.clone(), vram_gb: g.vram_gb }).collect()
-    };
-    if gpus.len() > MAX_GPUS as usize {
-        return Err(Invalid::TooMuch { what: "GPUs", limit: MAX_GPUS.into() }.into());
-    }
-    let accelerator = accelerator.unwrap_or_else(|| if gpus.is_empty() { "cpu" } else { "cuda" }.to_owned());
-    let capability = Capability {
-        accelerator,
-        hostname: register.host.clone(),
-        labels: register.labels.clone(),
-        agent_version: register.agent_version.clone(),
-        protocol: register.protocol,
-        driver: info.driver,
-        install_id: register.install_id.clone(),
-        max_jobs: max_jobs(register)?,
-        gpus,
-    };
-    check_texts(&capability)?;
-    Ok(capability)
-}
-
-fn max_jobs(register: &Register) -> Result<u32, Refusal> {
-    let number = register.max_jobs.unwrap_or(1);
-    let usable = (1..=MAX_GPUS).contains(&number);
-    if usable { Ok(number) } else { Err(Invalid::Range { field: "max_jobs", allowed: "1 to 64" }.into()) }
-}
-
-fn check_texts(capability: &Capability) -> Result<(), Refusal> {
-    let gpus = capability.gpus.iter().flat_map(|gpu| [&gpu.uuid, &gpu.name]);
-    let others = [&capability.hostname, &capability.agent_version, &capability.driver, &capability.install_id];
-    let texts = gpus.chain(others.into_iter().flatten()).chain([&capability.accelerator]);
-    for text in texts {
-        if text.chars().count() > MAX_TEXT || text.chars().any(char::is_control) {
-            return Err(Invalid::Name(text.chars().take(40).filter(|c| !c.is_control()).collect()).into());
-        }
     }
     Ok(())
 }

@@ -29,6 +29,8 @@ pub trait Jobs {
     async fn count_jobs(&mut self) -> Result<Vec<(String, u64)>>;
     /// Those that wait, first come first.
     async fn waiting_jobs(&mut self) -> Result<Vec<Job>>;
+    /// The place of a waiting job among those that wait, from 1, in the order in which planning takes them.
+    async fn place(&mut self, job: &Job) -> Result<u64>;
     /// Those with a lease in force, of one worker or of all.
     async fn leased_jobs(&mut self, worker: Option<&WorkerId>) -> Result<Vec<Job>>;
     /// A new one.

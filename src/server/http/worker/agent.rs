@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::http::json::{Json as Body, OptionalJson};
 use crate::http::problem::ApiError;
 use crate::http::request::caller;
+use crate::service::agents::WorkerKey;
 use crate::state::App;
 
 /// `POST /api/workers/register`
@@ -23,10 +24,10 @@ pub async fn register(
 /// `POST /api/workers/heartbeat`
 pub async fn heartbeat(
     State(app): State<App>,
-    Extension(worker): Extension<WorkerId>,
+    Extension(key): Extension<WorkerKey>,
     Body(beat): Body<Heartbeat>,
 ) -> Result<Json<HeartbeatAnswer>, ApiError> {
-    Ok(Json(app.core.heartbeat(caller(actor(&worker)), worker, beat).await?))
+    Ok(Json(app.core.heartbeat(caller(actor(&key.worker)), key, beat).await?))
 }
 
 /// `GET /api/workers/queue`: whether there is work; for older agents.

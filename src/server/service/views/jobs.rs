@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Job, Previous, State, Target as DomainTarget};
-use app::domain::plan;
 use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, Phase, ProgressView};
 use app::protocol::status::{JobStatus, Target};
 use app::protocol::worker::ProgressPoint;
@@ -84,10 +83,12 @@ impl Around {
     async fn load(tx: &mut dyn Tx, jobs: &[Job]) -> Result<Self, Refusal> {
         let ids: Vec<JobId> = jobs.iter().map(|job| job.id.clone()).collect();
         let attempts = tx.newest_attempts(&ids).await?;
-        let waits = jobs.iter().any(|job| matches!(job.state, State::Queued { .. }));
-        let waiting = if waits { tx.waiting_jobs().await? } else { Vec::new() };
+        let mut places = HashMap::new();
+        for job in jobs.iter().filter(|job| matches!(job.state, State::Queued { .. })) {
+            places.insert(job.id.clone(), tx.place(job).await?);
+        }
         Ok(Self {
-            places: plan::order(&waiting).into_iter().map(|job| job.id.clone()).zip(1..).collect(),
+            places,
             names: attempts.iter().map(|a| (a.worker.clone(), a.worker_name.clone())).collect(),
             attempts: attempts.into_iter().map(|attempt| (attempt.job.clone(), attempt)).collect(),
         })

@@ -4,6 +4,7 @@ use app::domain::capability::{Capability, Gpu};
 use app::domain::ids::Attempt;
 use app::domain::job::{Job, Loss, Report};
 use app::domain::labels::Labels;
+use app::domain::plan::order;
 use app::domain::time::Timestamp;
 use app::domain::worker::{Kind, OfflineCause, Worker};
 
@@ -20,6 +21,7 @@ on_every_engine!(
     every_state_of_a_job_comes_back,
     a_job_is_written_only_over_what_was_seen,
     waiting_jobs_come_in_order,
+    places_are_those_of_planning,
     leases_are_found_by_worker,
     jobs_are_paged_and_counted,
     a_key_is_known_until_it_is_swept,
@@ -202,6 +204,20 @@ async fn waiting_jobs_come_in_order(fresh: &Fresh) {
     fresh.update_job(&job(2), &offered).await.expect("as it was read");
     let waiting = fresh.read().await.waiting_jobs().await.expect("readable");
     assert_eq!(waiting, [job(1), job(3)]);
+}
+
+async fn places_are_those_of_planning(fresh: &Fresh) {
+    let with = |n: u8, priority| Job { priority, ..job(n) };
+    let jobs = [with(1, 5), with(2, 20), with(3, 20), with(4, 50), with(5, 0)];
+    for job in &jobs {
+        fresh.insert_job(job).await;
+    }
+    let raised = jobs[4].clone().prioritised(50).expect("waits");
+    fresh.update_job(&jobs[4], &raised).await.expect("as it was read");
+    let waiting = fresh.read().await.waiting_jobs().await.expect("readable");
+    for (place, job) in (1..).zip(order(&waiting)) {
+        assert_eq!(fresh.read().await.place(job).await, Ok(place), "{}", job.id);
+    }
 }
 
 async fn leases_are_found_by_worker(fresh: &Fresh) {

@@ -15,11 +15,8 @@ use crate::tokens::hex;
 impl Audit for Session<'_> {
     async fn append_audit(&mut self, entry: &Entry) -> Result<()> {
         let chain = self.chain.clone();
-        let head = self.first(sql("SELECT seq, hash FROM audit_heads WHERE chain = $1").bind(&*chain)).await?;
-        let (seq, previous): (i64, String) = match head {
-            None => (1, String::new()),
-            Some(head) => (head.get::<i64>("seq")? + 1, head.get("hash")?),
-        };
+        let (newest, previous) = self.newest().await?;
+        let seq = newest + 1;
         let link = Link { chain: &chain, seq, previous: &previous };
         let hash = hex(&Sha256::digest(canonical(&link, entry)));
         let insert =
@@ -28,14 +25,39 @@ impl Audit for Session<'_> {
         let insert = insert.bind(&*chain).bind(seq).bind(entry.at.0).bind(&entry.actor).bind(entry.action.as_str());
         let insert = insert.bind(&entry.target).bind(&entry.detail).bind(entry.request_id.clone());
         self.one(insert.bind(&previous).bind(&hash)).await?;
-        let put = sql("INSERT INTO audit_heads (chain, seq, hash) VALUES ($1, $2, $3)
-             ON CONFLICT (chain) DO UPDATE SET seq = excluded.seq, hash = excluded.hash");
-        self.one(put.bind(&*chain).bind(seq).bind(&hash)).await
+        self.head = Some((seq, hash));
+        Ok(())
     }
 
     async fn audit_of(&mut self, target: &str) -> Result<Vec<StoredEntry>> {
         let select = sql("SELECT * FROM audit WHERE target = $1 ORDER BY at, chain, seq").bind(target);
         self.all(select).await?.iter().map(from_row).collect()
+    }
+}
+
+impl Session<'_> {
+    /// The newest entry of this server's chain, whose only writer this is.
+    async fn newest(&mut self) -> Result<(i64, String)> {
+        let known = self.head.clone().or_else(|| self.mirror.as_ref().and_then(|mirror| mirror.head.clone()));
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let chain = self.chain.clone();
+        let head = self.first(sql("SELECT seq, hash FROM audit_heads WHERE chain = $1").bind(&*chain)).await?;
+        head.map_or(Ok((0, String::new())), |head| Ok((head.get("seq")?, head.get("hash")?)))
+    }
+
+    /// Keeps the head of the chain apart, once for all that was appended.
+    pub(super) async fn keep_head(&mut self) -> Result<()> {
+        let Some((seq, hash)) = self.head.take() else { return Ok(()) };
+        let chain = self.chain.clone();
+        let put = sql("INSERT INTO audit_heads (chain, seq, hash) VALUES ($1, $2, $3)
+             ON CONFLICT (chain) DO UPDATE SET seq = excluded.seq, hash = excluded.hash");
+        self.one(put.bind(&*chain).bind(seq).bind(&hash)).await?;
+        if let Some(mirror) = &mut self.mirror {
+            mirror.head = Some((seq, hash));
+        }
+        Ok(())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::Job;
+use app::domain::plan::urgency;
 use app::domain::time::Timestamp;
 use async_trait::async_trait;
 
@@ -44,6 +45,13 @@ impl Jobs for Session<'_> {
         Ok(whole_jobs(&self.all(sql("SELECT * FROM jobs WHERE state = 'queued' ORDER BY submitted_at, id")).await?))
     }
 
+    async fn place(&mut self, job: &Job) -> Result<u64> {
+        let before = sql("SELECT count(*) AS number FROM jobs
+             WHERE state = 'queued' AND (urgency > $1 OR (urgency = $1 AND (submitted_at, id) < ($2, $3)))");
+        let row = self.first(before.bind(urgency(job)).bind(job.submitted_at.0).bind(job.id.as_str())).await?;
+        Ok(row.map_or(Ok(0), |row| row.get::<i64>("number"))?.unsigned_abs() + 1)
+    }
+
     // The states are those in which `Job::live_lease` has a lease.
     async fn leased_jobs(&mut self, worker: Option<&WorkerId>) -> Result<Vec<Job>> {
         if let Some(leased) = self.known_leases(worker) {
@@ -60,15 +68,19 @@ impl Jobs for Session<'_> {
         let (spec, demand) = (&job.spec, &job.spec.demand);
         let insert = sql(
             "INSERT INTO jobs (id, config_name, config_revision, target, labels, gpu_count, min_vram_gb, accelerator,
-                    num_processes, max_retries, retry_on_failure, submitted_at, submitted_by, priority, retry_of,
+                    num_processes, max_retries, retry_on_failure, submitted_at, submitted_by, priority, urgency, retry_of,
                     attempt, losses, state, state_since)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)",
         );
         let insert = insert.bind(job.id.as_str()).bind(&spec.config_name).bind(spec.config_revision);
         let insert = insert.bind(spec.target.as_str()).bind(to_json(&demand.labels)).bind(demand.gpu_count);
         let insert = insert.bind(demand.min_vram_gb).bind(demand.accelerator.clone()).bind(spec.num_processes);
         let insert = insert.bind(spec.max_retries).bind(spec.retry_on_failure).bind(job.submitted_at.0);
-        let insert = insert.bind(&job.submitted_by).bind(job.priority).bind(job.retry_of.as_ref().map(JobId::as_str));
+        let insert = insert
+            .bind(&job.submitted_by)
+            .bind(job.priority)
+            .bind(urgency(job))
+            .bind(job.retry_of.as_ref().map(JobId::as_str));
         self.one(insert.bind(job.attempt.0).bind(job.losses).bind(state.word).bind(state.since)).await?;
         self.note_job(job);
         Ok(())
@@ -78,13 +90,13 @@ impl Jobs for Session<'_> {
         let state = state_columns(after);
         let update = sql(
             "UPDATE jobs SET priority = $1, attempt = $2, losses = $3, state = $4, state_since = $5, worker_id = $6,
-                    gpus = $7, offer_until = $8, not_before = $9, failure = $10
-             WHERE id = $11 AND state = $12 AND attempt = $13",
+                    gpus = $7, offer_until = $8, not_before = $9, failure = $10, urgency = $11
+             WHERE id = $12 AND state = $13 AND attempt = $14",
         );
         let update = update.bind(after.priority).bind(after.attempt.0).bind(after.losses).bind(state.word);
         let update = update.bind(state.since).bind(state.worker_id).bind(state.gpus).bind(state.offer_until);
-        let update = update.bind(state.not_before).bind(state.failure).bind(before.id.as_str());
-        self.one(update.bind(before.state.as_str()).bind(before.attempt.0)).await?;
+        let update = update.bind(state.not_before).bind(state.failure).bind(urgency(after));
+        self.one(update.bind(before.id.as_str()).bind(before.state.as_str()).bind(before.attempt.0)).await?;
         self.note_job(after);
         Ok(())
     }

@@ -25,6 +25,8 @@ use crate::store::workers::StoredWorker;
 pub struct Mirror {
     /// The database's generation that this is of; engines that serve one server have none.
     pub generation: i64,
+    /// The newest entry of the audit chain: its number and hash.
+    pub(super) head: Option<(i64, String)>,
     known: Option<Known>,
 }
 
@@ -37,6 +39,7 @@ impl Mirror {
     /// Knows nothing any more.
     pub fn empty(&mut self) {
         self.known = None;
+        self.head = None;
     }
 }
 

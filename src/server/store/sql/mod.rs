@@ -49,6 +49,8 @@ pub struct Session<'c> {
     mirror: Option<&'c mut Mirror>,
     /// Whether a member of the group asked for planning at its end.
     wants_plan: bool,
+    /// The newest entry of the audit chain, once this transaction has appended one.
+    head: Option<(i64, String)>,
     /// What the members of the group have changed.
     topics: BTreeSet<String>,
 }
@@ -80,7 +82,7 @@ macro_rules! bound {
 impl<'c> Session<'c> {
     /// Wraps a connection that is inside a transaction.
     pub fn new(db: Db<'c>, chain: Arc<str>) -> Self {
-        Self { db, chain, mirror: None, wants_plan: false, topics: BTreeSet::new() }
+        Self { db, chain, mirror: None, wants_plan: false, head: None, topics: BTreeSet::new() }
     }
 
     /// A statement that the engines spell differently.

@@ -84,6 +84,7 @@ pub async fn run<'c>(
             planned => planned?,
         }
     }
+    session.keep_head().await?;
     Ok(Ending::Commit(Committed { outcomes, topics: session.ring().await? }))
 }
 

@@ -50,6 +50,8 @@ CREATE TABLE jobs (
     submitted_by TEXT NOT NULL,
     -- 0 to 50, the most urgent
     priority INTEGER NOT NULL,
+    -- priority and age as one number, as planning orders by it: more is earlier
+    urgency INTEGER NOT NULL,
     -- the job that this one tries again
     retry_of TEXT,
     -- the newest attempt that was offered: the fencing number
@@ -69,7 +71,7 @@ CREATE TABLE jobs (
     failure TEXT
 ) STRICT;
 
-CREATE INDEX jobs_by_state ON jobs (state, submitted_at, id);
+CREATE INDEX jobs_by_state ON jobs (state, urgency, submitted_at, id);
 CREATE INDEX jobs_by_worker ON jobs (worker_id, state);
 
 CREATE TABLE attempts (

@@ -1,0 +1,66 @@
+//! What an agent says of its host, checked.
+
+use app::domain::capability::{Capability, Gpu};
+use app::domain::ids::WorkerId;
+use app::protocol::worker::Register;
+
+use super::refusal::{Invalid, Refusal};
+
+/// The most GPUs that one host may report, and the most jobs that it may take.
+pub const MAX_GPUS: u32 = 64;
+/// The longest text in a registration, in characters.
+const MAX_TEXT: usize = 256;
+
+/// What was reported, from whichever of its spellings.
+pub fn capability(worker: &WorkerId, register: &Register) -> Result<Capability, Refusal> {
+    register.labels.validate()?;
+    let info = register.gpu_info.clone().unwrap_or_default();
+    let accelerator = register.accelerator_type.clone().or(info.accelerator.clone());
+    let name = register.gpu_name.clone().or(info.name.clone());
+    let count = register.gpu_count.unwrap_or(info.count);
+    let cpu_only = accelerator.as_deref().is_some_and(|word| word == "cpu");
+    let gpus: Vec<Gpu> = if register.gpus.is_empty() && !cpu_only {
+        let vram_gb = register.gpu_vram_gb.or(info.vram_gb);
+        let name = name.unwrap_or_else(|| "GPU".to_owned());
+        // Older agents report no ids: these are stable as long as the worker is.
+        let gpu = |index| Gpu { uuid: format!("{worker}/gpu{index}"), name: name.clone(), vram_gb };
+        (0..count.min(MAX_GPUS + 1)).map(gpu).collect()
+    } else {
+        register.gpus.iter().map(|g| Gpu { uuid: g.uuid.clone(), name: g.name.clone(), vram_gb: g.vram_gb }).collect()
+    };
+    if gpus.len() > MAX_GPUS as usize {
+        return Err(Invalid::TooMuch { what: "GPUs", limit: MAX_GPUS.into() }.into());
+    }
+    let accelerator = accelerator.unwrap_or_else(|| if gpus.is_empty() { "cpu" } else { "cuda" }.to_owned());
+    let capability = Capability {
+        accelerator,
+        hostname: register.host.clone(),
+        labels: register.labels.clone(),
+        agent_version: register.agent_version.clone(),
+        protocol: register.protocol,
+        driver: info.driver,
+        install_id: register.install_id.clone(),
+        max_jobs: max_jobs(register)?,
+        gpus,
+    };
+    check_texts(&capability)?;
+    Ok(capability)
+}
+
+fn max_jobs(register: &Register) -> Result<u32, Refusal> {
+    let number = register.max_jobs.unwrap_or(1);
+    let usable = (1..=MAX_GPUS).contains(&number);
+    if usable { Ok(number) } else { Err(Invalid::Range { field: "max_jobs", allowed: "1 to 64" }.into()) }
+}
+
+fn check_texts(capability: &Capability) -> Result<(), Refusal> {
+    let gpus = capability.gpus.iter().flat_map(|gpu| [&gpu.uuid, &gpu.name]);
+    let others = [&capability.hostname, &capability.agent_version, &capability.driver, &capability.install_id];
+    let texts = gpus.chain(others.into_iter().flatten()).chain([&capability.accelerator]);
+    for text in texts {
+        if text.chars().count() > MAX_TEXT || text.chars().any(char::is_control) {
+            return Err(Invalid::Name(text.chars().take(40).filter(|c| !c.is_control()).collect()).into());
+        }
+    }
+    Ok(())
+}
