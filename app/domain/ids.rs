@@ -137,6 +137,15 @@ mod tests {
     }
 
     #[test]
+    fn what_is_shown_of_ids() {
+        assert_eq!(Attempt(7).to_string(), "7");
+        assert!(!BadId.to_string().is_empty());
+        let whole =
+            JobId::new(Timestamp(0x0123_4567_89ab), [0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0xff, 0x00]);
+        assert_eq!(whole.as_str(), "j_014d2pf2db04hmasw9nf6yzzr0");
+    }
+
+    #[test]
     fn foreign_text_is_refused() {
         for bad in ["", "../etc", "a b", "ü", &"x".repeat(65)] {
             assert_eq!(JobId::parse(bad), Err(BadId));

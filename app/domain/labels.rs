@@ -69,6 +69,12 @@ mod tests {
     }
 
     #[test]
+    fn what_is_wrong_is_named() {
+        assert!(BadLabels::TooMany(33).to_string().contains("33"));
+        assert!(BadLabels::BadEntry("team".to_owned()).to_string().contains("team"));
+    }
+
+    #[test]
     fn the_admins_word_wins() {
         let merged = labels(&[("a", "admin")]).or(&labels(&[("a", "reported"), ("b", "reported")]));
         assert_eq!(merged, labels(&[("a", "admin"), ("b", "reported")]));

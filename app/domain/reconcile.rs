@@ -114,6 +114,14 @@ mod tests {
     }
 
     #[test]
+    fn what_is_being_cancelled_stays_as_it_is() {
+        let cancelling = running().cancelled(NOW).expect("it runs");
+        let claim = Claim { job: cancelling.id.clone(), attempt: Some(Attempt(1)) };
+        let later = Timestamp(NOW.0 + 5);
+        assert_eq!(judge(later, &worker(1), &claim, Some(&cancelling)), Verdict::Keep(Box::new(cancelling)));
+    }
+
+    #[test]
     fn what_is_not_claimed_is_lost_unless_it_was_only_offered() {
         assert_eq!(unclaimed(NOW, offered()), offered());
         assert!(matches!(unclaimed(NOW, running()).state, State::Queued { not_before: Some(_), .. }));

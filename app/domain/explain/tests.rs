@@ -58,6 +58,14 @@ fn what_has_been_offered_or_ended_does_not_wait() {
 }
 
 #[test]
+fn only_who_takes_the_job_has_nothing_against_it() {
+    let workers = [worker(1, &[80], 1), worker(2, &[], 1).drained(NOW, None, None)];
+    let fits = explained(&any(1), &[], &workers);
+    assert_eq!(fits.workers[0].blockers, []);
+    assert_eq!(fits.workers[1].blockers, [Blocker::Draining]);
+}
+
+#[test]
 fn a_lost_job_waits_out_its_back_off() {
     let lost = any(1).offered(NOW, worker_id(9), vec![], NOW).expect("it waits").lost(NOW, Loss::WorkerOffline);
     let workers = [worker(1, &[80], 1)];

@@ -187,6 +187,11 @@ fn an_eviction_is_no_loss_and_needs_no_wait() {
 }
 
 #[test]
+fn targets_have_their_words() {
+    assert_eq!([Target::Auto, Target::Worker, Target::Local].map(Target::as_str), ["auto", "worker", "local"]);
+}
+
+#[test]
 fn a_persons_retry_is_a_new_job() {
     let ended = Job { priority: 20, ..after(offered(), failed()) };
     let again = ended.retried(JobId::new(NOW, [8; 10]), Timestamp(7), "bob".to_owned()).expect("it has ended");

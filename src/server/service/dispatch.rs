@@ -27,7 +27,10 @@ pub fn hooks(core: &Arc<Core>) -> Hooks {
             let caller = Caller::system();
             let mut unit = Unit::new(tx, &core, &caller);
             match plan(&mut unit).await {
-                Ok(()) => Ok(unit.announce()),
+                Ok(()) => {
+                    unit.announce();
+                    Ok(())
+                }
                 Err(Refusal::Store(error)) => Err(error),
                 Err(refusal) => Err(StoreError::Unavailable(format!("planning went wrong: {refusal:?}"))),
             }

@@ -2,12 +2,15 @@
 
 use super::Work;
 
+/// Hears which topics changed.
+pub type Bell = Box<dyn Fn(&[String]) + Send + Sync>;
+
 /// What a store does around each group of use cases that it commits.
 pub struct Hooks {
     /// Runs at the end of a group in which a use case asked for it, in the same transaction.
     pub plan: Work,
     /// Is told after the commit which topics changed.
-    pub bell: Box<dyn Fn(&[String]) + Send + Sync>,
+    pub bell: Bell,
 }
 
 /// The group that a transaction belongs to.

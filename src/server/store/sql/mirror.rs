@@ -53,9 +53,9 @@ impl<'c> Session<'c> {
         self.mirror.as_mut()?.known.as_mut()
     }
 
-    /// A worker, if it is known whether there is one.
-    pub(super) fn known_worker(&mut self, id: &WorkerId) -> Option<Option<StoredWorker>> {
-        Some(self.known()?.workers.get(id).map(|stored| StoredWorker::clone(stored)))
+    /// A worker, if it is known; else there may be none.
+    pub(super) fn known_worker(&mut self, id: &WorkerId) -> Option<StoredWorker> {
+        self.known()?.workers.get(id).map(|stored| StoredWorker::clone(stored))
     }
 
     /// A job that lives, if it is known; one that is not may have ended.

@@ -20,7 +20,7 @@ impl Workers for Session<'_> {
 
     async fn worker(&mut self, id: &WorkerId) -> Result<Option<StoredWorker>> {
         if let Some(known) = self.known_worker(id) {
-            return Ok(known);
+            return Ok(Some(known));
         }
         let select = sql("SELECT * FROM workers WHERE id = $1").bind(id.as_str());
         self.first(select).await?.as_ref().map(from_row).transpose()

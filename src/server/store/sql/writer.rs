@@ -145,7 +145,7 @@ async fn serve(mut engine: impl Engine, mut members: mpsc::Receiver<Member>, hoo
                     answer(vec![member], alone, hooks.get());
                 }
             }
-            outcome => answer(group.drain(..).collect(), outcome, hooks.get()),
+            outcome => answer(std::mem::take(&mut group), outcome, hooks.get()),
         }
     }
     engine.close().await;
