@@ -1,6 +1,6 @@
 # Thin: each target is a script in scripts/, which says what it does and why. `make` alone lists them.
 SHELL := bash
-.PHONY: help run test build bench setup fmt lint dev clean
+.PHONY: help run test build bench soak setup fmt lint dev clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -17,6 +17,9 @@ build: setup ## dist/simpletuner and dist/simpletuner-worker
 bench: build ## benchmarks
 	@test -x scripts/bench/run || { echo "there are no benchmarks yet"; exit 1; }
 	@scripts/bench/run
+
+soak: ## the fleet tests again and again on both databases, 20 rounds
+	@scripts/soak
 
 setup: ## compiler and tools; skips what is present
 	@scripts/setup

@@ -1,6 +1,6 @@
 //! What the server bears: many agents that train nothing, on real sockets, against the program in `dist/`.
 //!
-//! `cargo bench --bench load -- [sqlite|postgres] [FIGURE…]`, with FIGUREs out of `dispatch`, `lives`, `heartbeats`,
+//! `cargo run --release --no-default-features --features worker --example load [sqlite|postgres] [FIGURE…]`, with FIGUREs out of `dispatch`, `lives`, `heartbeats`,
 //! `streams`, `recovery`. Load and server share the machine's cores. `SIMPLETUNER_DIST` names the programs;
 //! `SIMPLETUNER_TEST_POSTGRES` a PostgreSQL server. Nothing fails because of a figure: the targets stand beside them.
 

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
-use sqlx::migrate::MigrateDatabase;
 use tempfile::TempDir;
 
 const ADMIN: &str = "st_load-load-load-load-load-load";
@@ -24,7 +24,7 @@ pub struct Server {
 impl Server {
     pub async fn start(postgres: bool) -> Self {
         let dir = TempDir::with_prefix("simpletuner-load-").expect("a temporary directory");
-        let database = if postgres { Some(fresh_database().await) } else { None };
+        let database = if postgres { Some(fresh_database()) } else { None };
         let port =
             std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
         let child = spawn(dir.path(), port, database.as_deref());
@@ -104,11 +104,11 @@ fn spawn(dir: &Path, port: u16, database: Option<&str>) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().expect("dist/simpletuner; run make build")
 }
 
-async fn fresh_database() -> String {
+fn fresh_database() -> String {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
     let server = std::env::var("SIMPLETUNER_TEST_POSTGRES").expect("SIMPLETUNER_TEST_POSTGRES names a PostgreSQL");
-    let since = Instant::now();
-    let name = format!("load_{}_{:p}", std::process::id(), &raw const since);
-    let address = server.replacen("/postgres?", &format!("/{name}?"), 1);
-    sqlx::Postgres::create_database(&address).await.expect("a new database");
-    address
+    let name = format!("load_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::SeqCst));
+    let create = Command::new("psql").args(["-q", &server, "-c", &format!("CREATE DATABASE {name}")]).status();
+    assert!(create.is_ok_and(|status| status.success()), "psql could not make a database");
+    server.replacen("/postgres?", &format!("/{name}?"), 1)
 }

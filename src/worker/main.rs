@@ -1,8 +1,7 @@
 //! `simpletuner-worker`: the agent on a GPU host.
 //!
 //! It registers with an orchestrator, takes offers, and runs each trainer under a supervisor: a small process of its own
-//! (a hidden subcommand of this binary) that outlives the agent and keeps its state in a directory which any later agent
-//! adopts. `ARCHITECTURE.md` has the map; every file here opens with what it is for.
+//! (a hidden subcommand) that outlives the agent, with its state in a directory which any later agent adopts.
 
 mod agent;
 mod api;

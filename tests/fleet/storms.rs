@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
+use futures_util::stream::{StreamExt, iter};
+use reqwest::Client;
+use serde_json::json;
 
 use crate::harness::{Fleet, Host, until};
 
@@ -41,4 +44,49 @@ async fn two_hundred_jobs_outlive_kills_of_the_server_and_of_agents() {
     }
     assert!(ran.values().all(|times| *times == 1), "a job ran twice: {ran:#?}");
     assert_eq!(jobs.iter().filter(|job| ran.contains_key(*job)).count(), JOBS, "a job did not run");
+}
+
+/// An agent that only listens, and comes back whenever its stream ends.
+async fn listen_for_ever(http: Client, url: String, token: String) {
+    let headers = |request: reqwest::RequestBuilder| request.header("x-worker-token", &token);
+    loop {
+        let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cpu", "attempts": []});
+        let registered = headers(http.post(format!("{url}/api/workers/register"))).json(&body).send().await;
+        if registered.is_ok_and(|answer| answer.status().is_success())
+            && let Ok(stream) = headers(http.get(format!("{url}/api/workers/stream"))).send().await
+        {
+            let mut events = stream.bytes_stream();
+            while events.next().await.is_some_and(|event| event.is_ok()) {}
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn five_hundred_agents_come_back_at_once() {
+    const AGENTS: usize = 500;
+    let mut fleet = Fleet::start().await;
+    let http = Client::builder().no_proxy().build().expect("a client");
+    let api = &fleet.api;
+    let create = async |n: usize| api.post("/api/admin/workers", &json!({"name": format!("storm-{n}")})).await;
+    let made: Vec<_> = iter((0..AGENTS).map(create)).buffered(16).collect().await;
+    let tokens = made.iter().map(|made| made["token"].as_str().expect("a token").to_owned());
+    let url = fleet.api.url().to_owned();
+    let agents: Vec<_> = tokens.map(|token| tokio::spawn(listen_for_ever(http.clone(), url.clone(), token))).collect();
+    for restart in [true, false] {
+        until("every agent to listen", async || {
+            let page = fleet.api.try_get("/api/admin/workers?limit=1").await?;
+            (page["counts"]["idle"].as_u64()? == AGENTS as u64).then_some(())
+        })
+        .await;
+        if restart {
+            fleet.kill_server().await;
+            fleet.start_server().await;
+        }
+    }
+    let job = fleet.api.submit("digits-quick").await;
+    assert_eq!(fleet.api.job(&job).await["status"], "offered");
+    for agent in agents {
+        agent.abort();
+    }
 }

@@ -4,7 +4,7 @@
 mod tests;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use super::ids::{JobId, WorkerId};
 use super::job::{Job, Spec, State, Target};
@@ -104,16 +104,26 @@ impl<'w> Fleet<'w> {
 /// `waiting` may be in any order; what is not queued, or not due, is passed over.
 pub fn plan<'w>(waiting: impl IntoIterator<Item = &'w Job>, fleet: Fleet<'w>, now: Timestamp) -> Plan<'w> {
     let mut round = Round::new(fleet);
-    for job in order(waiting).into_iter().filter(|job| is_due(job, now)) {
-        round.place(job, now);
+    // A heap and not a sorted list: often thousands wait, and a few workers have room.
+    let due: Vec<&Job> = waiting.into_iter().filter(|job| is_due(job, now)).collect();
+    let mut ranks: BinaryHeap<_> = due.iter().enumerate().map(|(index, job)| (Reverse(rank(job)), index)).collect();
+    while round.open > 0
+        && let Some((_, index)) = ranks.pop()
+    {
+        round.place(due[index], now);
     }
     round.plan
+}
+
+/// What comes first has the smaller rank.
+fn rank(job: &Job) -> (Reverse<i64>, Timestamp, &JobId) {
+    (Reverse(urgency(job)), job.submitted_at, &job.id)
 }
 
 /// Waiting jobs in the order in which they come: by priority, then age.
 pub fn order<'w>(waiting: impl IntoIterator<Item = &'w Job>) -> Vec<&'w Job> {
     let mut ordered: Vec<&Job> = waiting.into_iter().collect();
-    ordered.sort_by_cached_key(|job| (Reverse(urgency(job)), job.submitted_at, &job.id));
+    ordered.sort_by_cached_key(|job| rank(job));
     ordered
 }
 
@@ -155,6 +165,8 @@ struct Round<'w> {
     plan: Plan<'w>,
     /// Indices of candidates, the preferred ones first.
     preferred: Vec<usize>,
+    /// How many candidates have room for a job; without any, nothing is left to decide.
+    open: usize,
     searches: HashMap<Class<'w>, Search>,
 }
 
@@ -162,8 +174,9 @@ impl<'w> Round<'w> {
     fn new(fleet: Fleet<'w>) -> Self {
         let mut preferred: Vec<usize> = (0..fleet.candidates.len()).collect();
         preferred.sort_by_cached_key(|index| preference(&fleet.candidates[*index]));
+        let open = fleet.candidates.iter().filter(|candidate| has_room(candidate)).count();
         let plan = Plan { assignments: Vec::new(), reserved: BTreeMap::new(), fleet };
-        Self { plan, preferred, searches: HashMap::new() }
+        Self { plan, preferred, open, searches: HashMap::new() }
     }
 
     fn place(&mut self, job: &'w Job, now: Timestamp) {
@@ -178,6 +191,7 @@ impl<'w> Round<'w> {
             if let Some(gpus) = open.then(|| grant(&job.spec.demand, candidate)).flatten() {
                 let granted = gpus.iter().map(|uuid| (*uuid).to_owned()).collect();
                 candidate.held.push(gpus);
+                self.open -= usize::from(!has_room(candidate));
                 fleet.running += 1;
                 *fleet.running_of.entry(&job.submitted_by).or_default() += 1;
                 assignments.push(Assignment {
@@ -204,14 +218,10 @@ impl<'w> Round<'w> {
     }
 }
 
-impl Fleet<'_> {
-    /// Whether anybody could take anything; if not, there is nothing to plan.
-    pub fn has_room(&self) -> bool {
-        self.candidates.iter().any(|candidate| {
-            let listens = candidate.worker.stream().is_some() && candidate.worker.drain.is_none();
-            listens && candidate.worker.capability().is_some_and(|c| candidate.held.len() < c.max_jobs as usize)
-        })
-    }
+/// Whether a worker listens and takes one more job.
+fn has_room(candidate: &Candidate<'_>) -> bool {
+    let listens = candidate.worker.stream().is_some() && candidate.worker.drain.is_none();
+    listens && candidate.worker.capability().is_some_and(|c| candidate.held.len() < c.max_jobs as usize)
 }
 
 impl Plan<'_> {

@@ -69,6 +69,14 @@ impl ApiError {
         )
     }
 
+    /// More workers listen than one server holds.
+    pub fn too_many_streams() -> Self {
+        unavailable(
+            "too_many_streams",
+            "As many workers listen here as this server holds. Try again, or add a server; GET /api/workers/next works without a stream.",
+        )
+    }
+
     /// The document itself.
     pub fn problem(&self) -> Problem {
         let title = self.status.canonical_reason().unwrap_or("Problem");

@@ -26,6 +26,7 @@ struct State {
     /// Who follows one topic only.
     followers: HashMap<Topic, watch::Sender<u64>>,
     next_stream: u64,
+    open_streams: usize,
 }
 
 /// What changed since a version.
@@ -105,11 +106,21 @@ impl Hub {
         self.newest.send_replace(version);
     }
 
-    /// The number of the next stream that this server opens.
-    pub fn next_stream(&self) -> u64 {
+    /// Counts a worker's stream that opens; returns its number, or none if `most` are open.
+    pub fn open_stream(&self, most: usize) -> Option<u64> {
         let mut state = self.state.lock().expect("no panic while it is held");
+        if state.open_streams >= most {
+            return None;
+        }
+        state.open_streams += 1;
         state.next_stream += 1;
-        state.next_stream
+        Some(state.next_stream)
+    }
+
+    /// One of them ended.
+    pub fn close_stream(&self) {
+        let mut state = self.state.lock().expect("no panic while it is held");
+        state.open_streams = state.open_streams.saturating_sub(1);
     }
 }
 
@@ -185,6 +196,14 @@ mod tests {
         drop(follower);
         hub.bump([Topic::Workers]);
         assert!(hub.state.lock().expect("no panic").followers.is_empty());
+    }
+
+    #[test]
+    fn streams_are_numbered_and_limited() {
+        let hub = Hub::default();
+        assert_eq!((hub.open_stream(2), hub.open_stream(2), hub.open_stream(2)), (Some(1), Some(2), None));
+        hub.close_stream();
+        assert_eq!(hub.open_stream(2), Some(3));
     }
 
     #[test]

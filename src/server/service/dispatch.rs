@@ -53,9 +53,6 @@ async fn plan(unit: &mut Unit<'_>) -> Result<(), Refusal> {
     }
     let workers = live.workers.iter().map(|stored| &stored.worker);
     let fleet = Fleet::new(workers, leased, unit.core.policy.limits);
-    if !fleet.has_room() {
-        return Ok(());
-    }
     for assignment in plan::plan(waiting, fleet, unit.now).assignments {
         // Both lists are by id.
         let job = live.jobs.binary_search_by(|job| job.id.cmp(&assignment.job));

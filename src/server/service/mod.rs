@@ -48,6 +48,8 @@ pub struct Policy {
     pub offer_timeout: Millis,
     /// How many jobs may run at once.
     pub limits: Limits,
+    /// How many workers may listen to this server at once.
+    pub max_streams: usize,
     /// A leader among several servers that does not renew for so long leads no more.
     pub leader_term: Millis,
     /// A server that has not said for so long that it lives is gone, and so are the streams that it held.
@@ -62,6 +64,7 @@ impl Default for Policy {
             heartbeat_timeout: Millis::seconds(120),
             offer_timeout: Millis::seconds(30),
             limits: Limits::default(),
+            max_streams: 20_000,
             leader_term: Millis::seconds(6),
             server_life: Millis::seconds(8),
             artifact_limit: 64 << 30,

@@ -117,6 +117,21 @@ async fn a_new_stream_replaces_the_old_one_and_its_end_does_not_matter() {
 }
 
 #[tokio::test]
+async fn one_server_holds_so_many_streams() {
+    let server = Server::start().await;
+    let mut open = Vec::new();
+    for n in 0..8 {
+        open.push(server.online(&format!("gpu-{n}")).await);
+    }
+    let (_, key) = server.worker("one-more").await;
+    server.register(&key, json!([])).await;
+    server.get(&key, "/api/workers/stream").await.problem(503, "too_many_streams");
+    server.get(&key, "/api/workers/next?wait=0").await.ok(200);
+    open.pop();
+    let _events = server.stream(&key).await;
+}
+
+#[tokio::test]
 async fn a_stream_that_ends_leaves_the_worker_connecting() {
     let server = Server::start().await;
     let (id, _, events) = server.online("gpu-1").await;

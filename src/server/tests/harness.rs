@@ -130,6 +130,7 @@ impl Server {
             artifacts: Artifacts::open(&directory.path().join("artifacts")).expect("fresh"),
             policy: Policy {
                 artifact_limit: 1_000,
+                max_streams: 8,
                 leader_term: Millis(300),
                 server_life: Millis(300),
                 ..Policy::default()

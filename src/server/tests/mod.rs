@@ -10,6 +10,7 @@ mod explain;
 mod files;
 mod harness;
 mod health;
+mod input;
 mod pages;
 mod problems;
 mod queue;

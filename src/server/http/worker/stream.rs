@@ -35,7 +35,7 @@ pub async fn stream(
     State(app): State<App>,
     Extension(key): Extension<WorkerKey>,
 ) -> Result<impl IntoResponse, ApiError> {
-    let open = OpenStream::new(&app, key);
+    let open = OpenStream::new(&app, key)?;
     app.core.listening(caller(actor(&open.key.worker)), open.key.worker.clone(), open.stream.clone()).await?;
     Ok((STREAM_HEADERS, Sse::new(events(open))))
 }
@@ -79,14 +79,15 @@ struct OpenStream {
 }
 
 impl OpenStream {
-    fn new(app: &App, key: WorkerKey) -> Self {
-        let stream = format!("{}/{}", app.core.server, app.core.hub.next_stream());
-        Self { app: app.clone(), key, stream }
+    fn new(app: &App, key: WorkerKey) -> Result<Self, ApiError> {
+        let number = app.core.hub.open_stream(app.core.policy.max_streams).ok_or_else(ApiError::too_many_streams)?;
+        Ok(Self { app: app.clone(), key, stream: format!("{}/{number}", app.core.server) })
     }
 }
 
 impl Drop for OpenStream {
     fn drop(&mut self) {
+        self.app.core.hub.close_stream();
         if self.app.shutdown.is_cancelled() {
             return;
         }

@@ -48,7 +48,9 @@ impl PostgresStore {
     /// # Errors
     /// With a sentence for the operator.
     pub async fn open(url: &str, chain: &str) -> anyhow::Result<Self> {
-        let options = PgConnectOptions::from_str(url).context("--database-url is no postgres:// address")?;
+        let named = url.starts_with("postgres://") || url.starts_with("postgresql://");
+        anyhow::ensure!(named, "--database-url must be a postgres:// address; leave it out for SQLite");
+        let options = PgConnectOptions::from_str(url).context("--database-url is no usable postgres:// address")?;
         let options = options.application_name("simpletuner").options(LIMITS).disable_statement_logging();
         let pool =
             |size| PgPoolOptions::new().max_connections(size).acquire_timeout(PATIENCE).test_before_acquire(false);
