@@ -18,8 +18,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 
 pub use self::news::CHANNEL;
 use super::group::Hooks;
-use super::sql::mirror::Mirror;
-use super::sql::writer::{Committed, Ending, Engine, Member, Writer, run};
+use super::sql::writer::{Ending, Engine, Group, Writer};
 use super::sql::{Db, Session, failed};
 use super::{News, Result, Store, Tx, Work};
 
@@ -65,8 +64,8 @@ impl PostgresStore {
         let chain: Arc<str> = chain.into();
         let writing = pool(1).connect_with(options).await?;
         let news = news::listen(&readers, Arc::clone(&chain)).await?;
-        let engine = Writing { pool: writing, chain: Arc::clone(&chain), mirror: Mirror::default() };
-        Ok(Self { writer: Writer::start(engine), readers, chain, news })
+        let engine = Writing { pool: writing };
+        Ok(Self { writer: Writer::start(engine, Arc::clone(&chain)), readers, chain, news })
     }
 }
 
@@ -106,41 +105,24 @@ impl Store for PostgresStore {
 /// The connection that writes.
 struct Writing {
     pool: PgPool,
-    chain: Arc<str>,
-    mirror: Mirror,
-}
-
-impl Writing {
-    async fn commit(&mut self, group: &[Member], hooks: Option<&Hooks>) -> Result<Committed> {
-        let mut transaction = match self.pool.begin().await {
-            // The connection may have been dead for a while; the pool has noticed, and the next one is new.
-            Err(sqlx::Error::Io(_)) => self.pool.begin().await.map_err(failed)?,
-            other => other.map_err(failed)?,
-        };
-        let generation: i64 = sqlx::query_scalar(NEXT_GENERATION).fetch_one(&mut *transaction).await.map_err(failed)?;
-        if generation != self.mirror.generation + 1 {
-            self.mirror.empty();
-        }
-        self.mirror.generation = generation;
-        match run(Db::Postgres(&mut transaction), &self.chain, &mut self.mirror, group, hooks).await? {
-            Ending::Commit(committed) => transaction.commit().await.map_err(failed).map(|()| committed),
-            Ending::RollBack => {
-                self.mirror.empty();
-                transaction.rollback().await.map_err(failed)?;
-                Ok(Committed::nothing())
-            }
-        }
-    }
 }
 
 impl Engine for Writing {
-    fn transact<'a>(&'a mut self, group: &'a [Member], hooks: Option<&'a Hooks>) -> BoxFuture<'a, Result<Committed>> {
+    fn transact<'a>(&'a mut self, group: Group<'a>) -> BoxFuture<'a, Result<Ending>> {
         Box::pin(async move {
-            let committed = self.commit(group, hooks).await;
-            if committed.is_err() {
-                self.mirror.empty();
-            }
-            committed
+            let mut transaction = match self.pool.begin().await {
+                // The connection may have been dead for a while; the pool has noticed, and the next one is new.
+                Err(sqlx::Error::Io(_)) => self.pool.begin().await.map_err(failed)?,
+                other => other.map_err(failed)?,
+            };
+            let next = sqlx::query_scalar(NEXT_GENERATION).fetch_one(&mut *transaction).await.map_err(failed)?;
+            group.mirror.is_of(next);
+            let ending = group.run(Db::Postgres(&mut transaction)).await?;
+            let ended = match &ending {
+                Ending::Commit(_) => transaction.commit().await,
+                Ending::RollBack => transaction.rollback().await,
+            };
+            ended.map_err(failed).map(|()| ending)
         })
     }
 

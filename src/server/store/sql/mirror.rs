@@ -24,7 +24,7 @@ use crate::store::workers::StoredWorker;
 #[derive(Default)]
 pub struct Mirror {
     /// The database's generation that this is of; engines that serve one server have none.
-    pub generation: i64,
+    generation: i64,
     /// The newest entry of the audit chain: its number and hash.
     pub(super) head: Option<(i64, String)>,
     known: Option<Known>,
@@ -36,6 +36,15 @@ struct Known {
 }
 
 impl Mirror {
+    /// The transaction that has begun makes this generation: if the one before was not this writer's, another server
+    /// has written since.
+    pub fn is_of(&mut self, generation: i64) {
+        if generation != self.generation + 1 {
+            self.empty();
+        }
+        self.generation = generation;
+    }
+
     /// Knows nothing any more.
     pub fn empty(&mut self) {
         self.known = None;

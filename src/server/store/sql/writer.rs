@@ -33,19 +33,21 @@ pub struct Committed {
     pub topics: Vec<String>,
 }
 
-impl Committed {
-    /// A group of one whose member was late: nothing was written.
-    pub fn nothing() -> Self {
-        Self { outcomes: vec![Err(StoreError::Conflict)], topics: Vec::new() }
-    }
+/// Use cases that are committed together.
+pub struct Group<'a> {
+    members: &'a [Member],
+    hooks: Option<&'a Hooks>,
+    /// What the writer knows; an engine that serves several servers says whether it still holds.
+    pub mirror: &'a mut Mirror,
+    chain: &'a Arc<str>,
 }
 
 /// What runs a group in one transaction.
 pub trait Engine: Send + 'static {
-    /// Runs the members with [`run`] between `BEGIN` and `COMMIT`, or `ROLLBACK` if it says so.
+    /// Runs the group between `BEGIN` and `COMMIT`, or `ROLLBACK` if it says so.
     ///
     /// An error is the database's: nothing of the group was written.
-    fn transact<'a>(&'a mut self, group: &'a [Member], hooks: Option<&'a Hooks>) -> BoxFuture<'a, Result<Committed>>;
+    fn transact<'a>(&'a mut self, group: Group<'a>) -> BoxFuture<'a, Result<Ending>>;
 
     /// Closes the connection.
     fn close(self) -> BoxFuture<'static, ()>;
@@ -59,33 +61,30 @@ pub enum Ending {
     RollBack,
 }
 
-/// Runs the members one after another inside a transaction that is open.
-pub async fn run<'c>(
-    db: Db<'c>,
-    chain: &Arc<str>,
-    mirror: &'c mut Mirror,
-    group: &[Member],
-    hooks: Option<&Hooks>,
-) -> Result<Ending> {
-    let mut session = Session::writing(db, Arc::clone(chain), mirror);
-    let mut outcomes = Vec::with_capacity(group.len());
-    for member in group {
-        match (member.work)(&mut session).await {
-            Err(error @ (StoreError::Unavailable(_) | StoreError::Inconsistent { .. })) => return Err(error),
-            // What it wrote before must not be committed by halves.
-            Err(StoreError::Conflict) if group.len() > 1 => return Err(StoreError::Conflict),
-            Err(StoreError::Conflict) => return Ok(Ending::RollBack),
-            outcome => outcomes.push(outcome),
+impl Group<'_> {
+    /// Runs the members one after another inside a transaction that is open.
+    pub async fn run(self, db: Db<'_>) -> Result<Ending> {
+        let mut session = Session::writing(db, Arc::clone(self.chain), self.mirror);
+        let alone = self.members.len() == 1;
+        let mut outcomes = Vec::with_capacity(self.members.len());
+        for member in self.members {
+            match (member.work)(&mut session).await {
+                Err(error @ (StoreError::Unavailable(_) | StoreError::Inconsistent { .. })) => return Err(error),
+                // What it wrote before must not be committed by halves.
+                Err(StoreError::Conflict) if alone => return Ok(Ending::RollBack),
+                Err(StoreError::Conflict) => return Err(StoreError::Conflict),
+                outcome => outcomes.push(outcome),
+            }
         }
-    }
-    if let (true, Some(hooks)) = (session.wants_plan, hooks) {
-        match (hooks.plan)(&mut session).await {
-            Err(StoreError::Conflict) if group.len() == 1 => return Ok(Ending::RollBack),
-            planned => planned?,
+        if let (true, Some(hooks)) = (session.wants_plan, self.hooks) {
+            match (hooks.plan)(&mut session).await {
+                Err(StoreError::Conflict) if alone => return Ok(Ending::RollBack),
+                planned => planned?,
+            }
         }
+        session.keep_head().await?;
+        Ok(Ending::Commit(Committed { outcomes, topics: session.ring().await? }))
     }
-    session.keep_head().await?;
-    Ok(Ending::Commit(Committed { outcomes, topics: session.ring().await? }))
 }
 
 /// A handle to the writer's task.
@@ -97,10 +96,11 @@ pub struct Writer {
 
 impl Writer {
     /// Takes the engine into a task of its own.
-    pub fn start(engine: impl Engine) -> Self {
+    pub fn start(engine: impl Engine, chain: Arc<str>) -> Self {
         let (queue, members) = mpsc::channel(QUEUE);
         let hooks = Arc::new(OnceLock::new());
-        let task = tokio::spawn(serve(engine, members, Arc::clone(&hooks)));
+        let writing = Writing { engine, chain, mirror: Mirror::default(), hooks: Arc::clone(&hooks) };
+        let task = tokio::spawn(writing.serve(members));
         Self { queue: Mutex::new(Some(queue)), task: Mutex::new(Some(task)), hooks }
     }
 
@@ -134,36 +134,61 @@ impl Writer {
     }
 }
 
-async fn serve(mut engine: impl Engine, mut members: mpsc::Receiver<Member>, hooks: Arc<OnceLock<Hooks>>) {
-    let mut group = Vec::with_capacity(GROUP);
-    while members.recv_many(&mut group, GROUP).await > 0 {
-        match engine.transact(&group, hooks.get()).await {
-            Err(error) if group.len() > 1 => {
-                tracing::warn!(%error, members = group.len(), "a group commit failed; running its members one by one");
-                for member in group.drain(..) {
-                    let alone = engine.transact(std::slice::from_ref(&member), hooks.get()).await;
-                    answer(vec![member], alone, hooks.get());
-                }
-            }
-            outcome => answer(std::mem::take(&mut group), outcome, hooks.get()),
-        }
-    }
-    engine.close().await;
+/// The writer's task.
+struct Writing<E> {
+    engine: E,
+    chain: Arc<str>,
+    mirror: Mirror,
+    hooks: Arc<OnceLock<Hooks>>,
 }
 
-/// Rings for what was committed, then tells each member how it fared.
-fn answer(members: Vec<Member>, outcome: Result<Committed>, hooks: Option<&Hooks>) {
-    let outcomes = match outcome {
-        Ok(Committed { outcomes, topics }) => {
-            if let Some(hooks) = hooks {
-                (hooks.bell)(&topics);
+impl<E: Engine> Writing<E> {
+    async fn serve(mut self, mut queue: mpsc::Receiver<Member>) {
+        let mut members = Vec::with_capacity(GROUP);
+        while queue.recv_many(&mut members, GROUP).await > 0 {
+            match self.commit(&members).await {
+                Err(error) if members.len() > 1 => {
+                    tracing::warn!(%error, members = members.len(), "a group failed; running its members one by one");
+                    for member in members.drain(..) {
+                        let alone = self.commit(std::slice::from_ref(&member)).await;
+                        self.answer(vec![member], alone);
+                    }
+                }
+                outcome => self.answer(std::mem::take(&mut members), outcome),
             }
-            outcomes
         }
-        Err(error) => members.iter().map(|_| Err(error.clone())).collect(),
-    };
-    for (member, outcome) in members.into_iter().zip(outcomes) {
-        // Whoever asked may be gone; what was written stays.
-        let _ = member.answer.send(outcome);
+        self.engine.close().await;
+    }
+
+    async fn commit(&mut self, members: &[Member]) -> Result<Committed> {
+        let group = Group { members, hooks: self.hooks.get(), mirror: &mut self.mirror, chain: &self.chain };
+        match self.engine.transact(group).await {
+            Ok(Ending::Commit(committed)) => Ok(committed),
+            Ok(Ending::RollBack) => {
+                self.mirror.empty();
+                Ok(Committed { outcomes: vec![Err(StoreError::Conflict)], topics: Vec::new() })
+            }
+            Err(error) => {
+                self.mirror.empty();
+                Err(error)
+            }
+        }
+    }
+
+    /// Rings for what was committed, then tells each member how it fared.
+    fn answer(&self, members: Vec<Member>, outcome: Result<Committed>) {
+        let outcomes = match outcome {
+            Ok(Committed { outcomes, topics }) => {
+                if let Some(hooks) = self.hooks.get() {
+                    (hooks.bell)(&topics);
+                }
+                outcomes
+            }
+            Err(error) => members.iter().map(|_| Err(error.clone())).collect(),
+        };
+        for (member, outcome) in members.into_iter().zip(outcomes) {
+            // Whoever asked may be gone; what was written stays.
+            let _ = member.answer.send(outcome);
+        }
     }
 }

@@ -16,8 +16,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePo
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use super::group::Hooks;
-use super::sql::mirror::Mirror;
-use super::sql::writer::{Committed, Ending, Engine, Member, Writer, run};
+use super::sql::writer::{Ending, Engine, Group, Writer};
 use super::sql::{Db, Session, failed};
 use super::{Result, Store, Tx, Work};
 
@@ -60,8 +59,8 @@ impl SqliteStore {
             .connect_with(options.read_only(true))
             .await?;
         let chain: Arc<str> = chain.into();
-        let engine = Writing { connection, chain: Arc::clone(&chain), mirror: Mirror::default() };
-        Ok(Self { writer: Writer::start(engine), readers, chain, _lock: lock })
+        let engine = Writing { connection };
+        Ok(Self { writer: Writer::start(engine, Arc::clone(&chain)), readers, chain, _lock: lock })
     }
 }
 
@@ -92,32 +91,18 @@ impl Store for SqliteStore {
 /// The connection that writes.
 struct Writing {
     connection: SqliteConnection,
-    chain: Arc<str>,
-    mirror: Mirror,
-}
-
-impl Writing {
-    async fn commit(&mut self, group: &[Member], hooks: Option<&Hooks>) -> Result<Committed> {
-        let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
-        match run(Db::Sqlite(&mut transaction), &self.chain, &mut self.mirror, group, hooks).await? {
-            Ending::Commit(committed) => transaction.commit().await.map_err(failed).map(|()| committed),
-            Ending::RollBack => {
-                self.mirror.empty();
-                transaction.rollback().await.map_err(failed)?;
-                Ok(Committed::nothing())
-            }
-        }
-    }
 }
 
 impl Engine for Writing {
-    fn transact<'a>(&'a mut self, group: &'a [Member], hooks: Option<&'a Hooks>) -> BoxFuture<'a, Result<Committed>> {
+    fn transact<'a>(&'a mut self, group: Group<'a>) -> BoxFuture<'a, Result<Ending>> {
         Box::pin(async move {
-            let committed = self.commit(group, hooks).await;
-            if committed.is_err() {
-                self.mirror.empty();
-            }
-            committed
+            let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
+            let ending = group.run(Db::Sqlite(&mut transaction)).await?;
+            let ended = match &ending {
+                Ending::Commit(_) => transaction.commit().await,
+                Ending::RollBack => transaction.rollback().await,
+            };
+            ended.map_err(failed).map(|()| ending)
         })
     }
 
