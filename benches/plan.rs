@@ -10,7 +10,7 @@ use app::domain::job::{Demand, Job, Spec, Target};
 use app::domain::labels::Labels;
 use app::domain::plan::{Fleet, Limits, plan};
 use app::domain::time::Timestamp;
-use app::domain::worker::{Kind, Link, Worker};
+use app::domain::worker::{Kind, Worker};
 
 const NUMBER: u32 = 10_000;
 const ROUNDS: usize = 30;
@@ -37,17 +37,7 @@ fn worker(n: u32) -> Worker {
         |i: u32| Gpu { uuid: format!("GPU-{n}-{i}"), name: "NVIDIA A100-SXM4-80GB".to_owned(), vram_gb: Some(80.0) };
     let gpus = (0..=n % 4).map(gpu).collect();
     let capability = Capability { gpus, accelerator: "cuda".to_owned(), protocol: Some(1), ..Capability::default() };
-    let made = Worker {
-        id: WorkerId::new(NOW, entropy(n)),
-        name: format!("gpu-{n:05}"),
-        kind: None,
-        labels,
-        created_at: NOW,
-        link: Link::NeverSeen,
-        drain: None,
-        spent: None,
-        local: false,
-    };
+    let made = Worker { labels, ..Worker::made(WorkerId::new(NOW, entropy(n)), format!("gpu-{n:05}"), NOW) };
     made.registered(NOW, capability, Kind::Persistent).listening(NOW, "c_1/1").expect("registered")
 }
 

@@ -53,19 +53,6 @@ impl Default for Capability {
 }
 
 impl Capability {
-    /// Facts that can be matched like labels, though nobody set them.
-    pub fn facts(&self) -> Labels {
-        let mut facts = std::collections::BTreeMap::new();
-        facts.insert("accelerator_type".to_owned(), self.accelerator.clone());
-        if let Some(gpu) = self.gpus.first() {
-            facts.insert("gpu_name".to_owned(), gpu.name.clone());
-        }
-        if let Some(hostname) = &self.hostname {
-            facts.insert("hostname".to_owned(), hostname.clone());
-        }
-        Labels(facts)
-    }
-
     /// A reported label, or a fact that can be matched like one.
     pub fn label(&self, key: &str) -> Option<&str> {
         let fact = || match key {
@@ -95,7 +82,6 @@ mod tests {
             [("accelerator_type", Some("cuda")), ("gpu_name", Some("A80")), ("hostname", Some("rack-7")), ("x", None)];
         for (key, value) in facts {
             assert_eq!(host.label(key), value, "{key}");
-            assert_eq!(host.facts().0.get(key).map(String::as_str), value, "{key}");
         }
         assert_eq!(Capability::default().label("gpu_name"), None);
         let reported = Capability { labels: label("hostname", "said"), ..host };

@@ -5,7 +5,7 @@ use super::ids::{JobId, WorkerId};
 use super::job::{Demand, Job, Spec, Target};
 use super::labels::Labels;
 use super::time::Timestamp;
-use super::worker::{Kind, Link, Worker};
+use super::worker::{Kind, Worker};
 
 /// The moment at which these stories are told.
 pub(crate) const NOW: Timestamp = Timestamp(1_000_000_000);
@@ -63,17 +63,7 @@ pub(crate) fn worker(n: u16, sizes: &[u32], max_jobs: u32) -> Worker {
 
 /// The `n`-th worker, which nobody has heard of.
 pub(crate) fn unseen(n: u16) -> Worker {
-    Worker {
-        id: worker_id(n),
-        name: format!("w{n}"),
-        kind: None,
-        labels: Labels::default(),
-        created_at: NOW,
-        link: Link::NeverSeen,
-        drain: None,
-        spent: None,
-        local: false,
-    }
+    Worker::made(worker_id(n), format!("w{n}"), NOW)
 }
 
 /// One label.

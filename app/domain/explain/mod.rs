@@ -58,13 +58,17 @@ pub enum Verdict {
 }
 
 /// Explains why `job` waits among the others that wait. `waiting` need not contain it: so a submit is previewed.
-pub fn explain(job: &Job, waiting: &[Job], fleet: Fleet<'_>, now: Timestamp) -> Explanation {
+pub fn explain<'w>(
+    job: &'w Job,
+    waiting: impl IntoIterator<Item = &'w Job>,
+    fleet: Fleet<'w>,
+    now: Timestamp,
+) -> Explanation {
     let State::Queued { not_before, .. } = job.state else {
         return Explanation { verdict: Verdict::NotWaiting, workers: Vec::new() };
     };
-    let others = waiting.iter().filter(|other| other.id != job.id);
-    let all: Vec<Job> = others.chain([job]).cloned().collect();
-    let plan = plan(&all, fleet, now);
+    let others = waiting.into_iter().filter(|other| other.id != job.id);
+    let plan = plan(others.chain([job]), fleet, now);
     let mut workers: Vec<Answer> =
         plan.fleet.candidates.iter().map(|candidate| answer(candidate.worker, plan.blockers(job, candidate))).collect();
     let placed = plan.assignments.iter().find(|assignment| assignment.job == job.id);

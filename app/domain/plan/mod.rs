@@ -120,13 +120,6 @@ fn rank(job: &Job) -> (Reverse<i64>, Timestamp, &JobId) {
     (Reverse(urgency(job)), job.submitted_at, &job.id)
 }
 
-/// Waiting jobs in the order in which they come: by priority, then age.
-pub fn order<'w>(waiting: impl IntoIterator<Item = &'w Job>) -> Vec<&'w Job> {
-    let mut ordered: Vec<&Job> = waiting.into_iter().collect();
-    ordered.sort_by_cached_key(|job| rank(job));
-    ordered
-}
-
 /// More is earlier; of the same urgency the older comes first. It does not depend on the time: all that wait grow older
 /// alike.
 pub fn urgency(job: &Job) -> i64 {

@@ -144,6 +144,21 @@ pub enum Refused {
 }
 
 impl Worker {
+    /// A new one that nobody has heard of, without labels, of either type.
+    pub fn made(id: WorkerId, name: String, now: Timestamp) -> Self {
+        Self {
+            id,
+            name,
+            kind: None,
+            labels: Labels::default(),
+            created_at: now,
+            link: Link::NeverSeen,
+            drain: None,
+            spent: None,
+            local: false,
+        }
+    }
+
     /// The word to show, given how many jobs it holds.
     pub fn status(&self, jobs: usize) -> Status {
         match (&self.link, &self.drain, jobs) {
@@ -174,7 +189,7 @@ impl Worker {
         }
     }
 
-    /// One of [`Worker::effective_labels`].
+    /// One of the labels that jobs are matched against: the admin's, then the reported ones, then built-in facts.
     pub fn label(&self, key: &str) -> Option<&str> {
         let reported = || self.capability().and_then(|capability| capability.label(key));
         let own = || match key {
@@ -183,18 +198,6 @@ impl Worker {
             _ => None,
         };
         self.labels.0.get(key).map(String::as_str).or_else(reported).or_else(own)
-    }
-
-    /// The labels that jobs are matched against: the admin's, then the reported ones, then built-in facts.
-    pub fn effective_labels(&self) -> Labels {
-        let mut facts = std::collections::BTreeMap::from([("name".to_owned(), self.name.clone())]);
-        if let Some(kind) = self.kind {
-            facts.insert("worker_type".to_owned(), kind.as_str().to_owned());
-        }
-        match self.capability() {
-            None => self.labels.or(&Labels(facts)),
-            Some(capability) => self.labels.or(&capability.labels).or(&capability.facts()).or(&Labels(facts)),
-        }
     }
 
     /// Whether an agent may register: an ephemeral worker's job is its last, and one token serves one host at a time.

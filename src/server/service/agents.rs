@@ -46,11 +46,11 @@ impl Core {
     }
 
     async fn whose(&self, digest: &str) -> Result<WorkerId, Refusal> {
-        let found = self.read().await?.worker_by_token(digest).await?.ok_or(Refusal::WrongToken)?;
-        // The bell's version first, then the look: what changes between is found by the next one.
-        let version = self.hub.version_of(&Topic::Worker(found.clone()));
+        let before = self.hub.version();
         let worker = self.read().await?.worker_by_token(digest).await?.ok_or(Refusal::WrongToken)?;
-        if worker == found {
+        let version = self.hub.version_of(&Topic::Worker(worker.clone()));
+        // A bell that rang during the look may have rung for what the look did not see.
+        if version <= before {
             self.pulse.put(digest, &worker, version, None);
         }
         Ok(worker)

@@ -4,9 +4,8 @@
 
 use std::sync::Arc;
 
-use app::domain::job::{Job, State};
+use app::domain::job::Job;
 use app::domain::plan::{self, Fleet};
-use app::domain::worker::Worker;
 use app::protocol::topic::Topic;
 
 use super::Core;
@@ -14,7 +13,7 @@ use super::refusal::Refusal;
 use super::unit::{Caller, Unit};
 use crate::store::attempts::StoredAttempt;
 use crate::store::group::Hooks;
-use crate::store::{StoreError, Tx, Work};
+use crate::store::{StoreError, Work};
 use crate::tokens;
 
 /// The hooks of a server's store: planning, and the doorbell.
@@ -47,12 +46,11 @@ pub fn hooks(core: &Arc<Core>) -> Hooks {
 /// Offers what can be offered now.
 async fn plan(unit: &mut Unit<'_>) -> Result<(), Refusal> {
     let live = unit.tx.live().await?;
-    let (waiting, leased): (Vec<&Job>, Vec<&Job>) = live.jobs.iter().map(Arc::as_ref).partition(|job| waits(job));
+    let (waiting, leased) = live.waiting_and_leased();
     if waiting.is_empty() {
         return Ok(());
     }
-    let workers = live.workers.iter().map(|stored| &stored.worker);
-    let fleet = Fleet::new(workers, leased, unit.core.policy.limits);
+    let fleet = Fleet::new(live.workers(), leased, unit.core.policy.limits);
     for assignment in plan::plan(waiting, fleet, unit.now).assignments {
         // Both lists are by id.
         let job = live.jobs.binary_search_by(|job| job.id.cmp(&assignment.job));
@@ -62,15 +60,6 @@ async fn plan(unit: &mut Unit<'_>) -> Result<(), Refusal> {
         }
     }
     Ok(())
-}
-
-fn waits(job: &Job) -> bool {
-    matches!(job.state, State::Queued { .. })
-}
-
-/// Every worker, as the planner takes them.
-pub async fn workers(tx: &mut dyn Tx) -> Result<Vec<Worker>, Refusal> {
-    Ok(tx.workers().await?.into_iter().map(|stored| stored.worker).collect())
 }
 
 async fn offer(unit: &mut Unit<'_>, before: &Job, name: &str, to: &plan::Assignment) -> Result<(), Refusal> {

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use app::domain::audit::Action;
 use app::domain::ids::WorkerId;
-use app::domain::labels::Labels;
-use app::domain::worker::{Kind, Link, Worker};
+use app::domain::worker::{Kind, Worker};
 use app::protocol::topic::Topic;
 use serde_json::json;
 
@@ -20,17 +19,8 @@ impl Core {
     /// The token is derived from the server's key: an agent that outlived its server comes back to the next one.
     pub async fn local_worker(self: &Arc<Self>, name: &str) -> Result<String, Refusal> {
         let token = tokens::local_token(&self.job_token_key, name);
-        let worker = Worker {
-            id: WorkerId::new(self.now(), self.entropy()),
-            name: name.to_owned(),
-            kind: Some(Kind::Persistent),
-            labels: Labels::default(),
-            created_at: self.now(),
-            link: Link::NeverSeen,
-            drain: None,
-            spent: None,
-            local: true,
-        };
+        let made = Worker::made(WorkerId::new(self.now(), self.entropy()), name.to_owned(), self.now());
+        let worker = Worker { kind: Some(Kind::Persistent), local: true, ..made };
         let input = Arc::new((worker, tokens::digest(&token)));
         self.change(Caller::system(), move |unit| {
             let input = Arc::clone(&input);

@@ -7,7 +7,7 @@ use app::domain::ids::WorkerId;
 use app::domain::job::Loss;
 use app::domain::labels::Labels;
 use app::domain::time::Millis;
-use app::domain::worker::{Edit, Kind, Link, Worker};
+use app::domain::worker::{Edit, Kind, Worker};
 use app::protocol::status::WorkerType;
 use app::protocol::topic::Topic;
 use app::protocol::workers::{CreateWorker, DrainWorker, EditWorker};
@@ -40,17 +40,8 @@ impl Core {
     pub async fn create_worker(self: &Arc<Self>, caller: Caller, create: CreateWorker) -> Result<Created, Refusal> {
         let name = checked_name(&create.name)?;
         create.labels.validate()?;
-        let worker = Worker {
-            id: WorkerId::new(self.now(), self.entropy()),
-            name,
-            kind: create.worker_type.map(kind),
-            labels: create.labels,
-            created_at: self.now(),
-            link: Link::NeverSeen,
-            drain: None,
-            spent: None,
-            local: false,
-        };
+        let made = Worker::made(WorkerId::new(self.now(), self.entropy()), name, self.now());
+        let worker = Worker { kind: create.worker_type.map(kind), labels: create.labels, ..made };
         let created = Created { worker, token: tokens::mint("wt_", &*self.random) };
         self.change(caller, move |unit| {
             let created = created.clone();

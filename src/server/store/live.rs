@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use app::domain::job::Job;
+use app::domain::job::{Job, State};
+use app::domain::worker::Worker;
 use async_trait::async_trait;
 
 use super::Result;
@@ -15,6 +16,18 @@ pub struct Live {
     pub workers: Vec<Arc<StoredWorker>>,
     /// By id.
     pub jobs: Vec<Arc<Job>>,
+}
+
+impl Live {
+    /// The workers, as planning takes them.
+    pub fn workers(&self) -> impl Iterator<Item = &Worker> {
+        self.workers.iter().map(|stored| &stored.worker)
+    }
+
+    /// The jobs that wait, and those that hold a lease.
+    pub fn waiting_and_leased(&self) -> (Vec<&Job>, Vec<&Job>) {
+        self.jobs.iter().map(Arc::as_ref).partition(|job| matches!(job.state, State::Queued { .. }))
+    }
 }
 
 /// Planning.

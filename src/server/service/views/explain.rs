@@ -4,41 +4,35 @@ use app::domain::explain::{self, Answer, Explanation, Verdict};
 use app::domain::ids::JobId;
 use app::domain::job::{Job, Target};
 use app::domain::matching::Blocker;
-use app::domain::plan::{Fleet, Limited, order};
+use app::domain::plan::{Fleet, Limited};
 use app::protocol::explain::{BlockerCode, BlockerView, ExplanationView, VerdictCode, WorkerAnswer};
 use app::protocol::queue::{Previewed, SubmitJob};
 
 use crate::service::Core;
-use crate::service::dispatch::workers;
 use crate::service::refusal::Refusal;
-use crate::store::Tx;
+use crate::store::live::Live;
 
 impl Core {
     /// Why a job waits.
     pub async fn explain(&self, id: &JobId) -> Result<ExplanationView, Refusal> {
         let mut tx = self.read().await?;
         let job = tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
-        let waiting = tx.waiting_jobs().await?;
-        Ok(view(&job, self.explained(&mut *tx, &job, &waiting).await?))
+        Ok(view(&job, self.explained(&tx.live().await?, &job)))
     }
 
     /// What would become of a submit.
     pub async fn preview(&self, by: String, submit: &SubmitJob) -> Result<Previewed, Refusal> {
         let job = self.drafted(by, submit).await?;
         let mut tx = self.read().await?;
-        let mut waiting = tx.waiting_jobs().await?;
-        let explanation = view(&job, self.explained(&mut *tx, &job, &waiting).await?);
-        waiting.push(job.clone());
-        let place = order(&waiting).iter().position(|other| other.id == job.id).map(|place| place as u64 + 1);
+        let explanation = view(&job, self.explained(&tx.live().await?, &job));
         let allocated_worker_id = explanation.worker_id.clone();
-        let queue_position = place.filter(|_| allocated_worker_id.is_none());
+        let queue_position = if allocated_worker_id.is_none() { Some(tx.place(&job).await?) } else { None };
         Ok(Previewed { success: true, dry_run: true, allocated_worker_id, queue_position, explanation })
     }
 
-    async fn explained(&self, tx: &mut dyn Tx, job: &Job, waiting: &[Job]) -> Result<Explanation, Refusal> {
-        let workers = workers(tx).await?;
-        let leased = tx.leased_jobs(None).await?;
-        Ok(explain::explain(job, waiting, Fleet::new(&workers, &leased, self.policy.limits), self.now()))
+    fn explained(&self, live: &Live, job: &Job) -> Explanation {
+        let (waiting, leased) = live.waiting_and_leased();
+        explain::explain(job, waiting, Fleet::new(live.workers(), leased, self.policy.limits), self.now())
     }
 }
 

@@ -1,10 +1,12 @@
 //! Workers and jobs: what is written is read, and a guard that does not fit writes nothing.
 
+use std::cmp::Reverse;
+
 use app::domain::capability::{Capability, Gpu};
 use app::domain::ids::Attempt;
 use app::domain::job::{Job, Loss, Report};
 use app::domain::labels::Labels;
-use app::domain::plan::order;
+use app::domain::plan::urgency;
 use app::domain::time::Timestamp;
 use app::domain::worker::{Kind, OfflineCause, Worker};
 
@@ -214,8 +216,9 @@ async fn places_are_those_of_planning(fresh: &Fresh) {
     }
     let raised = jobs[4].clone().prioritised(50).expect("waits");
     fresh.update_job(&jobs[4], &raised).await.expect("as it was read");
-    let waiting = fresh.read().await.waiting_jobs().await.expect("readable");
-    for (place, job) in (1..).zip(order(&waiting)) {
+    let mut waiting = fresh.read().await.waiting_jobs().await.expect("readable");
+    waiting.sort_by_key(|job| (Reverse(urgency(job)), job.submitted_at, job.id.clone()));
+    for (place, job) in (1..).zip(&waiting) {
         assert_eq!(fresh.read().await.place(job).await, Ok(place), "{}", job.id);
     }
 }

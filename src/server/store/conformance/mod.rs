@@ -11,7 +11,7 @@ use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Demand, Job, Spec, Target};
 use app::domain::labels::Labels;
 use app::domain::time::Timestamp;
-use app::domain::worker::{Link, Worker};
+use app::domain::worker::Worker;
 use futures_util::future::BoxFuture;
 use sqlx::Postgres;
 use sqlx::migrate::MigrateDatabase;
@@ -101,17 +101,8 @@ impl Fresh {
 }
 
 fn worker(n: u8) -> Worker {
-    Worker {
-        id: WorkerId::new(NOW, [n; 10]),
-        name: format!("worker-{n}"),
-        kind: None,
-        labels: Labels([("team".to_owned(), "nlp".to_owned())].into()),
-        created_at: NOW,
-        link: Link::NeverSeen,
-        drain: None,
-        spent: None,
-        local: false,
-    }
+    let labels = Labels([("team".to_owned(), "nlp".to_owned())].into());
+    Worker { labels, ..Worker::made(WorkerId::new(NOW, [n; 10]), format!("worker-{n}"), NOW) }
 }
 
 fn job(n: u8) -> Job {
