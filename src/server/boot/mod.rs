@@ -31,7 +31,6 @@ use crate::hub::Hub;
 use crate::random::{OsRandom, Random};
 use crate::service::leader::Leadership;
 use crate::service::presence::Presence;
-use crate::service::pulse::Pulse;
 use crate::service::{Core, Policy, access, dispatch};
 use crate::state::{App, Parts};
 use crate::store::Store;
@@ -139,7 +138,6 @@ async fn open(args: &ServerArgs, data: &Path) -> Result<Core, Exit> {
         store,
         hub: Hub::default(),
         presence: Presence::default(),
-        pulse: Pulse::default(),
         clock: Arc::new(SystemClock),
         random,
         logs: Logs::open(data.join("logs")).map_err(|error| files(error.to_string()))?,

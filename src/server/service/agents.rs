@@ -8,7 +8,6 @@ use app::domain::ids::WorkerId;
 use app::domain::reconcile::{Claim, Verdict, judge, unclaimed};
 use app::domain::time::Timestamp;
 use app::domain::worker::{Kind, OfflineCause, Refused, Worker};
-use app::protocol::topic::Topic;
 use app::protocol::worker::{
     Desired, Disconnect, Heartbeat, HeartbeatAnswer, PROTOCOL, Register, Registered, ResumeJob,
 };
@@ -37,23 +36,9 @@ impl Core {
     /// Whose token this is; noting that it was heard of.
     pub async fn authenticate_worker(&self, token: &str) -> Result<WorkerKey, Refusal> {
         let digest = tokens::digest(token.trim());
-        let worker = match self.pulse.get(&self.hub, &digest) {
-            Some((worker, _)) => worker,
-            None => self.whose(&digest).await?,
-        };
+        let worker = self.read().await?.worker_by_token(&digest).await?.ok_or(Refusal::WrongToken)?;
         self.presence.note(&worker, self.now());
         Ok(WorkerKey { worker, digest })
-    }
-
-    async fn whose(&self, digest: &str) -> Result<WorkerId, Refusal> {
-        let before = self.hub.version();
-        let worker = self.read().await?.worker_by_token(digest).await?.ok_or(Refusal::WrongToken)?;
-        let version = self.hub.version_of(&Topic::Worker(worker.clone()));
-        // A bell that rang during the look may have rung for what the look did not see.
-        if version <= before {
-            self.pulse.put(digest, &worker, version, None);
-        }
-        Ok(worker)
     }
 
     /// An agent starts, or comes back.
@@ -158,13 +143,7 @@ impl Core {
         beat: Heartbeat,
     ) -> Result<HeartbeatAnswer, Refusal> {
         check_heartbeat(&key.worker, &beat)?;
-        if let Some((_, Some(desired))) = self.pulse.get(&self.hub, &key.digest)
-            && desired.run == beat.attempts
-        {
-            return Ok(HeartbeatAnswer { desired });
-        }
-        let WorkerKey { worker, digest } = key;
-        let version = self.hub.version_of(&Topic::Worker(worker.clone()));
+        let worker = key.worker;
         let claims = claims_of_heartbeat(&beat);
         let mut tx = self.read().await?;
         let stored = tx.worker(&worker).await?.ok_or_else(|| Refusal::NoWorker(worker.clone()))?;
@@ -179,12 +158,7 @@ impl Core {
             drop(tx);
             return self.take_back(caller, worker, claims).await;
         }
-        let desired = desired(self, &mut *tx, &stored, &claims).await?;
-        // What is to stop because only this agent claims it is not for the next one to hear.
-        if desired.run == beat.attempts && desired.stop.is_empty() {
-            self.pulse.put(&digest, &worker, version, Some(desired.clone()));
-        }
-        Ok(HeartbeatAnswer { desired })
+        Ok(HeartbeatAnswer { desired: desired(self, &mut *tx, &stored, &claims).await? })
     }
 
     async fn take_back(
@@ -236,7 +210,7 @@ impl Core {
             let server = worker.stream().and_then(|stream| stream.split_once('/')).map(|(server, _)| server);
             server.is_some_and(|server| !living.iter().any(|living| living == server))
         };
-        if !self.read().await?.workers().await?.iter().any(|stored| lost(&stored.worker, &living)) {
+        if !self.read().await?.live().await?.workers().any(|worker| lost(worker, &living)) {
             return Ok(());
         }
         self.change(Caller::system(), move |unit| {

@@ -66,7 +66,7 @@ impl Core {
     /// One, with its files.
     pub async fn config(&self, name: &str) -> Result<ConfigDetail, Refusal> {
         let config = self.read().await?.config(name).await?.ok_or_else(|| Refusal::NoConfig(name.to_owned()))?;
-        Ok(ConfigDetail { config: view(&config), bundle: Bundle { files: config.files } })
+        Ok(ConfigDetail { config: view(&config), bundle: Bundle { files: config.files.clone() } })
     }
 }
 

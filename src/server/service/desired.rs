@@ -84,7 +84,7 @@ async fn offer(
         upload_token: tokens::job_token(&core.job_token_key, &job.id, lease.attempt),
         hf_token: None,
         provider: older.then(|| "kubeflow".to_owned()),
-        bundle: BundleRef { url: format!("{base}/bundle?attempt={}", lease.attempt), sha256: config.sha256 },
+        bundle: BundleRef { url: format!("{base}/bundle?attempt={}", lease.attempt), sha256: config.sha256.clone() },
         gpus: lease.gpus.clone(),
         num_processes: job.spec.num_processes,
     })

@@ -90,14 +90,13 @@ impl Core {
     /// Returns how many were taken back.
     pub async fn sweep_offers(self: &Arc<Self>) -> Result<usize, Refusal> {
         // Most passes find nothing, and a look costs less than an empty commit.
-        let mut tx = self.read().await?;
+        let live = self.read().await?.live().await?;
+        let (waiting, leased) = live.waiting_and_leased();
         let now = self.now();
-        let leased = tx.leased_jobs(None).await?;
-        let stale = leased.iter().any(|job| job.clone().offer_expired(now) != *job);
-        if !stale && tx.waiting_jobs().await?.is_empty() {
+        let stale = leased.into_iter().any(|job| job.clone().offer_expired(now) != *job);
+        if !stale && waiting.is_empty() {
             return Ok(0);
         }
-        drop(tx);
         self.change(Caller::system(), |unit| Box::pin(sweep(unit))).await
     }
 }

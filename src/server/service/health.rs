@@ -1,10 +1,12 @@
 //! Who is gone. The pass looks at every worker, and at each by itself: one that cannot be judged stops nothing.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use app::domain::audit::Action;
 use app::domain::health::{self, Verdict};
 use app::domain::ids::WorkerId;
+use app::domain::job::Job;
 use app::domain::time::Timestamp;
 use app::domain::worker::OfflineCause;
 use app::protocol::topic::Topic;
@@ -40,15 +42,14 @@ impl Core {
     pub async fn check_health(self: &Arc<Self>) -> Result<Checked, Refusal> {
         let mut checked = Checked::default();
         let now = self.now();
-        let mut tx = self.read().await?;
-        let stored = tx.workers().await?;
-        for evicting in stored.iter().filter(|stored| stored.worker.evicts(now)) {
-            if !tx.leased_jobs(Some(&evicting.worker.id)).await?.is_empty() {
-                self.ring(Topic::Worker(evicting.worker.id.clone())).await?;
-            }
+        let live = self.read().await?.live().await?;
+        let (_, leased) = live.waiting_and_leased();
+        let held: HashSet<&WorkerId> =
+            leased.into_iter().filter_map(Job::live_lease).map(|lease| &lease.worker).collect();
+        for worker in live.workers().filter(|worker| worker.evicts(now) && held.contains(&worker.id)) {
+            self.ring(Topic::Worker(worker.id.clone())).await?;
         }
-        drop(tx);
-        for stored in stored.iter().filter(|stored| verdict(self, stored, now).is_some()) {
+        for stored in live.workers.iter().filter(|stored| verdict(self, stored, now).is_some()) {
             let id = stored.worker.id.clone();
             let acted = self.change(Caller::system(), move |unit| {
                 let id = id.clone();

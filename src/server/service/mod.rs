@@ -13,7 +13,6 @@ pub mod leader;
 pub mod local;
 pub mod logs;
 pub mod presence;
-pub mod pulse;
 pub mod refusal;
 pub mod registration;
 pub mod reports;
@@ -36,7 +35,6 @@ use crate::store::{Store, Tx};
 
 use self::leader::Leadership;
 use self::presence::Presence;
-use self::pulse::Pulse;
 use self::refusal::Refusal;
 
 /// Numbers that rule the fleet.
@@ -87,8 +85,6 @@ pub struct Core {
     pub hub: Hub,
     /// When workers were last heard of.
     pub presence: Presence,
-    /// What heartbeats find.
-    pub pulse: Pulse,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Randomness.

@@ -102,7 +102,7 @@ impl Core {
     }
 
     /// The configuration's files for an attempt.
-    pub async fn bundle(&self, subject: &Subject) -> Result<StoredConfig, Refusal> {
+    pub async fn bundle(&self, subject: &Subject) -> Result<Arc<StoredConfig>, Refusal> {
         self.check_attempt(subject).await?;
         let mut tx = self.read().await?;
         let job = tx.job(&subject.job).await?.ok_or_else(|| Refusal::NoJob(subject.job.clone()))?;

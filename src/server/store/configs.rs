@@ -1,6 +1,7 @@
 //! Training configurations and their revisions. A revision never changes: jobs pin it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use app::domain::time::Timestamp;
 use async_trait::async_trait;
@@ -28,9 +29,9 @@ pub trait Configs {
     /// The newest revision of each, by name, without those removed.
     async fn configs(&mut self) -> Result<Vec<StoredConfig>>;
     /// The newest revision, unless removed.
-    async fn config(&mut self, name: &str) -> Result<Option<StoredConfig>>;
+    async fn config(&mut self, name: &str) -> Result<Option<Arc<StoredConfig>>>;
     /// One revision, also of a removed one.
-    async fn config_revision(&mut self, name: &str, revision: u32) -> Result<Option<StoredConfig>>;
+    async fn config_revision(&mut self, name: &str, revision: u32) -> Result<Option<Arc<StoredConfig>>>;
     /// The newest revision's number, removed or not; 0 if there never was one.
     async fn newest_revision(&mut self, name: &str) -> Result<u32>;
     /// Adds a revision and makes it the newest.

@@ -27,8 +27,6 @@ pub trait Jobs {
     async fn jobs(&mut self, filter: &JobFilter) -> Result<Vec<Job>>;
     /// How many there are in each state.
     async fn count_jobs(&mut self) -> Result<Vec<(String, u64)>>;
-    /// Those that wait, first come first.
-    async fn waiting_jobs(&mut self) -> Result<Vec<Job>>;
     /// The place of a waiting job among those that wait, from 1, in the order in which planning takes them.
     async fn place(&mut self, job: &Job) -> Result<u64>;
     /// Those with a lease in force, of one worker or of all.

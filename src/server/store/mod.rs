@@ -8,9 +8,11 @@ pub mod access;
 pub mod artifacts;
 pub mod attempts;
 pub mod audit;
+pub mod board;
 pub mod configs;
 pub mod group;
 pub mod jobs;
+pub mod known;
 pub mod live;
 pub mod postgres;
 pub mod servers;
@@ -36,7 +38,8 @@ pub trait Store: Send + Sync {
     /// Sets what is done around each group; once, before the first use case that needs it.
     fn attach(&self, hooks: group::Hooks);
 
-    /// A consistent view for reading; writes through it fail.
+    /// A view for reading; writes through it fail. What lives may come from memory, as of the last commit; from the
+    /// first statement on, all of it is of one moment.
     fn read(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>>;
 
     /// The next thing that other servers on the same database have changed; never, where there are none.

@@ -26,7 +26,6 @@ use crate::random::CountedRandom;
 use crate::service::dispatch::hooks;
 use crate::service::leader::Leadership;
 use crate::service::presence::Presence;
-use crate::service::pulse::Pulse;
 use crate::service::{Core, Policy};
 use crate::state::{App, Parts};
 use crate::store::Store;
@@ -123,7 +122,6 @@ impl Server {
             store,
             hub: Hub::default(),
             presence: Presence::default(),
-            pulse: Pulse::default(),
             clock: clock.clone(),
             random: Arc::new(CountedRandom::default()),
             logs: Logs::open(directory.path().join("logs")).expect("fresh"),

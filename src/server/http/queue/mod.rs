@@ -3,7 +3,6 @@
 mod files;
 
 use app::domain::ids::JobId;
-use app::domain::job::Job;
 use app::protocol::explain::ExplanationView;
 use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, SetPriority, SubmitJob, Submitted};
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
@@ -56,7 +55,7 @@ async fn submit(
     }
     let key = headers.get("idempotency-key").map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned());
     let job = app.core.submit(caller(person.name), submit, key).await?;
-    Ok((StatusCode::CREATED, Json(submitted(&app, &job).await?)).into_response())
+    Ok((StatusCode::CREATED, Json(app.core.submitted(&job.id).await?)).into_response())
 }
 
 async fn retry(
@@ -65,20 +64,7 @@ async fn retry(
     Path(id): Path<String>,
 ) -> Result<(StatusCode, Json<Submitted>), ApiError> {
     let job = app.core.retry(caller(person.name), job_id(&id)?).await?;
-    Ok((StatusCode::CREATED, Json(submitted(&app, &job).await?)))
-}
-
-async fn submitted(app: &App, job: &Job) -> Result<Submitted, ApiError> {
-    // As it stands after planning.
-    let view = app.core.job_view(&job.id).await?;
-    let waits = view.queue_position.is_some();
-    Ok(Submitted {
-        success: true,
-        job_id: view.job_id,
-        status: view.status,
-        queue_position: view.queue_position,
-        allocated_worker_id: view.worker_id.filter(|_| !waits),
-    })
+    Ok((StatusCode::CREATED, Json(app.core.submitted(&job.id).await?)))
 }
 
 async fn set_priority(

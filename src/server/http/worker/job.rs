@@ -1,7 +1,5 @@
 //! What agents, and trainers with a job token, send about one attempt.
 
-use std::sync::Arc;
-
 use app::protocol::status::ArtifactKind;
 use app::protocol::worker::{Accepted, ArtifactAck, LogAck, ProgressReport, StatusReport};
 use axum::body::{Body as RawBody, Bytes};
@@ -91,6 +89,6 @@ pub async fn bundle(
     Query(place): Query<Place>,
 ) -> Result<impl IntoResponse, ApiError> {
     let subject = key.subject(&id, place.attempt)?;
-    let config = Arc::new(app.core.bundle(&subject).await?);
+    let config = app.core.bundle(&subject).await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], bundle_bytes(&config.files)))
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Job, Previous, State, Target as DomainTarget};
-use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, Phase, ProgressView};
+use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, Phase, ProgressView, Submitted};
 use app::protocol::status::{JobStatus, Target};
 use app::protocol::worker::ProgressPoint;
 
@@ -64,6 +64,20 @@ impl Core {
         let job = tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
         let around = Around::load(&mut *tx, std::slice::from_ref(&job)).await?;
         Ok(around.view(&job))
+    }
+
+    /// What became of a submit: how the job stands after planning.
+    pub async fn submitted(&self, id: &JobId) -> Result<Submitted, Refusal> {
+        let mut tx = self.read().await?;
+        let job = tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
+        let waits = matches!(job.state, State::Queued { .. });
+        Ok(Submitted {
+            success: true,
+            job_id: job.id.clone(),
+            status: status(&job),
+            queue_position: if waits { Some(tx.place(&job).await?) } else { None },
+            allocated_worker_id: job.last_lease().filter(|_| !waits).map(|lease| lease.worker.clone()),
+        })
     }
 
     /// One job with its attempts.

@@ -16,7 +16,7 @@ on_every_engine!(
     the_audit_trail_is_chained,
 );
 
-fn attempt(of: &JobId, number: u32) -> StoredAttempt {
+pub(super) fn attempt(of: &JobId, number: u32) -> StoredAttempt {
     StoredAttempt {
         job: of.clone(),
         attempt: Attempt(number),

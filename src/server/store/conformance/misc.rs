@@ -37,13 +37,13 @@ async fn revisions_stay_when_a_configuration_goes(fresh: &Fresh) {
         write.await.expect("new");
     }
     assert_eq!(fresh.read().await.configs().await, Ok(vec![config(2)]));
-    assert_eq!(fresh.read().await.config_revision("digits", 1).await, Ok(Some(config(1))));
+    assert_eq!(fresh.read().await.config_revision("digits", 1).await, Ok(Some(Arc::new(config(1)))));
     fresh.write(|tx| Box::pin(async move { tx.remove_config("digits").await })).await.expect("there");
     let again = fresh.write(|tx| Box::pin(async move { tx.remove_config("digits").await })).await;
     assert_eq!(again, Err(StoreError::Conflict));
     let mut tx = fresh.read().await;
     assert_eq!(tx.config("digits").await, Ok(None));
-    assert_eq!(tx.config_revision("digits", 2).await, Ok(Some(config(2))));
+    assert_eq!(tx.config_revision("digits", 2).await, Ok(Some(Arc::new(config(2)))));
     assert_eq!(tx.newest_revision("digits").await, Ok(2));
 }
 

@@ -19,7 +19,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 pub use self::news::CHANNEL;
 use super::group::Hooks;
 use super::sql::writer::{Ending, Engine, Group, Writer};
-use super::sql::{Db, Session, failed};
+use super::sql::{Db, Reader, Session, Shared, failed};
 use super::{News, Result, Store, Tx, Work};
 
 const READERS: u32 = 8;
@@ -27,6 +27,8 @@ const READERS: u32 = 8;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Who holds the lock and does nothing is thrown out after this; who waits for it gives up a little later.
 const LIMITS: [(&str, &str); 2] = [("idle_in_transaction_session_timeout", "5s"), ("lock_timeout", "10s")];
+/// The writer finds rows by their keys. A plan that is kept from when a table was small would read all of it for ever.
+const BY_KEY: [(&str, &str); 3] = [("enable_seqscan", "off"), ("enable_hashjoin", "off"), ("enable_mergejoin", "off")];
 /// Takes the lock that makes groups come one after another, and tells whether another server has written meanwhile.
 const NEXT_GENERATION: &str = "UPDATE generation SET number = number + 1 RETURNING number";
 const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -35,7 +37,7 @@ const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 pub struct PostgresStore {
     writer: Writer,
     readers: PgPool,
-    chain: Arc<str>,
+    shared: Arc<Shared>,
     news: news::Inbox,
 }
 
@@ -61,11 +63,12 @@ impl PostgresStore {
             )
         })?;
         sqlx::migrate!("src/server/store/postgres/migrations").run(&readers).await?;
-        let chain: Arc<str> = chain.into();
-        let writing = pool(1).connect_with(options).await?;
-        let news = news::listen(&readers, Arc::clone(&chain)).await?;
-        let engine = Writing { pool: writing };
-        Ok(Self { writer: Writer::start(engine, Arc::clone(&chain)), readers, chain, news })
+        let shared = Shared::new(chain);
+        let writing = pool(1).connect_with(options.options(BY_KEY)).await?;
+        let news = news::listen(&readers, chain).await?;
+        let engine = Writing { pool: writing, shared: Arc::clone(&shared) };
+        let writer = Writer::start(engine, Arc::clone(&shared));
+        Ok(Self { writer, readers, shared, news })
     }
 }
 
@@ -80,17 +83,20 @@ impl Store for PostgresStore {
 
     fn read(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>> {
         Box::pin(async {
-            let transaction = match self.readers.begin_with(BEGIN_READ).await {
-                // The connection may have been dead for a while; the pool has noticed, and the next one is new.
-                Err(sqlx::Error::Io(_)) => self.readers.begin_with(BEGIN_READ).await.map_err(failed)?,
-                other => other.map_err(failed)?,
-            };
-            Ok(Box::new(Session::new(Db::PostgresReader(transaction), Arc::clone(&self.chain))) as Box<dyn Tx>)
+            let reader = Db::PostgresReader(Reader::new(&self.readers, BEGIN_READ));
+            Ok(Box::new(Session::new(reader, Arc::clone(&self.shared))) as Box<dyn Tx>)
         })
     }
 
     fn news(&self) -> BoxFuture<'_, News> {
-        Box::pin(self.news.next())
+        Box::pin(async {
+            let heard = self.news.next().await;
+            match heard.generation {
+                Some(generation) => self.shared.board.heard_of(generation),
+                None => self.shared.board.wipe(),
+            }
+            heard.news
+        })
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -105,6 +111,7 @@ impl Store for PostgresStore {
 /// The connection that writes.
 struct Writing {
     pool: PgPool,
+    shared: Arc<Shared>,
 }
 
 impl Engine for Writing {
@@ -116,7 +123,7 @@ impl Engine for Writing {
                 other => other.map_err(failed)?,
             };
             let next = sqlx::query_scalar(NEXT_GENERATION).fetch_one(&mut *transaction).await.map_err(failed)?;
-            group.mirror.is_of(next);
+            group.mirror.is_of(next, &self.shared.board);
             let ending = group.run(Db::Postgres(&mut transaction)).await?;
             let ended = match &ending {
                 Ending::Commit(_) => transaction.commit().await,

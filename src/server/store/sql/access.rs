@@ -8,10 +8,14 @@ use super::statement::sql;
 use super::{Row, Session};
 use crate::store::Result;
 use crate::store::access::{Access, StoredSession};
+use crate::store::known::Change;
 
 #[async_trait]
 impl Access for Session<'_> {
     async fn api_token(&mut self, digest: &str) -> Result<Option<String>> {
+        if let Some(known) = self.glance(|known| known.api_token(digest).cloned()) {
+            return Ok(known);
+        }
         let row = self.first(sql("SELECT name FROM api_tokens WHERE digest = $1").bind(digest)).await?;
         row.map(|row| row.get("name")).transpose()
     }
@@ -23,7 +27,9 @@ impl Access for Session<'_> {
     async fn put_api_token(&mut self, name: &str, digest: &str, at: Timestamp) -> Result<()> {
         let put = sql("INSERT INTO api_tokens (name, digest, created_at) VALUES ($1, $2, $3)
              ON CONFLICT (name) DO UPDATE SET digest = excluded.digest, created_at = excluded.created_at");
-        self.one(put.bind(name).bind(digest).bind(at.0)).await
+        self.one(put.bind(name).bind(digest).bind(at.0)).await?;
+        self.note(Change::ApiToken { name: name.to_owned(), digest: digest.to_owned() });
+        Ok(())
     }
 
     async fn session(&mut self, digest: &str) -> Result<Option<StoredSession>> {

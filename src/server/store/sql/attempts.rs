@@ -18,6 +18,9 @@ impl Attempts for Session<'_> {
     }
 
     async fn newest_attempts(&mut self, jobs: &[JobId]) -> Result<Vec<StoredAttempt>> {
+        if jobs.is_empty() {
+            return Ok(Vec::new());
+        }
         let select = self.either(
             "SELECT attempts.* FROM attempts JOIN jobs ON jobs.id = attempts.job_id AND jobs.attempt = attempts.attempt
              WHERE job_id IN (SELECT value FROM json_each($1))",
@@ -37,29 +40,27 @@ impl Attempts for Session<'_> {
     }
 
     async fn insert_attempt(&mut self, attempt: &StoredAttempt, token_digest: &str) -> Result<()> {
-        let insert = sql("INSERT INTO attempts (job_id, attempt, worker_id, worker_name, token_digest, offered_at)
-             VALUES ($1, $2, $3, $4, $5, $6)");
-        let insert = insert.bind(attempt.job.as_str()).bind(attempt.attempt.0).bind(attempt.worker.as_str());
-        self.one(insert.bind(&attempt.worker_name).bind(token_digest).bind(attempt.offered_at.0)).await
+        self.may_write()?;
+        self.pending.insert_attempt(attempt, token_digest);
+        Ok(())
     }
 
     async fn start_attempt(&mut self, job: &JobId, attempt: Attempt, at: Timestamp) -> Result<()> {
-        let update =
-            sql("UPDATE attempts SET started_at = coalesce(started_at, $1) WHERE job_id = $2 AND attempt = $3");
-        self.one(update.bind(at.0).bind(job.as_str()).bind(attempt.0)).await
+        self.may_write()?;
+        self.pending.start_attempt(job, attempt, at);
+        Ok(())
     }
 
     async fn end_attempt(&mut self, job: &JobId, attempt: Attempt, end: &AttemptEnd) -> Result<()> {
-        let update = sql("UPDATE attempts SET ended_at = $1, outcome = $2, error = $3, exit_code = $4
-             WHERE job_id = $5 AND attempt = $6");
-        let update = update.bind(end.at.0).bind(end.outcome).bind(end.error.clone()).bind(end.exit_code);
-        self.one(update.bind(job.as_str()).bind(attempt.0)).await
+        self.may_write()?;
+        self.pending.end_attempt(job, attempt, Some(end.clone()));
+        Ok(())
     }
 
     async fn reopen_attempt(&mut self, job: &JobId, attempt: Attempt) -> Result<()> {
-        let update = sql("UPDATE attempts SET ended_at = NULL, outcome = NULL, error = NULL, exit_code = NULL
-             WHERE job_id = $1 AND attempt = $2");
-        self.one(update.bind(job.as_str()).bind(attempt.0)).await
+        self.may_write()?;
+        self.pending.end_attempt(job, attempt, None);
+        Ok(())
     }
 
     async fn add_points(&mut self, job: &JobId, attempt: Attempt, points: &[StoredPoint]) -> Result<()> {

@@ -14,17 +14,24 @@ use crate::tokens::hex;
 #[async_trait]
 impl Audit for Session<'_> {
     async fn append_audit(&mut self, entry: &Entry) -> Result<()> {
-        let chain = self.chain.clone();
+        self.may_write()?;
+        let chain = self.shared.chain.clone();
         let (newest, previous) = self.newest().await?;
         let seq = newest + 1;
         let link = Link { chain: &chain, seq, previous: &previous };
         let hash = hex(&Sha256::digest(canonical(&link, entry)));
-        let insert =
-            sql("INSERT INTO audit (chain, seq, at, actor, action, target, detail, request_id, previous, hash)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)");
-        let insert = insert.bind(&*chain).bind(seq).bind(entry.at.0).bind(&entry.actor).bind(entry.action.as_str());
-        let insert = insert.bind(&entry.target).bind(&entry.detail).bind(entry.request_id.clone());
-        self.one(insert.bind(&previous).bind(&hash)).await?;
+        self.pending.audit([
+            (&*chain).into(),
+            seq.into(),
+            entry.at.0.into(),
+            (&entry.actor).into(),
+            entry.action.as_str().into(),
+            (&entry.target).into(),
+            (&entry.detail).into(),
+            entry.request_id.clone().into(),
+            (&previous).into(),
+            (&hash).into(),
+        ]);
         self.head = Some((seq, hash));
         Ok(())
     }
@@ -42,7 +49,7 @@ impl Session<'_> {
         if let Some(known) = known {
             return Ok(known);
         }
-        let chain = self.chain.clone();
+        let chain = self.shared.chain.clone();
         let head = self.first(sql("SELECT seq, hash FROM audit_heads WHERE chain = $1").bind(&*chain)).await?;
         head.map_or(Ok((0, String::new())), |head| Ok((head.get("seq")?, head.get("hash")?)))
     }
@@ -50,7 +57,7 @@ impl Session<'_> {
     /// Keeps the head of the chain apart, once for all that was appended.
     pub(super) async fn keep_head(&mut self) -> Result<()> {
         let Some((seq, hash)) = self.head.take() else { return Ok(()) };
-        let chain = self.chain.clone();
+        let chain = self.shared.chain.clone();
         let put = sql("INSERT INTO audit_heads (chain, seq, hash) VALUES ($1, $2, $3)
              ON CONFLICT (chain) DO UPDATE SET seq = excluded.seq, hash = excluded.hash");
         self.one(put.bind(&*chain).bind(seq).bind(&hash)).await?;

@@ -1,5 +1,7 @@
 //! `configs` and `config_revisions`.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 
 use super::rows::{Named, to_json};
@@ -15,14 +17,28 @@ impl Configs for Session<'_> {
         self.all(select).await?.iter().map(from_row).collect()
     }
 
-    async fn config(&mut self, name: &str) -> Result<Option<StoredConfig>> {
-        let select = sql("SELECT r.* FROM configs JOIN config_revisions AS r USING (name, revision) WHERE name = $1");
-        self.first(select.bind(name)).await?.as_ref().map(from_row).transpose()
+    async fn config(&mut self, name: &str) -> Result<Option<Arc<StoredConfig>>> {
+        if let Some(revision) = self.known_revision(name) {
+            return self.config_revision(name, revision).await;
+        }
+        let row = self.first(sql("SELECT name, revision FROM configs WHERE name = $1").bind(name)).await?;
+        let Some(row) = row else { return Ok(None) };
+        let revision = Named::new(&row, "configs", "name")?.number("revision")?;
+        self.note_revision(name, Some(revision));
+        self.config_revision(name, revision).await
     }
 
-    async fn config_revision(&mut self, name: &str, revision: u32) -> Result<Option<StoredConfig>> {
+    async fn config_revision(&mut self, name: &str, revision: u32) -> Result<Option<Arc<StoredConfig>>> {
+        if let Some(config) = self.shared.revisions.get(name, revision) {
+            return Ok(Some(config));
+        }
         let select = sql("SELECT * FROM config_revisions WHERE name = $1 AND revision = $2").bind(name).bind(revision);
-        self.first(select).await?.as_ref().map(from_row).transpose()
+        let config = self.first(select).await?.as_ref().map(from_row).transpose()?.map(Arc::new);
+        // What a writer reads may be rolled back.
+        if let (None, Some(config)) = (&self.mirror, &config) {
+            self.shared.revisions.put(config);
+        }
+        Ok(config)
     }
 
     async fn newest_revision(&mut self, name: &str) -> Result<u32> {
@@ -38,11 +54,15 @@ impl Configs for Session<'_> {
         self.one(insert.bind(to_json(&config.files)).bind(config.created_at.0)).await?;
         let put = sql("INSERT INTO configs (name, revision) VALUES ($1, $2)
              ON CONFLICT (name) DO UPDATE SET revision = excluded.revision");
-        self.one(put.bind(&config.name).bind(config.revision)).await
+        self.one(put.bind(&config.name).bind(config.revision)).await?;
+        self.note_revision(&config.name, Some(config.revision));
+        Ok(())
     }
 
     async fn remove_config(&mut self, name: &str) -> Result<()> {
-        self.one(sql("DELETE FROM configs WHERE name = $1").bind(name)).await
+        self.one(sql("DELETE FROM configs WHERE name = $1").bind(name)).await?;
+        self.note_revision(name, None);
+        Ok(())
     }
 }
 

@@ -24,8 +24,10 @@ impl Session<'_> {
     pub(super) async fn ring(&mut self) -> Result<Vec<String>> {
         let topics: Vec<String> = std::mem::take(&mut self.topics).into_iter().collect();
         if !self.serves_one() && !topics.is_empty() {
-            let payload = format!("{} {}", self.chain, topics.join(" "));
-            let payload = if payload.len() > MOST_BYTES { format!("{} *", self.chain) } else { payload };
+            let generation = self.mirror.as_ref().map_or(0, |mirror| mirror.generation());
+            let who = format!("{} {generation}", self.shared.chain);
+            let payload = format!("{who} {}", topics.join(" "));
+            let payload = if payload.len() > MOST_BYTES { format!("{who} *") } else { payload };
             self.all(sql("SELECT pg_notify($1, $2)::text AS rung").bind(CHANNEL).bind(payload)).await?;
         }
         Ok(topics)

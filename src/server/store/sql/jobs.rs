@@ -1,22 +1,25 @@
 //! `jobs` and `idempotency_keys`.
 
+use std::sync::Arc;
+
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::Job;
 use app::domain::plan::urgency;
 use app::domain::time::Timestamp;
 use async_trait::async_trait;
 
-use super::rows::job::{job as from_row, state_columns};
+use super::rows::job::job as from_row;
 use super::rows::{Named, to_json};
 use super::statement::sql;
 use super::{Row, Session};
 use crate::store::Result;
 use crate::store::jobs::{JobFilter, Jobs};
+use crate::store::known::Change;
 
 #[async_trait]
 impl Jobs for Session<'_> {
     async fn job(&mut self, id: &JobId) -> Result<Option<Job>> {
-        if let Some(job) = self.known_job(id) {
+        if let Some(Some(job)) = self.glance(|known| known.job(id).map(|job| Job::clone(job))) {
             return Ok(Some(job));
         }
         let select = sql("SELECT * FROM jobs WHERE id = $1").bind(id.as_str());
@@ -41,11 +44,10 @@ impl Jobs for Session<'_> {
         rows.iter().map(|row| Ok((row.get("state")?, row.get::<i64>("number")?.unsigned_abs()))).collect()
     }
 
-    async fn waiting_jobs(&mut self) -> Result<Vec<Job>> {
-        Ok(whole_jobs(&self.all(sql("SELECT * FROM jobs WHERE state = 'queued' ORDER BY submitted_at, id")).await?))
-    }
-
     async fn place(&mut self, job: &Job) -> Result<u64> {
+        if let Some(place) = self.glance(|known| known.place(job)) {
+            return Ok(place);
+        }
         let before = sql("SELECT count(*) AS number FROM jobs
              WHERE state = 'queued' AND (urgency > $1 OR (urgency = $1 AND (submitted_at, id) < ($2, $3)))");
         let row = self.first(before.bind(urgency(job)).bind(job.submitted_at.0).bind(job.id.as_str())).await?;
@@ -54,7 +56,8 @@ impl Jobs for Session<'_> {
 
     // The states are those in which `Job::live_lease` has a lease.
     async fn leased_jobs(&mut self, worker: Option<&WorkerId>) -> Result<Vec<Job>> {
-        if let Some(leased) = self.known_leases(worker) {
+        let leased = self.glance(|known| known.leased(worker).into_iter().cloned().collect());
+        if let Some(leased) = leased {
             return Ok(leased);
         }
         let select = sql("SELECT * FROM jobs
@@ -64,40 +67,16 @@ impl Jobs for Session<'_> {
     }
 
     async fn insert_job(&mut self, job: &Job) -> Result<()> {
-        let state = state_columns(job);
-        let (spec, demand) = (&job.spec, &job.spec.demand);
-        let insert = sql(
-            "INSERT INTO jobs (id, config_name, config_revision, target, labels, gpu_count, min_vram_gb, accelerator,
-                    num_processes, max_retries, retry_on_failure, submitted_at, submitted_by, priority, urgency, retry_of,
-                    attempt, losses, state, state_since)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)",
-        );
-        let insert = insert.bind(job.id.as_str()).bind(&spec.config_name).bind(spec.config_revision);
-        let insert = insert.bind(spec.target.as_str()).bind(to_json(&demand.labels)).bind(demand.gpu_count);
-        let insert = insert.bind(demand.min_vram_gb).bind(demand.accelerator.clone()).bind(spec.num_processes);
-        let insert = insert.bind(spec.max_retries).bind(spec.retry_on_failure).bind(job.submitted_at.0);
-        let insert = insert
-            .bind(&job.submitted_by)
-            .bind(job.priority)
-            .bind(urgency(job))
-            .bind(job.retry_of.as_ref().map(JobId::as_str));
-        self.one(insert.bind(job.attempt.0).bind(job.losses).bind(state.word).bind(state.since)).await?;
-        self.note_job(job);
+        self.may_write()?;
+        self.pending.insert_job(job)?;
+        self.note(Change::Job(Arc::new(job.clone())));
         Ok(())
     }
 
     async fn update_job(&mut self, before: &Job, after: &Job) -> Result<()> {
-        let state = state_columns(after);
-        let update = sql(
-            "UPDATE jobs SET priority = $1, attempt = $2, losses = $3, state = $4, state_since = $5, worker_id = $6,
-                    gpus = $7, offer_until = $8, not_before = $9, failure = $10, urgency = $11
-             WHERE id = $12 AND state = $13 AND attempt = $14",
-        );
-        let update = update.bind(after.priority).bind(after.attempt.0).bind(after.losses).bind(state.word);
-        let update = update.bind(state.since).bind(state.worker_id).bind(state.gpus).bind(state.offer_until);
-        let update = update.bind(state.not_before).bind(state.failure).bind(urgency(after));
-        self.one(update.bind(before.id.as_str()).bind(before.state.as_str()).bind(before.attempt.0)).await?;
-        self.note_job(after);
+        self.may_write()?;
+        self.pending.update_job(before, after)?;
+        self.note(Change::Job(Arc::new(after.clone())));
         Ok(())
     }
 

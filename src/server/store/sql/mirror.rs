@@ -1,24 +1,23 @@
 //! What the writer knows of workers and of jobs that live, so that it need not read them for each decision.
 //!
 //! Whatever it writes of them goes through here too, so that this says what the database will say after the commit.
-//! After a rollback, or when another server has written meanwhile, it is emptied, and filled when it is next asked.
+//! After a rollback, or when another server has written meanwhile, it is emptied, and filled when it is next asked. Who
+//! only reads finds the same, as of the last commit, on the board.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::Job;
-use app::domain::time::Timestamp;
-use app::domain::worker::Worker;
 use async_trait::async_trait;
 
 use super::jobs::whole_jobs;
+use super::rows::Named;
 use super::statement::sql;
 use super::workers::whole_workers;
-use super::{Db, Session};
-use crate::store::Result;
+use super::{Db, Session, Shared};
+use crate::store::board::Board;
+use crate::store::known::{Change, Known};
 use crate::store::live::{Live, Planning};
-use crate::store::workers::StoredWorker;
+use crate::store::{Result, StoreError};
 
 /// See the module.
 #[derive(Default)]
@@ -27,120 +26,112 @@ pub struct Mirror {
     generation: i64,
     /// The newest entry of the audit chain: its number and hash.
     pub(super) head: Option<(i64, String)>,
+    /// The newest revisions of configurations that were asked for.
+    newest: HashMap<String, u32>,
     known: Option<Known>,
-}
-
-struct Known {
-    workers: BTreeMap<WorkerId, Arc<StoredWorker>>,
-    jobs: BTreeMap<JobId, Arc<Job>>,
+    /// What the transaction has written.
+    changes: Vec<Change>,
 }
 
 impl Mirror {
     /// The transaction that has begun makes this generation: if the one before was not this writer's, another server
     /// has written since.
-    pub fn is_of(&mut self, generation: i64) {
+    pub fn is_of(&mut self, generation: i64, board: &Board) {
         if generation != self.generation + 1 {
             self.empty();
+            board.wipe();
         }
         self.generation = generation;
     }
 
     /// Knows nothing any more.
     pub fn empty(&mut self) {
-        self.known = None;
-        self.head = None;
+        *self = Self { generation: self.generation, ..Self::default() };
+    }
+
+    /// Puts up what was committed.
+    pub fn publish(&mut self, board: &Board) {
+        board.follow(self.generation, std::mem::take(&mut self.changes), self.known.as_ref());
+    }
+
+    /// The generation that the transaction makes.
+    pub fn generation(&self) -> i64 {
+        self.generation
     }
 }
 
 impl<'c> Session<'c> {
     /// Wraps the connection of the one who writes.
-    pub fn writing(db: Db<'c>, chain: Arc<str>, mirror: &'c mut Mirror) -> Self {
-        Self { mirror: Some(mirror), ..Self::new(db, chain) }
+    pub fn writing(db: Db<'c>, shared: Arc<Shared>, mirror: &'c mut Mirror) -> Self {
+        Self { mirror: Some(mirror), ..Self::new(db, shared) }
     }
 
-    fn known(&mut self) -> Option<&mut Known> {
-        self.mirror.as_mut()?.known.as_mut()
-    }
-
-    /// A worker, if it is known; else there may be none.
-    pub(super) fn known_worker(&mut self, id: &WorkerId) -> Option<StoredWorker> {
-        self.known()?.workers.get(id).map(|stored| StoredWorker::clone(stored))
-    }
-
-    /// A job that lives, if it is known; one that is not may have ended.
-    pub(super) fn known_job(&mut self, id: &JobId) -> Option<Job> {
-        self.known()?.jobs.get(id).map(|job| Job::clone(job))
-    }
-
-    /// The jobs that hold a lease, of one worker or of all, in the order of their submits.
-    pub(super) fn known_leases(&mut self, worker: Option<&WorkerId>) -> Option<Vec<Job>> {
-        let holds =
-            |job: &&Arc<Job>| job.live_lease().is_some_and(|lease| worker.is_none_or(|worker| lease.worker == *worker));
-        let mut leased: Vec<Job> = self.known()?.jobs.values().filter(holds).map(|job| Job::clone(job)).collect();
-        leased.sort_by(|a, b| (a.submitted_at, &a.id).cmp(&(b.submitted_at, &b.id)));
-        Some(leased)
-    }
-
-    /// A worker was written.
-    pub(super) fn note_worker(&mut self, worker: &Worker) {
-        if let Some(known) = self.known() {
-            let last_seen = known.workers.get(&worker.id).and_then(|stored| stored.last_seen);
-            known.workers.insert(worker.id.clone(), Arc::new(StoredWorker { worker: worker.clone(), last_seen }));
+    /// Looks into memory: the writer's, or the board as long as the database was not asked yet.
+    pub(super) fn glance<R>(&self, look: impl FnOnce(&Known) -> R) -> Option<R> {
+        match &self.mirror {
+            Some(mirror) => mirror.known.as_ref().map(look),
+            None if self.db.has_begun() => None,
+            None => self.shared.board.glance(look),
         }
     }
 
-    /// A worker was heard of.
-    pub(super) fn note_seen(&mut self, id: &WorkerId, at: Timestamp) {
-        if let Some(stored) = self.known().and_then(|known| known.workers.get_mut(id)) {
-            let last_seen = stored.last_seen.max(Some(at));
-            Arc::make_mut(stored).last_seen = last_seen;
+    /// Something was written.
+    pub(super) fn note(&mut self, change: Change) {
+        let Some(mirror) = &mut self.mirror else { return };
+        if let Some(known) = &mut mirror.known {
+            known.apply(change.clone());
         }
+        mirror.changes.push(change);
     }
 
-    /// A worker was removed.
-    pub(super) fn note_removed(&mut self, id: &WorkerId) {
-        if let Some(known) = self.known() {
-            known.workers.remove(id);
-        }
+    /// Refuses who came to read.
+    pub(super) fn may_write(&self) -> Result<()> {
+        let reads = || StoreError::Unavailable("this view is for reading".to_owned());
+        self.mirror.as_ref().map(|_| ()).ok_or_else(reads)
     }
 
-    /// A job was written.
-    pub(super) fn note_job(&mut self, job: &Job) {
-        if let Some(known) = self.known() {
-            if job.has_ended() {
-                known.jobs.remove(&job.id);
-            } else {
-                known.jobs.insert(job.id.clone(), Arc::new(job.clone()));
-            }
-        }
+    /// The newest revision of a configuration, if it is known.
+    pub(super) fn known_revision(&self, name: &str) -> Option<u32> {
+        self.mirror.as_ref()?.newest.get(name).copied()
+    }
+
+    /// A configuration has a newest revision now, or is gone.
+    pub(super) fn note_revision(&mut self, name: &str, revision: Option<u32>) {
+        let Some(mirror) = &mut self.mirror else { return };
+        match revision {
+            Some(revision) => mirror.newest.insert(name.to_owned(), revision),
+            None => mirror.newest.remove(name),
+        };
     }
 
     async fn load(&mut self) -> Result<Known> {
-        let workers = whole_workers(&self.all(sql("SELECT * FROM workers")).await?);
+        let rows = self.all(sql("SELECT * FROM workers")).await?;
+        let workers = whole_workers(&rows);
+        let mut tokens = HashMap::new();
+        for row in &rows {
+            let row = Named::new(row, "workers", "id")?;
+            tokens.insert(row.get("token_digest")?, row.worker_id("id")?);
+        }
         let living =
             sql("SELECT * FROM jobs WHERE state IN ('queued', 'offered', 'starting', 'running', 'cancelling')");
         let jobs = whole_jobs(&self.all(living).await?);
-        Ok(Known {
-            workers: workers.into_iter().map(|stored| (stored.worker.id.clone(), Arc::new(stored))).collect(),
-            jobs: jobs.into_iter().map(|job| (job.id.clone(), Arc::new(job))).collect(),
-        })
-    }
-}
-
-impl Known {
-    fn shared(&self) -> Live {
-        Live { workers: self.workers.values().cloned().collect(), jobs: self.jobs.values().cloned().collect() }
+        let mut api_tokens = HashMap::new();
+        for row in &self.all(sql("SELECT name, digest FROM api_tokens")).await? {
+            let row = Named::new(row, "api_tokens", "name")?;
+            api_tokens.insert(row.get("digest")?, row.get("name")?);
+        }
+        Ok(Known::new(workers, tokens, jobs, api_tokens))
     }
 }
 
 #[async_trait]
 impl Planning for Session<'_> {
     async fn live(&mut self) -> Result<Live> {
-        if let Some(known) = self.known() {
-            return Ok(known.shared());
+        if let Some(live) = self.glance(Known::live) {
+            return Ok(live);
         }
         let known = self.load().await?;
-        let live = known.shared();
+        let live = known.live();
         if let Some(mirror) = &mut self.mirror {
             mirror.known = Some(known);
         }

@@ -11,6 +11,9 @@ mod configs;
 mod group;
 mod jobs;
 pub mod mirror;
+mod pending;
+mod reader;
+mod revisions;
 mod rows;
 mod servers;
 mod statement;
@@ -22,10 +25,14 @@ use std::sync::Arc;
 
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
-use sqlx::{Postgres, Sqlite, Transaction};
+use sqlx::{AssertSqlSafe, Postgres, Sqlite};
 
 use self::mirror::Mirror;
+use self::pending::Pending;
+pub use self::reader::Reader;
+use self::revisions::Revisions;
 use self::statement::{Statement, Value, sql};
+use super::board::Board;
 use super::{Result, StoreError};
 
 /// A connection inside a transaction, for writing or for reading.
@@ -33,20 +40,38 @@ pub enum Db<'c> {
     /// SQLite, for writing.
     Sqlite(&'c mut SqliteConnection),
     /// SQLite, for reading.
-    SqliteReader(Transaction<'static, Sqlite>),
+    SqliteReader(Reader<Sqlite>),
     /// PostgreSQL, for writing.
     Postgres(&'c mut PgConnection),
     /// PostgreSQL, for reading.
-    PostgresReader(Transaction<'static, Postgres>),
+    PostgresReader(Reader<Postgres>),
+}
+
+/// What the sessions of a store share.
+pub struct Shared {
+    /// The audit chain of this server process.
+    chain: Arc<str>,
+    /// Revisions of configurations that were read before.
+    revisions: Revisions,
+    /// What was committed last.
+    pub board: Board,
+}
+
+impl Shared {
+    /// Of a server with this audit chain.
+    pub fn new(chain: &str) -> Arc<Self> {
+        Arc::new(Self { chain: chain.into(), revisions: Revisions::default(), board: Board::default() })
+    }
 }
 
 /// What the aggregate traits are implemented on.
 pub struct Session<'c> {
     db: Db<'c>,
-    /// The audit chain of this server process.
-    chain: Arc<str>,
+    shared: Arc<Shared>,
     /// What the writer knows; readers ask the database.
     mirror: Option<&'c mut Mirror>,
+    /// What is decided and not written yet.
+    pending: Pending,
     /// Whether a member of the group asked for planning at its end.
     wants_plan: bool,
     /// The newest entry of the audit chain, once this transaction has appended one.
@@ -67,7 +92,7 @@ pub enum Row {
 macro_rules! bound {
     ($statement:expr) => {{
         let statement: Statement = $statement;
-        let mut query = sqlx::query(statement.text);
+        let mut query = sqlx::query(AssertSqlSafe(statement.text));
         for value in statement.values {
             query = match value {
                 Value::Text(text) => query.bind(text),
@@ -81,8 +106,9 @@ macro_rules! bound {
 
 impl<'c> Session<'c> {
     /// Wraps a connection that is inside a transaction.
-    pub fn new(db: Db<'c>, chain: Arc<str>) -> Self {
-        Self { db, chain, mirror: None, wants_plan: false, head: None, topics: BTreeSet::new() }
+    pub fn new(db: Db<'c>, shared: Arc<Shared>) -> Self {
+        let (pending, topics) = (Pending::default(), BTreeSet::new());
+        Self { db, shared, mirror: None, pending, wants_plan: false, head: None, topics }
     }
 
     /// A statement that the engines spell differently.
@@ -95,11 +121,12 @@ impl<'c> Session<'c> {
 
     /// Every row.
     async fn all(&mut self, statement: Statement) -> Result<Vec<Row>> {
+        self.settle().await?;
         match &mut self.db {
             Db::Sqlite(connection) => sqlite_rows(connection, statement).await,
-            Db::SqliteReader(transaction) => sqlite_rows(transaction, statement).await,
+            Db::SqliteReader(reader) => sqlite_rows(reader.begun().await?, statement).await,
             Db::Postgres(connection) => postgres_rows(connection, statement).await,
-            Db::PostgresReader(transaction) => postgres_rows(transaction, statement).await,
+            Db::PostgresReader(reader) => postgres_rows(reader.begun().await?, statement).await,
         }
     }
 
@@ -110,11 +137,17 @@ impl<'c> Session<'c> {
 
     /// Runs a statement; returns how many rows it wrote.
     async fn run(&mut self, statement: Statement) -> Result<u64> {
+        self.settle().await?;
+        self.execute(statement).await
+    }
+
+    /// The same, not minding what is pending.
+    async fn execute(&mut self, statement: Statement) -> Result<u64> {
         match &mut self.db {
             Db::Sqlite(connection) => sqlite_run(connection, statement).await,
-            Db::SqliteReader(transaction) => sqlite_run(transaction, statement).await,
+            Db::SqliteReader(reader) => sqlite_run(reader.begun().await?, statement).await,
             Db::Postgres(connection) => postgres_run(connection, statement).await,
-            Db::PostgresReader(transaction) => postgres_run(transaction, statement).await,
+            Db::PostgresReader(reader) => postgres_run(reader.begun().await?, statement).await,
         }
     }
 

@@ -18,7 +18,7 @@ impl Session<'_> {
 #[async_trait]
 impl Servers for Session<'_> {
     async fn living_servers(&mut self, span: Millis) -> Result<Vec<String>> {
-        let chain = self.chain.clone();
+        let chain = self.shared.chain.clone();
         if self.serves_one() {
             return Ok(vec![chain.to_string()]);
         }
@@ -40,7 +40,7 @@ impl Servers for Session<'_> {
         if self.serves_one() {
             return Ok(true);
         }
-        let chain = self.chain.clone();
+        let chain = self.shared.chain.clone();
         let take = sql("INSERT INTO leases (name, holder, until)
              VALUES ('leader', $1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint + $2)
              ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
@@ -52,7 +52,7 @@ impl Servers for Session<'_> {
         if self.serves_one() {
             return Ok(());
         }
-        let chain = self.chain.clone();
+        let chain = self.shared.chain.clone();
         self.run(sql("DELETE FROM leases WHERE holder = $1").bind(&*chain)).await?;
         self.run(sql("DELETE FROM servers WHERE id = $1").bind(&*chain)).await.map(drop)
     }

@@ -1,8 +1,10 @@
 //! A statement with its parameters, before it is known which engine runs it.
 
+use std::borrow::Cow;
+
 /// See the module.
 pub struct Statement {
-    pub text: &'static str,
+    pub text: Cow<'static, str>,
     pub values: Vec<Value>,
 }
 
@@ -15,7 +17,29 @@ pub enum Value {
 
 /// A statement without parameters yet.
 pub fn sql(text: &'static str) -> Statement {
-    Statement { text, values: Vec::new() }
+    Statement { text: text.into(), values: Vec::new() }
+}
+
+/// `INSERT` of several rows.
+pub fn insert(table: &str, columns: &[&str], rows: Vec<Vec<Value>>) -> Statement {
+    let text = format!("INSERT INTO {table} ({}) VALUES {}", columns.join(", "), places(columns.len(), rows.len()));
+    Statement { text: text.into(), values: rows.into_iter().flatten().collect() }
+}
+
+/// `UPDATE` of several rows, each by its own values: those of `v`, which has these `columns`.
+pub fn update(table: &str, columns: &[&str], set: &str, key: &str, rows: Vec<Vec<Value>>) -> Statement {
+    let (columns, places) = (columns.join(", "), places(columns.len(), rows.len()));
+    let text = format!("WITH v ({columns}) AS (VALUES {places}) UPDATE {table} SET {set} FROM v WHERE {key}");
+    Statement { text: text.into(), values: rows.into_iter().flatten().collect() }
+}
+
+/// `($1, $2), ($3, $4)` for two columns and two rows.
+fn places(columns: usize, rows: usize) -> String {
+    let row = |row: usize| {
+        let places: Vec<String> = (1..=columns).map(|column| format!("${}", row * columns + column)).collect();
+        format!("({})", places.join(", "))
+    };
+    (0..rows).map(row).collect::<Vec<_>>().join(", ")
 }
 
 impl Statement {
@@ -113,5 +137,17 @@ impl From<Option<i32>> for Value {
 impl From<Option<f64>> for Value {
     fn from(number: Option<f64>) -> Self {
         Self::Real(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_numbered_through() {
+        assert_eq!(places(2, 2), "($1, $2), ($3, $4)");
+        let rows = vec![vec![Value::from(1_u8), Value::from(2_u8)]];
+        assert_eq!(insert("t", &["a", "b"], rows).text, "INSERT INTO t (a, b) VALUES ($1, $2)");
     }
 }

@@ -10,16 +10,19 @@ use super::rows::{Named, to_json};
 use super::statement::sql;
 use super::{Row, Session};
 use crate::store::Result;
+use crate::store::known::Change;
 use crate::store::workers::{StoredWorker, Workers};
 
 #[async_trait]
 impl Workers for Session<'_> {
     async fn workers(&mut self) -> Result<Vec<StoredWorker>> {
-        Ok(whole_workers(&self.all(sql("SELECT * FROM workers ORDER BY name")).await?))
+        let rows = self.all(sql("SELECT * FROM workers ORDER BY name")).await?;
+        Ok(whole_workers(&rows))
     }
 
     async fn worker(&mut self, id: &WorkerId) -> Result<Option<StoredWorker>> {
-        if let Some(known) = self.known_worker(id) {
+        // One whose row makes no sense is not known, and has to be an error.
+        if let Some(Some(known)) = self.glance(|known| known.worker(id).map(|stored| StoredWorker::clone(stored))) {
             return Ok(Some(known));
         }
         let select = sql("SELECT * FROM workers WHERE id = $1").bind(id.as_str());
@@ -27,6 +30,9 @@ impl Workers for Session<'_> {
     }
 
     async fn worker_by_token(&mut self, digest: &str) -> Result<Option<WorkerId>> {
+        if let Some(known) = self.glance(|known| known.worker_by_token(digest).cloned()) {
+            return Ok(known);
+        }
         let row = self.first(sql("SELECT id FROM workers WHERE token_digest = $1").bind(digest)).await?;
         row.as_ref().map(|row| Named::new(row, "workers", "id")?.worker_id("id")).transpose()
     }
@@ -39,7 +45,8 @@ impl Workers for Session<'_> {
         let insert = insert.bind(worker.id.as_str()).bind(&worker.name).bind(worker.kind.map(Kind::as_str));
         let insert = insert.bind(to_json(&worker.labels)).bind(worker.created_at.0).bind(token_digest);
         self.one(insert.bind(link.word).bind(link.since).bind(worker.local)).await?;
-        self.note_worker(worker);
+        self.note(Change::Worker(worker.clone()));
+        self.note(Change::Token(worker.id.clone(), token_digest.to_owned()));
         Ok(())
     }
 
@@ -59,18 +66,21 @@ impl Workers for Session<'_> {
             .bind(after.spent.map(|at| at.0));
         let update = update.bind(before.id.as_str()).bind(old.word).bind(old.since);
         self.one(update.bind(before.drain.as_ref().map(|drain| drain.since.0))).await?;
-        self.note_worker(after);
+        self.note(Change::Worker(after.clone()));
         Ok(())
     }
 
     async fn put_worker_token(&mut self, id: &WorkerId, token_digest: &str) -> Result<()> {
-        self.one(sql("UPDATE workers SET token_digest = $1 WHERE id = $2").bind(token_digest).bind(id.as_str())).await
+        self.one(sql("UPDATE workers SET token_digest = $1 WHERE id = $2").bind(token_digest).bind(id.as_str()))
+            .await?;
+        self.note(Change::Token(id.clone(), token_digest.to_owned()));
+        Ok(())
     }
 
     async fn delete_worker(&mut self, id: &WorkerId) -> Result<()> {
         let delete = sql("DELETE FROM workers WHERE id = $1 AND link IN ('never_seen', 'offline')");
         self.one(delete.bind(id.as_str())).await?;
-        self.note_removed(id);
+        self.note(Change::Removed(id.clone()));
         Ok(())
     }
 
@@ -80,7 +90,7 @@ impl Workers for Session<'_> {
             let update =
                 sql("UPDATE workers SET last_seen = $1 WHERE id = $2 AND (last_seen IS NULL OR last_seen < $1)");
             self.run(update.bind(at.0).bind(id.as_str())).await?;
-            self.note_seen(id, *at);
+            self.note(Change::Seen(id.clone(), *at));
         }
         Ok(())
     }
@@ -88,6 +98,6 @@ impl Workers for Session<'_> {
 
 /// One broken row must not hide the others.
 pub(super) fn whole_workers(rows: &[Row]) -> Vec<StoredWorker> {
-    let whole = |row: &_| from_row(row).inspect_err(|error| tracing::error!(%error, "a worker is left out")).ok();
+    let whole = |row| from_row(row).inspect_err(|error| tracing::error!(%error, "a worker is left out")).ok();
     rows.iter().filter_map(whole).collect()
 }

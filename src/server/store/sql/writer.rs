@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::mirror::Mirror;
-use super::{Db, Session};
+use super::{Db, Session, Shared};
 use crate::store::group::Hooks;
 use crate::store::{Result, StoreError, Work};
 
@@ -39,7 +39,7 @@ pub struct Group<'a> {
     hooks: Option<&'a Hooks>,
     /// What the writer knows; an engine that serves several servers says whether it still holds.
     pub mirror: &'a mut Mirror,
-    chain: &'a Arc<str>,
+    shared: &'a Arc<Shared>,
 }
 
 /// What runs a group in one transaction.
@@ -64,7 +64,7 @@ pub enum Ending {
 impl Group<'_> {
     /// Runs the members one after another inside a transaction that is open.
     pub async fn run(self, db: Db<'_>) -> Result<Ending> {
-        let mut session = Session::writing(db, Arc::clone(self.chain), self.mirror);
+        let mut session = Session::writing(db, Arc::clone(self.shared), self.mirror);
         let alone = self.members.len() == 1;
         let mut outcomes = Vec::with_capacity(self.members.len());
         for member in self.members {
@@ -76,14 +76,20 @@ impl Group<'_> {
                 outcome => outcomes.push(outcome),
             }
         }
-        if let (true, Some(hooks)) = (session.wants_plan, self.hooks) {
-            match (hooks.plan)(&mut session).await {
-                Err(StoreError::Conflict) if alone => return Ok(Ending::RollBack),
-                planned => planned?,
-            }
+        match Self::finish(&mut session, self.hooks).await {
+            Err(StoreError::Conflict) if alone => Ok(Ending::RollBack),
+            finished => Ok(Ending::Commit(Committed { outcomes, topics: finished? })),
         }
+    }
+
+    /// Plans, if a member asked for it, and writes what is pending; returns what is to be rung.
+    async fn finish(session: &mut Session<'_>, hooks: Option<&Hooks>) -> Result<Vec<String>> {
+        if let (true, Some(hooks)) = (session.wants_plan, hooks) {
+            (hooks.plan)(session).await?;
+        }
+        session.settle().await?;
         session.keep_head().await?;
-        Ok(Ending::Commit(Committed { outcomes, topics: session.ring().await? }))
+        session.ring().await
     }
 }
 
@@ -96,10 +102,10 @@ pub struct Writer {
 
 impl Writer {
     /// Takes the engine into a task of its own.
-    pub fn start(engine: impl Engine, chain: Arc<str>) -> Self {
+    pub fn start(engine: impl Engine, shared: Arc<Shared>) -> Self {
         let (queue, members) = mpsc::channel(QUEUE);
         let hooks = Arc::new(OnceLock::new());
-        let writing = Writing { engine, chain, mirror: Mirror::default(), hooks: Arc::clone(&hooks) };
+        let writing = Writing { engine, shared, mirror: Mirror::default(), hooks: Arc::clone(&hooks) };
         let task = tokio::spawn(writing.serve(members));
         Self { queue: Mutex::new(Some(queue)), task: Mutex::new(Some(task)), hooks }
     }
@@ -137,7 +143,7 @@ impl Writer {
 /// The writer's task.
 struct Writing<E> {
     engine: E,
-    chain: Arc<str>,
+    shared: Arc<Shared>,
     mirror: Mirror,
     hooks: Arc<OnceLock<Hooks>>,
 }
@@ -161,15 +167,20 @@ impl<E: Engine> Writing<E> {
     }
 
     async fn commit(&mut self, members: &[Member]) -> Result<Committed> {
-        let group = Group { members, hooks: self.hooks.get(), mirror: &mut self.mirror, chain: &self.chain };
+        let group = Group { members, hooks: self.hooks.get(), mirror: &mut self.mirror, shared: &self.shared };
         match self.engine.transact(group).await {
-            Ok(Ending::Commit(committed)) => Ok(committed),
+            Ok(Ending::Commit(committed)) => {
+                self.mirror.publish(&self.shared.board);
+                Ok(committed)
+            }
             Ok(Ending::RollBack) => {
                 self.mirror.empty();
                 Ok(Committed { outcomes: vec![Err(StoreError::Conflict)], topics: Vec::new() })
             }
+            // It may have been committed all the same.
             Err(error) => {
                 self.mirror.empty();
+                self.shared.board.wipe();
                 Err(error)
             }
         }

@@ -17,7 +17,7 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use super::group::Hooks;
 use super::sql::writer::{Ending, Engine, Group, Writer};
-use super::sql::{Db, Session, failed};
+use super::sql::{Db, Reader, Session, Shared, failed};
 use super::{Result, Store, Tx, Work};
 
 /// The first release without the WAL-reset bug, which could corrupt a database with a reader and a writer.
@@ -28,7 +28,7 @@ const READERS: u32 = 4;
 pub struct SqliteStore {
     writer: Writer,
     readers: SqlitePool,
-    chain: Arc<str>,
+    shared: Arc<Shared>,
     /// Held as long as the store lives: its lock is what keeps a second server out.
     _lock: File,
 }
@@ -58,9 +58,9 @@ impl SqliteStore {
             .max_connections(READERS)
             .connect_with(options.read_only(true))
             .await?;
-        let chain: Arc<str> = chain.into();
-        let engine = Writing { connection };
-        Ok(Self { writer: Writer::start(engine, Arc::clone(&chain)), readers, chain, _lock: lock })
+        let shared = Shared::new(chain);
+        let writer = Writer::start(Writing { connection }, Arc::clone(&shared));
+        Ok(Self { writer, readers, shared, _lock: lock })
     }
 }
 
@@ -75,8 +75,8 @@ impl Store for SqliteStore {
 
     fn read(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>> {
         Box::pin(async {
-            let transaction = self.readers.begin().await.map_err(failed)?;
-            Ok(Box::new(Session::new(Db::SqliteReader(transaction), Arc::clone(&self.chain))) as Box<dyn Tx>)
+            let reader = Db::SqliteReader(Reader::new(&self.readers, "BEGIN"));
+            Ok(Box::new(Session::new(reader, Arc::clone(&self.shared))) as Box<dyn Tx>)
         })
     }
 

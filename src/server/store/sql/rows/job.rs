@@ -1,10 +1,12 @@
 //! `jobs` rows.
 
-use app::domain::ids::Attempt;
+use app::domain::ids::{Attempt, JobId};
 use app::domain::job::{Demand, Failure, Job, Lease, Loss, Previous, Spec, State, Target};
+use app::domain::plan::urgency;
 use serde::{Deserialize, Serialize};
 
 use super::super::Row;
+use super::super::statement::Value;
 use super::{Named, to_json};
 use crate::store::Result;
 
@@ -20,19 +22,104 @@ enum FailureJson {
     RetriesUsed { exit_code: Option<i32>, error: String },
 }
 
+/// The columns of a new job, in the order of [`inserted_values`].
+pub const INSERTED: [&str; 25] = [
+    "config_name",
+    "config_revision",
+    "target",
+    "labels",
+    "gpu_count",
+    "min_vram_gb",
+    "accelerator",
+    "num_processes",
+    "max_retries",
+    "retry_on_failure",
+    "submitted_at",
+    "submitted_by",
+    "retry_of",
+    "id",
+    "priority",
+    "urgency",
+    "attempt",
+    "losses",
+    "state",
+    "state_since",
+    "worker_id",
+    "gpus",
+    "offer_until",
+    "not_before",
+    "failure",
+];
+/// The columns of a job that change, after its id, in the order of [`changed_values`].
+pub const CHANGED: [&str; 12] = [
+    "id",
+    "priority",
+    "urgency",
+    "attempt",
+    "losses",
+    "state",
+    "state_since",
+    "worker_id",
+    "gpus",
+    "offer_until",
+    "not_before",
+    "failure",
+];
+
+/// A new job's columns.
+pub fn inserted_values(job: &Job) -> Vec<Value> {
+    let (spec, demand) = (&job.spec, &job.spec.demand);
+    let mut values = vec![
+        (&spec.config_name).into(),
+        spec.config_revision.into(),
+        spec.target.as_str().into(),
+        to_json(&demand.labels).into(),
+        demand.gpu_count.into(),
+        demand.min_vram_gb.into(),
+        demand.accelerator.clone().into(),
+        spec.num_processes.into(),
+        spec.max_retries.into(),
+        spec.retry_on_failure.into(),
+        job.submitted_at.0.into(),
+        (&job.submitted_by).into(),
+        job.retry_of.as_ref().map(JobId::as_str).into(),
+    ];
+    values.extend(changed_values(job));
+    values
+}
+
+/// A changed job's columns.
+pub fn changed_values(job: &Job) -> Vec<Value> {
+    let state = state_columns(job);
+    vec![
+        job.id.as_str().into(),
+        job.priority.into(),
+        urgency(job).into(),
+        job.attempt.0.into(),
+        job.losses.into(),
+        state.word.into(),
+        state.since.into(),
+        state.worker_id.into(),
+        state.gpus.into(),
+        state.offer_until.into(),
+        state.not_before.into(),
+        state.failure.into(),
+    ]
+}
+
 /// A state as columns.
-pub struct StateColumns {
-    pub word: &'static str,
-    pub since: i64,
-    pub worker_id: Option<String>,
-    pub gpus: Option<String>,
-    pub offer_until: Option<i64>,
-    pub not_before: Option<i64>,
-    pub failure: Option<String>,
+struct StateColumns {
+    word: &'static str,
+    since: i64,
+    worker_id: Option<String>,
+    gpus: Option<String>,
+    offer_until: Option<i64>,
+    not_before: Option<i64>,
+    failure: Option<String>,
 }
 
 /// A job's state as columns.
-pub fn state_columns(job: &Job) -> StateColumns {
+fn state_columns(job: &Job) -> StateColumns {
     let lease = job.last_lease();
     let (offer_until, not_before, failure) = match &job.state {
         State::Offered { until, .. } => (Some(until.0), None, None),

@@ -1,0 +1,203 @@
+//! What a group has decided and not written yet.
+//!
+//! Jobs, attempts and audit entries are what nearly every use case writes. They are kept here and written many rows to
+//! a statement: at the end of the group, or before the first statement that could look for them. A statement is a
+//! journey to another thread, or to another host; a row in it costs next to nothing.
+//!
+//! A change is still guarded by what it saw: the guard goes with its row into the statement, and a row that is not as
+//! it was taken to be fails the group, as it would have failed at once.
+
+use std::collections::BTreeMap;
+
+use app::domain::ids::{Attempt, JobId};
+use app::domain::job::Job;
+use app::domain::time::Timestamp;
+
+use super::Session;
+use super::rows::job::{CHANGED, INSERTED, changed_values, inserted_values};
+use super::statement::{Statement, Value, insert, update};
+use crate::store::attempts::{AttemptEnd, StoredAttempt};
+use crate::store::{Result, StoreError};
+
+/// The most rows in one statement. Statements come in sizes of powers of two, so that few are prepared.
+const MOST_ROWS: usize = 64;
+
+const ATTEMPT: [&str; 6] = ["job_id", "attempt", "worker_id", "worker_name", "token_digest", "offered_at"];
+const PATCH: [&str; 8] = ["job_id", "attempt", "started_at", "ends", "ended_at", "outcome", "error", "exit_code"];
+const PATCHED: &str = "started_at = coalesce(attempts.started_at, v.started_at),
+    ended_at = CASE v.ends WHEN 1 THEN v.ended_at ELSE attempts.ended_at END,
+    outcome = CASE v.ends WHEN 1 THEN v.outcome ELSE attempts.outcome END,
+    error = CASE v.ends WHEN 1 THEN v.error ELSE attempts.error END,
+    exit_code = CASE v.ends WHEN 1 THEN v.exit_code ELSE attempts.exit_code END";
+const AUDIT: [&str; 10] =
+    ["chain", "seq", "at", "actor", "action", "target", "detail", "request_id", "previous", "hash"];
+
+/// See the module.
+#[derive(Default)]
+pub struct Pending {
+    jobs: BTreeMap<JobId, PendingJob>,
+    new_attempts: Vec<Vec<Value>>,
+    attempts: BTreeMap<(JobId, Attempt), Patch>,
+    audit: Vec<Vec<Value>>,
+}
+
+struct PendingJob {
+    /// State and attempt in the row; none if it is new.
+    was: Option<(&'static str, Attempt)>,
+    job: Job,
+}
+
+/// What changes of an attempt that is there.
+#[derive(Default)]
+struct Patch {
+    started: Option<Timestamp>,
+    /// Its end, or that it has none any more.
+    end: Option<Option<AttemptEnd>>,
+}
+
+impl Pending {
+    /// A new job.
+    pub fn insert_job(&mut self, job: &Job) -> Result<()> {
+        let pending = PendingJob { was: None, job: job.clone() };
+        if self.jobs.insert(job.id.clone(), pending).is_some() { Err(StoreError::Conflict) } else { Ok(()) }
+    }
+
+    /// A job's change from `before`, as whoever changes it saw it.
+    pub fn update_job(&mut self, before: &Job, after: &Job) -> Result<()> {
+        let saw = (before.state.as_str(), before.attempt);
+        if let Some(pending) = self.jobs.get_mut(&before.id) {
+            if (pending.job.state.as_str(), pending.job.attempt) != saw {
+                return Err(StoreError::Conflict);
+            }
+            pending.job = after.clone();
+        } else {
+            self.jobs.insert(before.id.clone(), PendingJob { was: Some(saw), job: after.clone() });
+        }
+        Ok(())
+    }
+
+    /// A new attempt.
+    pub fn insert_attempt(&mut self, attempt: &StoredAttempt, token_digest: &str) {
+        self.new_attempts.push(vec![
+            attempt.job.as_str().into(),
+            attempt.attempt.0.into(),
+            attempt.worker.as_str().into(),
+            (&attempt.worker_name).into(),
+            token_digest.into(),
+            attempt.offered_at.0.into(),
+        ]);
+    }
+
+    /// An attempt was taken; only the first time counts.
+    pub fn start_attempt(&mut self, job: &JobId, attempt: Attempt, at: Timestamp) {
+        self.patch(job, attempt).started.get_or_insert(at);
+    }
+
+    /// An attempt ended, or goes on after all.
+    pub fn end_attempt(&mut self, job: &JobId, attempt: Attempt, end: Option<AttemptEnd>) {
+        self.patch(job, attempt).end = Some(end);
+    }
+
+    /// An entry of the audit trail, as a row of [`AUDIT`].
+    pub fn audit(&mut self, row: [Value; AUDIT.len()]) {
+        self.audit.push(row.into());
+    }
+
+    fn patch(&mut self, job: &JobId, attempt: Attempt) -> &mut Patch {
+        self.attempts.entry((job.clone(), attempt)).or_default()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.jobs.is_empty() && self.new_attempts.is_empty() && self.attempts.is_empty() && self.audit.is_empty()
+    }
+
+    /// The statements that write it all, each with the number of rows that it must write.
+    fn statements(self) -> Vec<(Statement, u64)> {
+        let (new, changed): (Vec<PendingJob>, Vec<PendingJob>) =
+            self.jobs.into_values().partition(|pending| pending.was.is_none());
+        let new_jobs = new.iter().map(|pending| inserted_values(&pending.job)).collect();
+        let changed_jobs = changed.iter().filter_map(|PendingJob { was, job }| {
+            let (state, attempt) = (*was)?;
+            let mut row = changed_values(job);
+            row.extend([state.into(), attempt.0.into()]);
+            Some(row)
+        });
+        let patches = self.attempts.into_iter().map(|((job, attempt), patch)| patch.row(&job, attempt)).collect();
+        let job_set: Vec<String> = CHANGED[1..].iter().map(|column| format!("{column} = v.{column}")).collect();
+        let job_columns: Vec<&str> = CHANGED.into_iter().chain(["was_state", "was_attempt"]).collect();
+        let job_key = "jobs.id = v.id AND jobs.state = v.was_state AND jobs.attempt = v.was_attempt";
+        let attempt_key = "attempts.job_id = v.job_id AND attempts.attempt = v.attempt";
+
+        let mut statements = portions(new_jobs, |rows| insert("jobs", &INSERTED, rows));
+        statements.extend(portions(changed_jobs.collect(), |rows| {
+            update("jobs", &job_columns, &job_set.join(", "), job_key, rows)
+        }));
+        statements.extend(portions(self.new_attempts, |rows| insert("attempts", &ATTEMPT, rows)));
+        statements.extend(portions(patches, |rows| update("attempts", &PATCH, PATCHED, attempt_key, rows)));
+        statements.extend(portions(self.audit, |rows| insert("audit", &AUDIT, rows)));
+        statements
+    }
+}
+
+impl Patch {
+    fn row(self, job: &JobId, attempt: Attempt) -> Vec<Value> {
+        let ends = self.end.is_some();
+        let end = self.end.flatten();
+        let outcome = end.as_ref().map(|end| end.outcome);
+        let (at, exit_code) = (end.as_ref().map(|end| end.at.0), end.as_ref().and_then(|end| end.exit_code));
+        let error = end.and_then(|end| end.error);
+        vec![
+            job.as_str().into(),
+            attempt.0.into(),
+            self.started.map(|at| at.0).into(),
+            ends.into(),
+            at.into(),
+            outcome.into(),
+            error.into(),
+            exit_code.into(),
+        ]
+    }
+}
+
+impl Session<'_> {
+    /// Writes what is pending.
+    pub(super) async fn settle(&mut self) -> Result<()> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        for (statement, rows) in std::mem::take(&mut self.pending).statements() {
+            if self.execute(statement).await? != rows {
+                return Err(StoreError::Conflict);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Rows in statements of sizes that are powers of two.
+fn portions(mut rows: Vec<Vec<Value>>, statement: impl Fn(Vec<Vec<Value>>) -> Statement) -> Vec<(Statement, u64)> {
+    let mut statements = Vec::new();
+    while !rows.is_empty() {
+        let size = MOST_ROWS.min(1 << rows.len().ilog2());
+        let rest = rows.split_off(size);
+        statements.push((statement(rows), size as u64));
+        rows = rest;
+    }
+    statements
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_in_few_sizes() {
+        let sizes = |number: usize| -> Vec<u64> {
+            let rows = (0..number).map(|_| vec![Value::from(1_u8)]).collect();
+            portions(rows, |rows| insert("t", &["a"], rows)).into_iter().map(|(_, size)| size).collect()
+        };
+        assert_eq!(sizes(0), Vec::<u64>::new());
+        assert_eq!(sizes(1), [1]);
+        assert_eq!(sizes(150), [64, 64, 16, 4, 2]);
+    }
+}
