@@ -6,7 +6,7 @@ mod tests;
 use super::ids::WorkerId;
 use super::job::{Job, State};
 use super::matching::{Blocker, Remedy};
-use super::plan::{Fleet, Limited, Plan, plan};
+use super::plan::{Fleet, Limited, Plan, plan, rank};
 use super::time::Timestamp;
 use super::worker::Worker;
 
@@ -67,8 +67,9 @@ pub fn explain<'w>(
     let State::Queued { not_before, .. } = job.state else {
         return Explanation { verdict: Verdict::NotWaiting, workers: Vec::new() };
     };
-    let others = waiting.into_iter().filter(|other| other.id != job.id);
-    let plan = plan(others.chain([job]), fleet, now);
+    let mut waiting: Vec<&Job> = waiting.into_iter().filter(|other| other.id != job.id).chain([job]).collect();
+    waiting.sort_by_key(|job| rank(job));
+    let plan = plan(waiting, fleet, now);
     let mut workers: Vec<Answer> =
         plan.fleet.candidates.iter().map(|candidate| answer(candidate.worker, plan.blockers(job, candidate))).collect();
     let placed = plan.assignments.iter().find(|assignment| assignment.job == job.id);

@@ -4,7 +4,7 @@
 mod tests;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use super::ids::{JobId, WorkerId};
 use super::job::{Job, Spec, State, Target};
@@ -101,22 +101,21 @@ impl<'w> Fleet<'w> {
 /// Assigns waiting jobs: by priority, then age. A job that fits nowhere does not keep back those behind it, except that
 /// one that has waited too long keeps one worker that it would fit.
 ///
-/// `waiting` may be in any order; what is not queued, or not due, is passed over.
+/// `waiting` comes by [`rank`], and is not looked at further than there is room: often thousands wait, and a few workers
+/// have any. What is not queued, or not due, is passed over.
 pub fn plan<'w>(waiting: impl IntoIterator<Item = &'w Job>, fleet: Fleet<'w>, now: Timestamp) -> Plan<'w> {
     let mut round = Round::new(fleet);
-    // A heap and not a sorted list: often thousands wait, and a few workers have room.
-    let due: Vec<&Job> = waiting.into_iter().filter(|job| is_due(job, now)).collect();
-    let mut ranks: BinaryHeap<_> = due.iter().enumerate().map(|(index, job)| (Reverse(rank(job)), index)).collect();
+    let mut due = waiting.into_iter().filter(|job| is_due(job, now));
     while round.open > 0
-        && let Some((_, index)) = ranks.pop()
+        && let Some(job) = due.next()
     {
-        round.place(due[index], now);
+        round.place(job, now);
     }
     round.plan
 }
 
 /// What comes first has the smaller rank.
-fn rank(job: &Job) -> (Reverse<i64>, Timestamp, &JobId) {
+pub fn rank(job: &Job) -> (Reverse<i64>, Timestamp, &JobId) {
     (Reverse(urgency(job)), job.submitted_at, &job.id)
 }
 

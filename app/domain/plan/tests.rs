@@ -12,6 +12,8 @@ fn pairs(jobs: &[Job], workers: &[Worker]) -> Vec<(JobId, WorkerId)> {
 }
 
 fn pairs_within(jobs: &[Job], workers: &[Worker], leased: &[Job], limits: Limits) -> Vec<(JobId, WorkerId)> {
+    let mut jobs: Vec<&Job> = jobs.iter().collect();
+    jobs.sort_by_key(|job| rank(job));
     let plan = plan(jobs, Fleet::new(workers, leased, limits), NOW);
     plan.assignments.into_iter().map(|a| (a.job, a.worker)).collect()
 }

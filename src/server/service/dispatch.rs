@@ -13,6 +13,8 @@ use super::refusal::Refusal;
 use super::unit::{Caller, Unit};
 use crate::store::attempts::StoredAttempt;
 use crate::store::group::Hooks;
+use crate::store::known::Known;
+use crate::store::workers::StoredWorker;
 use crate::store::{StoreError, Work};
 use crate::tokens;
 
@@ -45,32 +47,46 @@ pub fn hooks(core: &Arc<Core>) -> Hooks {
 
 /// Offers what can be offered now.
 async fn plan(unit: &mut Unit<'_>) -> Result<(), Refusal> {
-    let live = unit.tx.live().await?;
-    let (waiting, leased) = live.waiting_and_leased();
-    if waiting.is_empty() {
-        return Ok(());
-    }
-    let fleet = Fleet::new(live.workers(), leased, unit.core.policy.limits);
-    for assignment in plan::plan(waiting, fleet, unit.now).assignments {
-        // Both lists are by id.
-        let job = live.jobs.binary_search_by(|job| job.id.cmp(&assignment.job));
-        let worker = live.workers.binary_search_by(|stored| stored.worker.id.cmp(&assignment.worker));
-        if let (Ok(job), Ok(worker)) = (job, worker) {
-            offer(unit, &live.jobs[job], &live.workers[worker].worker.name, &assignment).await?;
+    let (mut offers, limits, now) = (Vec::new(), unit.core.policy.limits, unit.now);
+    let mut decide = |known: &Known| {
+        let mut waiting = known.waiting().peekable();
+        if waiting.peek().is_some() {
+            let fleet = Fleet::new(known.workers(), known.leases(), limits);
+            let assignments = plan::plan(waiting, fleet, now).assignments;
+            offers = assignments.into_iter().filter_map(|to| Offer::new(known, to)).collect();
         }
+    };
+    unit.tx.look(&mut decide).await?;
+    for offer in offers {
+        make(unit, offer).await?;
     }
     Ok(())
 }
 
-async fn offer(unit: &mut Unit<'_>, before: &Job, name: &str, to: &plan::Assignment) -> Result<(), Refusal> {
+/// An offer to make.
+struct Offer {
+    job: Arc<Job>,
+    worker: Arc<StoredWorker>,
+    gpus: Vec<String>,
+}
+
+impl Offer {
+    fn new(known: &Known, to: plan::Assignment) -> Option<Self> {
+        let (job, worker) = (known.job(&to.job)?, known.worker(&to.worker)?);
+        Some(Self { job: Arc::clone(job), worker: Arc::clone(worker), gpus: to.gpus })
+    }
+}
+
+async fn make(unit: &mut Unit<'_>, offer: Offer) -> Result<(), Refusal> {
+    let (before, worker) = (&*offer.job, &offer.worker.worker);
     let until = unit.now + unit.core.policy.offer_timeout;
-    let after = before.clone().offered(unit.now, to.worker.clone(), to.gpus.clone(), until)?;
+    let after = before.clone().offered(unit.now, worker.id.clone(), offer.gpus, until)?;
     unit.save_job(before, &after).await?;
     let attempt = StoredAttempt {
         job: after.id.clone(),
         attempt: after.attempt,
-        worker: to.worker.clone(),
-        worker_name: name.to_owned(),
+        worker: worker.id.clone(),
+        worker_name: worker.name.clone(),
         offered_at: unit.now,
         started_at: None,
         ended_at: None,

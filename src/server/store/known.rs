@@ -2,12 +2,13 @@
 //!
 //! The writer keeps one for its decisions; another, on the [board](super::board), says what was committed.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Job, State};
-use app::domain::plan::urgency;
+use app::domain::plan;
 use app::domain::time::Timestamp;
 use app::domain::worker::Worker;
 
@@ -19,12 +20,22 @@ use super::workers::StoredWorker;
 pub struct Known {
     workers: BTreeMap<WorkerId, Arc<StoredWorker>>,
     jobs: BTreeMap<JobId, Arc<Job>>,
+    /// The jobs that wait, by rank.
+    queue: BTreeSet<Rank>,
     /// The jobs that hold a lease, by worker.
     leases: BTreeMap<WorkerId, BTreeSet<JobId>>,
     /// Whose worker token has this digest.
     tokens: HashMap<String, WorkerId>,
     /// The name of the API token that has this digest.
     api_tokens: HashMap<String, String>,
+}
+
+/// The order in which planning takes what waits; see [`plan::rank`].
+type Rank = (Reverse<i64>, Timestamp, JobId);
+
+fn rank(job: &Job) -> Rank {
+    let (urgency, submitted_at, id) = plan::rank(job);
+    (urgency, submitted_at, id.clone())
 }
 
 /// One thing that was written.
@@ -95,16 +106,22 @@ impl Known {
     }
 
     fn put_job(&mut self, job: Arc<Job>) {
-        if let Some(lease) = self.jobs.remove(&job.id).as_deref().and_then(Job::live_lease)
-            && let Some(held) = self.leases.get_mut(&lease.worker)
-        {
-            held.remove(&job.id);
-            if held.is_empty() {
-                self.leases.remove(&lease.worker);
+        if let Some(before) = self.jobs.remove(&job.id) {
+            self.queue.remove(&rank(&before));
+            if let Some(lease) = before.live_lease()
+                && let Some(held) = self.leases.get_mut(&lease.worker)
+            {
+                held.remove(&job.id);
+                if held.is_empty() {
+                    self.leases.remove(&lease.worker);
+                }
             }
         }
         if let Some(lease) = job.live_lease() {
             self.leases.entry(lease.worker.clone()).or_default().insert(job.id.clone());
+        }
+        if matches!(job.state, State::Queued { .. }) {
+            self.queue.insert(rank(&job));
         }
         if !job.has_ended() {
             self.jobs.insert(job.id.clone(), job);
@@ -136,7 +153,7 @@ impl Known {
         let job = |id: &JobId| self.jobs.get(id).map(Arc::as_ref);
         let mut leased: Vec<&Job> = match worker {
             Some(worker) => self.leases.get(worker).into_iter().flatten().filter_map(job).collect(),
-            None => self.leases.values().flatten().filter_map(job).collect(),
+            None => self.leases().collect(),
         };
         leased.sort_by_key(|job| (job.submitted_at, &job.id));
         leased
@@ -144,10 +161,22 @@ impl Known {
 
     /// The place of a job among those that wait, from 1, in the order in which planning takes them.
     pub fn place(&self, job: &Job) -> u64 {
-        let rank = |job: &Job| (-urgency(job), job.submitted_at);
-        let own = (rank(job), &job.id);
-        let before = |other: &&Arc<Job>| matches!(other.state, State::Queued { .. }) && (rank(other), &other.id) < own;
-        self.jobs.values().filter(before).count() as u64 + 1
+        self.queue.range(..rank(job)).count() as u64 + 1
+    }
+
+    /// The workers.
+    pub fn workers(&self) -> impl Iterator<Item = &Worker> {
+        self.workers.values().map(|stored| &stored.worker)
+    }
+
+    /// The jobs that wait, by rank.
+    pub fn waiting(&self) -> impl Iterator<Item = &Job> {
+        self.queue.iter().filter_map(|(_, _, id)| self.jobs.get(id)).map(Arc::as_ref)
+    }
+
+    /// The jobs that hold a lease.
+    pub fn leases(&self) -> impl Iterator<Item = &Job> {
+        self.leases.values().flatten().filter_map(|id| self.jobs.get(id)).map(Arc::as_ref)
     }
 
     /// All of it, shared.

@@ -7,6 +7,7 @@ use app::domain::worker::Worker;
 use async_trait::async_trait;
 
 use super::Result;
+use super::known::Known;
 use super::workers::StoredWorker;
 
 /// Every worker, and every job that has not ended.
@@ -30,9 +31,14 @@ impl Live {
     }
 }
 
+/// What somebody does with all that lives.
+pub type Look<'l> = dyn FnMut(&Known) + Send + 'l;
+
 /// Planning.
 #[async_trait]
 pub trait Planning {
-    /// All that lives, shared: a writer knows it without reading it again.
+    /// All that lives, shared.
     async fn live(&mut self) -> Result<Live>;
+    /// A look at all that lives, where it is: a writer knows it without reading it again.
+    async fn look(&mut self, look: &mut Look<'_>) -> Result<()>;
 }

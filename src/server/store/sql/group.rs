@@ -23,8 +23,9 @@ impl Session<'_> {
     /// Rings on other servers, when this transaction is committed; returns what is to be rung here.
     pub(super) async fn ring(&mut self) -> Result<Vec<String>> {
         let topics: Vec<String> = std::mem::take(&mut self.topics).into_iter().collect();
-        if !self.serves_one() && !topics.is_empty() {
-            let generation = self.mirror.as_ref().map_or(0, |mirror| mirror.generation());
+        let (generation, changed) = self.mirror.as_ref().map_or((0, false), |mirror| mirror.made());
+        // What changes without a topic is news for the boards of the others.
+        if !self.serves_one() && (changed || !topics.is_empty()) {
             let who = format!("{} {generation}", self.shared.chain);
             let payload = format!("{who} {}", topics.join(" "));
             let payload = if payload.len() > MOST_BYTES { format!("{who} *") } else { payload };

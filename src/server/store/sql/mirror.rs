@@ -16,7 +16,7 @@ use super::workers::whole_workers;
 use super::{Db, Session, Shared};
 use crate::store::board::Board;
 use crate::store::known::{Change, Known};
-use crate::store::live::{Live, Planning};
+use crate::store::live::{Live, Look, Planning};
 use crate::store::{Result, StoreError};
 
 /// See the module.
@@ -54,9 +54,9 @@ impl Mirror {
         board.follow(self.generation, std::mem::take(&mut self.changes), self.known.as_ref());
     }
 
-    /// The generation that the transaction makes.
-    pub fn generation(&self) -> i64 {
-        self.generation
+    /// The generation that the transaction makes, and whether it differs from the one before.
+    pub fn made(&self) -> (i64, bool) {
+        (self.generation, !self.changes.is_empty())
     }
 }
 
@@ -127,14 +127,19 @@ impl<'c> Session<'c> {
 #[async_trait]
 impl Planning for Session<'_> {
     async fn live(&mut self) -> Result<Live> {
-        if let Some(live) = self.glance(Known::live) {
-            return Ok(live);
-        }
-        let known = self.load().await?;
-        let live = known.live();
-        if let Some(mirror) = &mut self.mirror {
-            mirror.known = Some(known);
-        }
+        let mut live = Live::default();
+        self.look(&mut |known| live = known.live()).await?;
         Ok(live)
+    }
+
+    async fn look(&mut self, look: &mut Look<'_>) -> Result<()> {
+        if self.glance(&mut *look).is_none() {
+            let known = self.load().await?;
+            look(&known);
+            if let Some(mirror) = &mut self.mirror {
+                mirror.known = Some(known);
+            }
+        }
+        Ok(())
     }
 }
