@@ -27,6 +27,8 @@ const READERS: u32 = 8;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Who holds the lock and does nothing is thrown out after this; who waits for it gives up a little later.
 const LIMITS: [(&str, &str); 2] = [("idle_in_transaction_session_timeout", "5s"), ("lock_timeout", "10s")];
+/// All statements here are short; compiling them takes longer than running them.
+const INTERPRETED: [(&str, &str); 1] = [("jit", "off")];
 /// The writer finds rows by their keys. A plan that is kept from when a table was small would read all of it for ever.
 const BY_KEY: [(&str, &str); 3] = [("enable_seqscan", "off"), ("enable_hashjoin", "off"), ("enable_mergejoin", "off")];
 /// Takes the lock that makes groups come one after another, and tells whether another server has written meanwhile.
@@ -52,7 +54,8 @@ impl PostgresStore {
         let named = url.starts_with("postgres://") || url.starts_with("postgresql://");
         anyhow::ensure!(named, "--database-url must be a postgres:// address; leave it out for SQLite");
         let options = PgConnectOptions::from_str(url).context("--database-url is no usable postgres:// address")?;
-        let options = options.application_name("simpletuner").options(LIMITS).disable_statement_logging();
+        let options =
+            options.application_name("simpletuner").options(LIMITS).options(INTERPRETED).disable_statement_logging();
         let pool =
             |size| PgPoolOptions::new().max_connections(size).acquire_timeout(PATIENCE).test_before_acquire(false);
         let readers = pool(READERS).connect_with(options.clone()).await.with_context(|| {
