@@ -53,25 +53,24 @@ impl Default for Capability {
 }
 
 impl Capability {
-    /// A reported label, or a fact that can be matched like one.
-    pub fn label(&self, key: &str) -> Option<&str> {
-        let fact = || match key {
+    /// A fact that can be matched like a label.
+    pub fn fact(&self, key: &str) -> Option<&str> {
+        match key {
             "accelerator_type" => Some(self.accelerator.as_str()),
             "gpu_name" => self.gpus.first().map(|gpu| gpu.name.as_str()),
             "hostname" => self.hostname.as_deref(),
             _ => None,
-        };
-        self.labels.0.get(key).map(String::as_str).or_else(fact)
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fixtures::{gpus, label};
+    use crate::domain::fixtures::gpus;
 
     #[test]
-    fn facts_are_matched_like_labels_and_reported_ones_come_first() {
+    fn facts_are_matched_like_labels() {
         let host = Capability {
             gpus: gpus(1, &[80, 24]),
             accelerator: "cuda".to_owned(),
@@ -81,10 +80,8 @@ mod tests {
         let facts =
             [("accelerator_type", Some("cuda")), ("gpu_name", Some("A80")), ("hostname", Some("rack-7")), ("x", None)];
         for (key, value) in facts {
-            assert_eq!(host.label(key), value, "{key}");
+            assert_eq!(host.fact(key), value, "{key}");
         }
-        assert_eq!(Capability::default().label("gpu_name"), None);
-        let reported = Capability { labels: label("hostname", "said"), ..host };
-        assert_eq!(reported.label("hostname"), Some("said"));
+        assert_eq!(Capability::default().fact("gpu_name"), None);
     }
 }

@@ -120,6 +120,12 @@ pub struct JobsQuery {
     /// Only jobs that have not ended (`active`), or that have (`ended`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
+    /// Only jobs that this person submitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Only jobs that ask for this label, `key=value`, or for any value of a `key`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// At most so many, 100 if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,

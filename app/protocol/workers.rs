@@ -19,6 +19,9 @@ pub struct CreateWorker {
     /// Labels to match jobs by.
     #[serde(default)]
     pub labels: Labels,
+    /// Whether labels that the agent reports are not to count.
+    #[serde(default)]
+    pub ignore_reported_labels: bool,
 }
 
 /// The answer to [`CreateWorker`] and to a rotation: the only time the token is shown.
@@ -43,6 +46,9 @@ pub struct WorkersQuery {
     /// Only workers whose name, id, GPU or label contains this text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
+    /// Only workers with a label, `key=glob`, or with any value of a `key`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// At most so many; left out, all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
@@ -117,8 +123,12 @@ pub struct WorkerView {
     pub accelerator_type: Option<String>,
     /// The same, as older clients read it.
     pub gpu_info: Option<GpuInfo>,
-    /// The labels that count for matching, the admin's and the reported ones.
+    /// The labels that count for matching: the admin's, and the reported ones unless they are ignored.
     pub labels: Labels,
+    /// What the agent reported.
+    pub reported_labels: Labels,
+    /// Whether that is ignored, here or on all workers.
+    pub ignore_reported_labels: bool,
     /// When it was last heard of; none if never.
     pub last_heartbeat: Option<Timestamp>,
     /// When the admin made it.
@@ -169,4 +179,7 @@ pub struct EditWorker {
     /// The admin's labels, all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<Labels>,
+    /// Whether labels that the agent reports are not to count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ignore_reported_labels: Option<bool>,
 }

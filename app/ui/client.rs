@@ -27,6 +27,7 @@ impl Port for Rest {
             query_string(&[
                 ("status", query.status.map(|status| status.as_str().to_owned())),
                 ("q", query.q),
+                ("label", query.label),
                 ("limit", query.limit.map(|limit| limit.to_string())),
                 ("cursor", query.cursor),
             ])
@@ -47,6 +48,8 @@ impl Port for Rest {
             query_string(&[
                 ("status", query.status.map(|status| status.as_str().to_owned())),
                 ("phase", phase),
+                ("user", query.user),
+                ("label", query.label),
                 ("limit", query.limit.map(|limit| limit.to_string())),
                 ("cursor", query.cursor),
             ])

@@ -18,6 +18,8 @@ pub struct Candidate<'w> {
     pub worker: &'w Worker,
     /// What each lease in force holds of it: UUIDs of GPUs.
     pub held: Vec<Vec<&'w str>>,
+    /// Whether the labels that its agent reported count.
+    pub reported: bool,
 }
 
 /// One thing that keeps a job from a worker.
@@ -151,6 +153,11 @@ fn choose(mut free: Vec<&Gpu>, count: usize) -> Vec<&Gpu> {
 }
 
 impl<'w> Candidate<'w> {
+    /// A worker with what its leases hold.
+    pub fn new(worker: &'w Worker, held: Vec<Vec<&'w str>>) -> Self {
+        Self { worker, held, reported: !worker.ignores_reported }
+    }
+
     /// GPUs that no job holds.
     fn free(&self) -> impl Iterator<Item = &'w Gpu> {
         let all = self.worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
@@ -182,7 +189,7 @@ fn target(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
 
 fn label(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
     spec.demand.labels.0.iter().find_map(|(key, wanted)| {
-        let found = candidate.worker.label(key);
+        let found = candidate.worker.label(key, candidate.reported);
         let matches = found.is_some_and(|value| glob::matches(wanted, value));
         let label = || Blocker::Label { key: key.clone(), wanted: wanted.clone(), found: found.map(str::to_owned) };
         (!matches).then(label)

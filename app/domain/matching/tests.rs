@@ -9,11 +9,11 @@ fn found(demand: Demand, worker: &Worker) -> Vec<Blocker> {
 }
 
 fn free(worker: &Worker) -> Candidate<'_> {
-    Candidate { worker, held: Vec::new() }
+    Candidate::new(worker, Vec::new())
 }
 
 fn holding<'w>(worker: &'w Worker, held: &[&[&'w str]]) -> Candidate<'w> {
-    Candidate { worker, held: held.iter().map(|gpus| gpus.to_vec()).collect() }
+    Candidate::new(worker, held.iter().map(|gpus| gpus.to_vec()).collect())
 }
 
 fn memory(gb: f64) -> Demand {

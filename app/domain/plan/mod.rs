@@ -86,8 +86,15 @@ impl<'w> Fleet<'w> {
             *running_of.entry(&job.submitted_by).or_default() += 1;
             running += 1;
         }
-        let candidate = |worker: &'w Worker| Candidate { worker, held: held.remove(&worker.id).unwrap_or_default() };
+        let candidate = |worker: &'w Worker| Candidate::new(worker, held.remove(&worker.id).unwrap_or_default());
         Self { candidates: workers.into_iter().map(candidate).collect(), running, running_of, limits }
+    }
+
+    /// The same, with no label counting that an agent reported.
+    #[must_use]
+    pub fn ignoring_reported_labels(mut self) -> Self {
+        self.candidates.iter_mut().for_each(|candidate| candidate.reported = false);
+        self
     }
 
     /// Which limit keeps one more job of this person back.

@@ -102,6 +102,8 @@ pub struct Worker {
     pub spent: Option<Timestamp>,
     /// Whether it is the orchestrator's own child agent (`target: local`).
     pub local: bool,
+    /// Whether labels that its agent reports do not count: who rents a host out is not to choose its jobs.
+    pub ignores_reported: bool,
 }
 
 /// What an admin changes; none stays.
@@ -113,6 +115,8 @@ pub struct Edit {
     pub kind: Option<Kind>,
     /// Its labels, all of them.
     pub labels: Option<Labels>,
+    /// Whether labels that its agent reports do not count.
+    pub ignores_reported: Option<bool>,
 }
 
 /// What is shown of a worker: the five words of the product document.
@@ -156,6 +160,7 @@ impl Worker {
             drain: None,
             spent: None,
             local: false,
+            ignores_reported: false,
         }
     }
 
@@ -189,15 +194,18 @@ impl Worker {
         }
     }
 
-    /// One of the labels that jobs are matched against: the admin's, then the reported ones, then built-in facts.
-    pub fn label(&self, key: &str) -> Option<&str> {
-        let reported = || self.capability().and_then(|capability| capability.label(key));
+    /// One of the labels that jobs are matched against: the admin's, then the reported ones if they count, then
+    /// built-in facts.
+    pub fn label(&self, key: &str, reported: bool) -> Option<&str> {
+        let capability = self.capability();
+        let reported = || capability.filter(|_| reported)?.labels.0.get(key).map(String::as_str);
+        let fact = || capability.and_then(|capability| capability.fact(key));
         let own = || match key {
             "name" => Some(self.name.as_str()),
             "worker_type" => self.kind.map(Kind::as_str),
             _ => None,
         };
-        self.labels.0.get(key).map(String::as_str).or_else(reported).or_else(own)
+        self.labels.0.get(key).map(String::as_str).or_else(reported).or_else(fact).or_else(own)
     }
 
     /// Whether an agent may register: an ephemeral worker's job is its last, and one token serves one host at a time.
@@ -312,6 +320,7 @@ impl Worker {
             name: edit.name.unwrap_or(self.name),
             kind: edit.kind.or(self.kind),
             labels: edit.labels.unwrap_or(self.labels),
+            ignores_reported: edit.ignores_reported.unwrap_or(self.ignores_reported),
             ..self
         }
     }

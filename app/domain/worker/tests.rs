@@ -107,7 +107,7 @@ fn labels_of_the_admin_come_before_reported_ones_before_facts() {
         ..Capability::default()
     };
     let mut worker = made().registered(NOW, capability, Kind::Persistent);
-    let value = |worker: &Worker, key: &str| worker.label(key).map(str::to_owned);
+    let value = |worker: &Worker, key: &str| worker.label(key, true).map(str::to_owned);
     assert_eq!(value(&worker, "hostname").as_deref(), Some("label"));
     assert_eq!(value(&worker, "accelerator_type").as_deref(), Some("cuda"));
     assert_eq!(value(&worker, "gpu_name").as_deref(), Some("A100"));
@@ -115,6 +115,9 @@ fn labels_of_the_admin_come_before_reported_ones_before_facts() {
     assert_eq!(value(&worker, "name").as_deref(), Some("gpu-1"));
     worker.labels = label("hostname", "admin");
     assert_eq!(value(&worker, "hostname").as_deref(), Some("admin"));
+    assert_eq!(worker.label("hostname", false), Some("admin"));
+    worker.labels = Labels::default();
+    assert_eq!(worker.label("hostname", false), Some("reported"), "a fact is no label that the agent chose");
     assert_eq!(value(&made(), "nothing"), None);
     assert_eq!(value(&made(), "name").as_deref(), Some("gpu-1"));
 }
@@ -147,7 +150,12 @@ fn a_drains_deadline_comes() {
 fn an_edit_changes_what_it_names() {
     let before = Worker { labels: Labels([("a".to_owned(), "b".to_owned())].into()), ..online() };
     assert_eq!(before.clone().edited(Edit::default()), before);
-    let edit = Edit { name: Some("new".to_owned()), kind: Some(Kind::Ephemeral), labels: Some(Labels::default()) };
+    let edit = Edit {
+        name: Some("new".to_owned()),
+        kind: Some(Kind::Ephemeral),
+        labels: Some(Labels::default()),
+        ignores_reported: Some(true),
+    };
     let after = before.clone().edited(edit);
     assert_eq!((after.name.as_str(), after.kind, after.labels.0.len()), ("new", Some(Kind::Ephemeral), 0));
     assert_eq!(after.link, before.link);

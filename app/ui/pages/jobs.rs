@@ -35,6 +35,7 @@ fn query_of(params: &ParamsMap) -> JobsQuery {
         },
         limit: Some(PAGE),
         cursor: params.get("cursor"),
+        ..JobsQuery::default()
     }
 }
 

@@ -27,8 +27,7 @@ fn query_of(params: &ParamsMap) -> WorkersQuery {
     WorkersQuery {
         status: params.get("status").and_then(|word| WorkerStatus::parse(&word)),
         q: params.get("q").filter(|q| !q.trim().is_empty()),
-        limit: None,
-        cursor: None,
+        ..WorkersQuery::default()
     }
 }
 

@@ -161,6 +161,7 @@ fn policy(args: &ServerArgs) -> Policy {
     }
     Policy {
         heartbeat_timeout: Millis::seconds(i64::from(args.heartbeat_timeout)),
+        ignore_reported_labels: args.ignore_reported_labels,
         limits: Limits { jobs: args.max_running_jobs, jobs_per_user: args.max_running_jobs_per_user },
         ..Policy::default()
     }

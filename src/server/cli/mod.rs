@@ -66,6 +66,9 @@ pub struct ServerArgs {
     /// How many jobs of one person may run at once.
     #[arg(long, env = "SIMPLETUNER_MAX_RUNNING_JOBS_PER_USER", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_running_jobs_per_user: Option<u32>,
+    /// Match jobs by the labels that admins gave workers, never by those that agents report.
+    #[arg(long, env = "SIMPLETUNER_IGNORE_REPORTED_LABELS")]
+    pub ignore_reported_labels: bool,
     /// An admin API token to create or keep, for automation.
     #[arg(long, env = "SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN", hide = true, hide_env_values = true)]
     pub bootstrap_admin_token: Option<Secret>,

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use app::domain::job::Job;
-use app::domain::plan::{self, Fleet};
+use app::domain::plan;
 use app::protocol::topic::Topic;
 
 use super::Core;
@@ -47,11 +47,11 @@ pub fn hooks(core: &Arc<Core>) -> Hooks {
 
 /// Offers what can be offered now.
 async fn plan(unit: &mut Unit<'_>) -> Result<(), Refusal> {
-    let (mut offers, limits, now) = (Vec::new(), unit.core.policy.limits, unit.now);
+    let (mut offers, policy, now) = (Vec::new(), unit.core.policy, unit.now);
     let mut decide = |known: &Known| {
         let mut waiting = known.waiting().peekable();
         if waiting.peek().is_some() {
-            let fleet = Fleet::new(known.workers(), known.leases(), limits);
+            let fleet = policy.fleet(known.workers(), known.leases());
             let assignments = plan::plan(waiting, fleet, now).assignments;
             offers = assignments.into_iter().filter_map(|to| Offer::new(known, to)).collect();
         }

@@ -23,8 +23,10 @@ pub mod workers;
 use std::sync::Arc;
 
 use app::domain::ids::Entropy;
-use app::domain::plan::Limits;
+use app::domain::job::Job;
+use app::domain::plan::{Fleet, Limits};
 use app::domain::time::{Millis, Timestamp};
+use app::domain::worker::Worker;
 
 use crate::clock::Clock;
 use crate::files::artifacts::Artifacts;
@@ -46,6 +48,8 @@ pub struct Policy {
     pub offer_timeout: Millis,
     /// How many jobs may run at once.
     pub limits: Limits,
+    /// Whether no label counts that an agent reports.
+    pub ignore_reported_labels: bool,
     /// How many workers may listen to this server at once.
     pub max_streams: usize,
     /// A leader among several servers that does not renew for so long leads no more.
@@ -62,6 +66,7 @@ impl Default for Policy {
             heartbeat_timeout: Millis::seconds(120),
             offer_timeout: Millis::seconds(30),
             limits: Limits::default(),
+            ignore_reported_labels: false,
             max_streams: 20_000,
             leader_term: Millis::seconds(6),
             server_life: Millis::seconds(8),
@@ -71,6 +76,16 @@ impl Default for Policy {
 }
 
 impl Policy {
+    /// The fleet as planning and explanations take it.
+    pub fn fleet<'w>(
+        &self,
+        workers: impl IntoIterator<Item = &'w Worker>,
+        leased: impl IntoIterator<Item = &'w Job>,
+    ) -> Fleet<'w> {
+        let fleet = Fleet::new(workers, leased, self.limits);
+        if self.ignore_reported_labels { fleet.ignoring_reported_labels() } else { fleet }
+    }
+
     /// How often workers are to send heartbeats: the smaller of 30 s and a quarter of the timeout.
     pub fn heartbeat_interval_seconds(&self) -> u64 {
         (self.heartbeat_timeout.0 / 4_000).clamp(1, 30).unsigned_abs()

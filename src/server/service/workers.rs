@@ -41,7 +41,12 @@ impl Core {
         let name = checked_name(&create.name)?;
         create.labels.validate()?;
         let made = Worker::made(WorkerId::new(self.now(), self.entropy()), name, self.now());
-        let worker = Worker { kind: create.worker_type.map(kind), labels: create.labels, ..made };
+        let worker = Worker {
+            kind: create.worker_type.map(kind),
+            labels: create.labels,
+            ignores_reported: create.ignore_reported_labels,
+            ..made
+        };
         let created = Created { worker, token: tokens::mint("wt_", &*self.random) };
         self.change(caller, move |unit| {
             let created = created.clone();
@@ -118,13 +123,23 @@ impl Core {
     ) -> Result<Worker, Refusal> {
         let name = edit.name.as_deref().map(checked_name).transpose()?;
         edit.labels.as_ref().map(Labels::validate).transpose()?;
-        let edit = Edit { name, kind: edit.worker_type.map(kind), labels: edit.labels };
+        let edit = Edit {
+            name,
+            kind: edit.worker_type.map(kind),
+            labels: edit.labels,
+            ignores_reported: edit.ignore_reported_labels,
+        };
         self.change(caller, move |unit| {
             let (id, edit) = (id.clone(), edit.clone());
             Box::pin(async move {
                 let before = unit.worker(&id).await?.worker;
                 let after = before.clone().edited(edit);
-                let detail = json!({"name": after.name, "type": after.kind.map(Kind::as_str), "labels": after.labels});
+                let detail = json!({
+                    "name": after.name,
+                    "type": after.kind.map(Kind::as_str),
+                    "labels": after.labels,
+                    "ignore_reported_labels": after.ignores_reported,
+                });
                 match unit.save_worker(&before, &after, Action::WorkerEdited, &detail).await {
                     Err(Refusal::Store(StoreError::Conflict)) if after.name != before.name => {
                         return Err(Refusal::NameTaken(after.name));

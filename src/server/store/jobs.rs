@@ -12,6 +12,10 @@ use super::Result;
 pub struct JobFilter {
     /// State words; empty means any.
     pub states: Vec<&'static str>,
+    /// Only jobs of this person.
+    pub user: Option<String>,
+    /// Only jobs that ask for this label; without a value, for any value of it.
+    pub label: Option<(String, Option<String>)>,
     /// Only jobs with a smaller id than this.
     pub before: Option<JobId>,
     /// At most so many.
@@ -25,8 +29,8 @@ pub trait Jobs {
     async fn job(&mut self, id: &JobId) -> Result<Option<Job>>;
     /// A page, newest first.
     async fn jobs(&mut self, filter: &JobFilter) -> Result<Vec<Job>>;
-    /// How many there are in each state.
-    async fn count_jobs(&mut self) -> Result<Vec<(String, u64)>>;
+    /// How many there are in each state, of all that the filter's person and label let through.
+    async fn count_jobs(&mut self, filter: &JobFilter) -> Result<Vec<(String, u64)>>;
     /// The place of a waiting job among those that wait, from 1, in the order in which planning takes them.
     async fn place(&mut self, job: &Job) -> Result<u64>;
     /// Those with a lease in force, of one worker or of all.

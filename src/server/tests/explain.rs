@@ -23,6 +23,45 @@ async fn submit(server: &Server, more: Value) -> Value {
     server.post(&By::Admin, "/api/queue/submit", body).await.ok(201)
 }
 
+/// A worker whose agent says that its team is nlp, and listens.
+async fn with_reported_team(server: &Server) -> (String, super::harness::Events) {
+    let (id, key) = server.worker("gpu-1").await;
+    let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cpu", "labels": {"team": "nlp"}});
+    server.post(&key, "/api/workers/register", body).await.ok(200);
+    (id, server.stream(&key).await)
+}
+
+#[tokio::test]
+async fn reported_labels_can_be_ignored_on_one_worker() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (id, mut events) = with_reported_team(&server).await;
+    let worker = format!("/api/admin/workers/{id}");
+    let ignore = |ignore: bool| json!({"ignore_reported_labels": ignore}).to_string();
+    let view = server.call(&By::Admin, "PATCH", &worker, ignore(true)).await.ok(200);
+    let shown = (&view["labels"], &view["reported_labels"], &view["ignore_reported_labels"]);
+    assert_eq!(shown, (&json!({}), &json!({"team": "nlp"}), &json!(true)));
+    let waits = submit(&server, json!({"worker_labels": {"team": "nlp"}})).await;
+    assert_eq!(explain(&server, &waits).await["workers"][0]["blockers"][0]["code"], "label");
+    let found = async || server.get(&By::Admin, "/api/admin/workers?label=team=n*").await.ok(200)["total"].clone();
+    assert_eq!(found().await, 0);
+    let view = server.call(&By::Admin, "PATCH", &worker, ignore(false)).await.ok(200);
+    assert_eq!(view["labels"], json!({"team": "nlp"}));
+    assert_eq!(events.offer().await.job_id.as_str(), waits["job_id"].as_str().expect("text"));
+    assert_eq!(found().await, 1);
+}
+
+#[tokio::test]
+async fn reported_labels_can_be_ignored_on_all_workers() {
+    let server = Server::start_with(|policy| policy.ignore_reported_labels = true).await;
+    server.config("digits").await;
+    let (id, _events) = with_reported_team(&server).await;
+    let waits = submit(&server, json!({"worker_labels": {"team": "nlp"}})).await;
+    assert_eq!(explain(&server, &waits).await["workers"][0]["blockers"][0]["code"], "label");
+    let view = server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200);
+    assert_eq!((&view["labels"], &view["ignore_reported_labels"]), (&json!({}), &json!(true)));
+}
+
 async fn explain(server: &Server, submitted: &Value) -> Value {
     let id = submitted["job_id"].as_str().expect("text");
     server.get(&By::Admin, &format!("/api/queue/{id}/explain")).await.ok(200)

@@ -89,15 +89,36 @@ pub enum By {
     Cookie(String),
 }
 
+fn policy() -> Policy {
+    Policy {
+        artifact_limit: 1_000,
+        max_streams: 8,
+        leader_term: Millis(300),
+        server_life: Millis(300),
+        ..Policy::default()
+    }
+}
+
 impl Server {
     pub async fn start() -> Self {
         Self::start_as(Mode::Accounts).await
     }
 
     pub async fn start_as(mode: Mode) -> Self {
+        Self::start_alone(mode, policy()).await
+    }
+
+    /// One with other numbers.
+    pub async fn start_with(change: impl FnOnce(&mut Policy)) -> Self {
+        let mut policy = policy();
+        change(&mut policy);
+        Self::start_alone(Mode::Accounts, policy).await
+    }
+
+    async fn start_alone(mode: Mode, policy: Policy) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let store = SqliteStore::open(directory.path(), "c_test").await.expect("fresh");
-        let server = Self::with_store(mode, directory, Arc::new(store), "c_test").await;
+        let server = Self::with_store(mode, policy, directory, Arc::new(store), "c_test").await;
         server.app.core.take_part().await.expect("a database");
         server
     }
@@ -106,7 +127,7 @@ impl Server {
     pub async fn start_beside(name: &str, database: &str) -> Self {
         let store = PostgresStore::open(database, name).await.expect("a database");
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let server = Self::with_store(Mode::Accounts, directory, Arc::new(store), name).await;
+        let server = Self::with_store(Mode::Accounts, policy(), directory, Arc::new(store), name).await;
         let core = Arc::clone(&server.app.core);
         tokio::spawn(server.app.shutdown.clone().run_until_cancelled_owned(async move {
             loop {
@@ -116,7 +137,13 @@ impl Server {
         server
     }
 
-    async fn with_store(mode: Mode, directory: tempfile::TempDir, store: Arc<dyn Store>, name: &str) -> Self {
+    async fn with_store(
+        mode: Mode,
+        policy: Policy,
+        directory: tempfile::TempDir,
+        store: Arc<dyn Store>,
+        name: &str,
+    ) -> Self {
         let clock = Arc::new(ManualClock::new());
         let core = Arc::new(Core {
             store,
@@ -126,13 +153,7 @@ impl Server {
             random: Arc::new(CountedRandom::default()),
             logs: Logs::open(directory.path().join("logs")).expect("fresh"),
             artifacts: Artifacts::open(&directory.path().join("artifacts")).expect("fresh"),
-            policy: Policy {
-                artifact_limit: 1_000,
-                max_streams: 8,
-                leader_term: Millis(300),
-                server_life: Millis(300),
-                ..Policy::default()
-            },
+            policy,
             job_token_key: b"key".to_vec(),
             server: name.to_owned(),
             leadership: Leadership::default(),

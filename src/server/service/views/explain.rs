@@ -4,7 +4,7 @@ use app::domain::explain::{self, Answer, Explanation, Verdict};
 use app::domain::ids::JobId;
 use app::domain::job::{Job, Target};
 use app::domain::matching::Blocker;
-use app::domain::plan::{Fleet, Limited};
+use app::domain::plan::Limited;
 use app::protocol::explain::{BlockerCode, BlockerView, ExplanationView, VerdictCode, WorkerAnswer};
 use app::protocol::queue::{Previewed, SubmitJob};
 
@@ -32,7 +32,7 @@ impl Core {
 
     fn explained(&self, live: &Live, job: &Job) -> Explanation {
         let (waiting, leased) = live.waiting_and_leased();
-        explain::explain(job, waiting, Fleet::new(live.workers(), leased, self.policy.limits), self.now())
+        explain::explain(job, waiting, self.policy.fleet(live.workers(), leased), self.now())
     }
 }
 

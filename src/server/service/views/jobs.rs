@@ -36,13 +36,18 @@ impl Core {
         let before = before.map_err(|_| Invalid::Range { field: "cursor", allowed: "a next_cursor of this list" })?;
         let states = states(query);
         let limit = query.limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE);
-        let filter = JobFilter { states: states.clone(), before, limit: limit + 1 };
+        let label = query.label.as_deref().map(|label| match label.split_once('=') {
+            Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
+            None => (label.to_owned(), None),
+        });
+        let filter = JobFilter { states: states.clone(), user: query.user.clone(), label, before, limit: limit + 1 };
         let mut jobs = tx.jobs(&filter).await?;
         let more = jobs.len() > limit as usize;
         jobs.truncate(limit as usize);
-        let by_state = tx.count_jobs().await?;
+        let by_state = tx.count_jobs(&JobFilter::default()).await?;
+        let of_filter = tx.count_jobs(&filter).await?;
         let counted = |(word, _): &&(String, u64)| states.is_empty() || states.contains(&word.as_str());
-        let total = by_state.iter().filter(counted).map(|(_, number)| number).sum();
+        let total = of_filter.iter().filter(counted).map(|(_, number)| number).sum();
         let around = Around::load(&mut *tx, &jobs).await?;
         Ok(JobsPage {
             next_cursor: jobs.last().filter(|_| more).map(|job| job.id.to_string()),
@@ -55,7 +60,7 @@ impl Core {
 
     /// How many jobs there are in each status.
     pub async fn job_counts(&self) -> Result<JobCounts, Refusal> {
-        Ok(counts(&self.read().await?.count_jobs().await?))
+        Ok(counts(&self.read().await?.count_jobs(&JobFilter::default()).await?))
     }
 
     /// One job.

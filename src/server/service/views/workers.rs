@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use app::domain::glob;
 use app::domain::ids::WorkerId;
 use app::domain::job::Job;
 use app::domain::worker::{Kind, Status, Worker};
@@ -50,6 +51,8 @@ impl Core {
         let capability = worker.capability();
         let gpu = capability.and_then(|capability| capability.gpus.first());
         let gpu_count = capability.map_or(0, |capability| u32::try_from(capability.gpus.len()).unwrap_or(u32::MAX));
+        let ignores_reported = self.policy.ignore_reported_labels || worker.ignores_reported;
+        let reported_labels = capability.map(|capability| capability.labels.clone()).unwrap_or_default();
         WorkerView {
             id: worker.id.clone(),
             worker_id: worker.id.clone(),
@@ -76,7 +79,9 @@ impl Core {
                 driver: capability.driver.clone(),
                 accelerator: Some(capability.accelerator.clone()),
             }),
-            labels: capability.map_or_else(|| worker.labels.clone(), |c| worker.labels.or(&c.labels)),
+            labels: if ignores_reported { worker.labels.clone() } else { worker.labels.or(&reported_labels) },
+            reported_labels,
+            ignore_reported_labels: ignores_reported,
             last_heartbeat: last_seen(self, stored),
             created_at: worker.created_at,
             current_job_id: jobs.first().map(|job| job.job_id.clone()),
@@ -149,5 +154,9 @@ fn fits(worker: &WorkerView, query: &WorkersQuery) -> bool {
             .0
             .iter()
             .any(|(key, value)| contains(key) || contains(value) || contains(&format!("{key}={value}")));
-    found && query.status.is_none_or(|status| worker.status == status)
+    let labelled = |label: &str| {
+        let (key, wanted) = label.split_once('=').unwrap_or((label, "*"));
+        worker.labels.0.get(key).is_some_and(|value| glob::matches(wanted, value))
+    };
+    found && query.label.as_deref().is_none_or(labelled) && query.status.is_none_or(|status| worker.status == status)
 }

@@ -25,6 +25,7 @@ on_every_engine!(
     places_are_those_of_planning,
     leases_are_found_by_worker,
     jobs_are_paged_and_counted,
+    jobs_are_found_by_person_and_label,
     a_key_is_known_until_it_is_swept,
 );
 
@@ -239,7 +240,12 @@ async fn jobs_are_paged_and_counted(fresh: &Fresh) {
     let cancelled = job(4).cancelled(NOW).expect("waits");
     fresh.update_job(&job(4), &cancelled).await.expect("as it was read");
     let mut tx = fresh.read().await;
-    let page = |states: &[&'static str], before, limit| JobFilter { states: states.to_vec(), before, limit };
+    let page = |states: &[&'static str], before, limit| JobFilter {
+        states: states.to_vec(),
+        before,
+        limit,
+        ..JobFilter::default()
+    };
     let ids = |jobs: Vec<Job>| jobs.into_iter().map(|job| job.id).collect::<Vec<_>>();
     let first = ids(tx.jobs(&page(&[], None, 2)).await.expect("readable"));
     assert_eq!(first, [job(5).id, job(4).id]);
@@ -247,9 +253,36 @@ async fn jobs_are_paged_and_counted(fresh: &Fresh) {
     assert_eq!(second, [job(3).id, job(2).id, job(1).id]);
     let queued = ids(tx.jobs(&page(&["queued"], None, 9)).await.expect("readable"));
     assert_eq!(queued, [job(5).id, job(3).id, job(2).id, job(1).id]);
-    let mut counts = tx.count_jobs().await.expect("readable");
+    let mut counts = tx.count_jobs(&JobFilter::default()).await.expect("readable");
     counts.sort();
     assert_eq!(counts, [("cancelled".to_owned(), 1), ("queued".to_owned(), 4)]);
+}
+
+async fn jobs_are_found_by_person_and_label(fresh: &Fresh) {
+    let label = |key: &str, value: Option<&str>| Some((key.to_owned(), value.map(str::to_owned)));
+    let of_bob = Job { submitted_by: "bob".to_owned(), ..job(1) };
+    fresh.insert_job(&of_bob).await;
+    fresh.insert_job(&job(2)).await;
+    let mut plain = job(3);
+    plain.spec.demand.labels = Labels::default();
+    fresh.insert_job(&plain).await;
+    let mut tx = fresh.read().await;
+    let filters = [
+        (Some("bob"), None, vec![1]),
+        (Some("eve"), None, vec![]),
+        (None, label("gpu_type", None), vec![2, 1]),
+        (None, label("gpu_type", Some("a100*")), vec![2, 1]),
+        (Some("ada"), label("gpu_type", Some("a100*")), vec![2]),
+        (None, label("gpu_type", Some("a100")), vec![]),
+        (None, label("team", None), vec![]),
+    ];
+    for (user, label, expected) in filters {
+        let filter = JobFilter { user: user.map(str::to_owned), label, limit: 9, ..JobFilter::default() };
+        let found: Vec<_> = tx.jobs(&filter).await.expect("readable").into_iter().map(|job| job.id).collect();
+        assert_eq!(found, expected.iter().map(|n| job(*n).id).collect::<Vec<_>>(), "{filter:?}");
+        let counted: u64 = tx.count_jobs(&filter).await.expect("readable").iter().map(|(_, number)| number).sum();
+        assert_eq!(counted, expected.len() as u64, "{filter:?}");
+    }
 }
 
 async fn a_key_is_known_until_it_is_swept(fresh: &Fresh) {

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 
 use super::rows::job::job as from_row;
 use super::rows::{Named, to_json};
-use super::statement::sql;
+use super::statement::{Statement, sql};
 use super::{Row, Session};
 use crate::store::Result;
 use crate::store::jobs::{JobFilter, Jobs};
@@ -29,18 +29,37 @@ impl Jobs for Session<'_> {
     async fn jobs(&mut self, filter: &JobFilter) -> Result<Vec<Job>> {
         let select = self.either(
             "SELECT * FROM jobs
-             WHERE ($1 = '[]' OR state IN (SELECT value FROM json_each($1))) AND ($2 IS NULL OR id < $2)
-             ORDER BY id DESC LIMIT $3",
+             WHERE ($1 IS NULL OR submitted_by = $1)
+               AND ($2 IS NULL OR EXISTS (SELECT 1 FROM json_each(labels) AS l
+                                          WHERE l.key = $2 AND ($3 IS NULL OR l.value = $3)))
+               AND ($4 = '[]' OR state IN (SELECT value FROM json_each($4))) AND ($5 IS NULL OR id < $5)
+             ORDER BY id DESC LIMIT $6",
             "SELECT * FROM jobs
-             WHERE ($1 = '[]' OR state IN (SELECT json_array_elements_text($1::json))) AND ($2 IS NULL OR id < $2)
-             ORDER BY id DESC LIMIT $3",
+             WHERE ($1 IS NULL OR submitted_by = $1)
+               AND ($2 IS NULL OR EXISTS (SELECT 1 FROM json_each_text(labels::json) AS l
+                                          WHERE l.key = $2 AND ($3 IS NULL OR l.value = $3)))
+               AND ($4 = '[]' OR state IN (SELECT json_array_elements_text($4::json))) AND ($5 IS NULL OR id < $5)
+             ORDER BY id DESC LIMIT $6",
         );
-        let select = select.bind(to_json(&filter.states)).bind(filter.before.as_ref().map(JobId::as_str));
+        let select = of_whom(select, filter).bind(to_json(&filter.states));
+        let select = select.bind(filter.before.as_ref().map(JobId::as_str));
         Ok(whole_jobs(&self.all(select.bind(filter.limit)).await?))
     }
 
-    async fn count_jobs(&mut self) -> Result<Vec<(String, u64)>> {
-        let rows = self.all(sql("SELECT state, count(*) AS number FROM jobs GROUP BY state")).await?;
+    async fn count_jobs(&mut self, filter: &JobFilter) -> Result<Vec<(String, u64)>> {
+        let select = self.either(
+            "SELECT state, count(*) AS number FROM jobs
+             WHERE ($1 IS NULL OR submitted_by = $1)
+               AND ($2 IS NULL OR EXISTS (SELECT 1 FROM json_each(labels) AS l
+                                          WHERE l.key = $2 AND ($3 IS NULL OR l.value = $3)))
+             GROUP BY state",
+            "SELECT state, count(*) AS number FROM jobs
+             WHERE ($1 IS NULL OR submitted_by = $1)
+               AND ($2 IS NULL OR EXISTS (SELECT 1 FROM json_each_text(labels::json) AS l
+                                          WHERE l.key = $2 AND ($3 IS NULL OR l.value = $3)))
+             GROUP BY state",
+        );
+        let rows = self.all(of_whom(select, filter)).await?;
         rows.iter().map(|row| Ok((row.get("state")?, row.get::<i64>("number")?.unsigned_abs()))).collect()
     }
 
@@ -98,6 +117,12 @@ impl Jobs for Session<'_> {
     async fn sweep_idempotency_keys(&mut self, before: Timestamp) -> Result<()> {
         self.run(sql("DELETE FROM idempotency_keys WHERE created_at < $1").bind(before.0)).await.map(drop)
     }
+}
+
+/// The first three parameters of what is filtered.
+fn of_whom(select: Statement, filter: &JobFilter) -> Statement {
+    let (key, value) = filter.label.as_ref().map_or((None, None), |(key, value)| (Some(key), value.as_ref()));
+    select.bind(filter.user.clone()).bind(key.cloned()).bind(value.cloned())
 }
 
 /// One broken row must not hide the others.

@@ -40,11 +40,13 @@ impl Workers for Session<'_> {
     async fn insert_worker(&mut self, worker: &Worker, token_digest: &str) -> Result<()> {
         let link = link_columns(worker);
         let insert =
-            sql("INSERT INTO workers (id, name, kind, labels, created_at, token_digest, link, link_since, local)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)");
+            sql("INSERT INTO workers (id, name, kind, labels, created_at, token_digest, link, link_since, local,
+                    ignores_reported)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)");
         let insert = insert.bind(worker.id.as_str()).bind(&worker.name).bind(worker.kind.map(Kind::as_str));
         let insert = insert.bind(to_json(&worker.labels)).bind(worker.created_at.0).bind(token_digest);
-        self.one(insert.bind(link.word).bind(link.since).bind(worker.local)).await?;
+        let insert = insert.bind(link.word).bind(link.since).bind(worker.local);
+        self.one(insert.bind(worker.ignores_reported)).await?;
         self.note(Change::Worker(worker.clone()));
         self.note(Change::Token(worker.id.clone(), token_digest.to_owned()));
         Ok(())
@@ -55,15 +57,16 @@ impl Workers for Session<'_> {
         let update =
             sql("UPDATE workers SET name = $1, kind = $2, labels = $3, link = $4, link_since = $5, link_stream = $6,
                     offline_cause = $7, capability = $8, drain_since = $9, drain_reason = $10, drain_deadline = $11,
-                    spent_at = $12
-             WHERE id = $13 AND link = $14 AND link_since = $15 AND drain_since IS NOT DISTINCT FROM $16");
+                    spent_at = $12, ignores_reported = $13
+             WHERE id = $14 AND link = $15 AND link_since = $16 AND drain_since IS NOT DISTINCT FROM $17");
         let update = update.bind(&after.name).bind(after.kind.map(Kind::as_str)).bind(to_json(&after.labels));
         let update = update.bind(new.word).bind(new.since).bind(new.stream).bind(new.cause).bind(new.capability);
         let update = update
             .bind(after.drain.as_ref().map(|drain| drain.since.0))
             .bind(after.drain.as_ref().and_then(|drain| drain.reason.clone()))
             .bind(after.drain.as_ref().and_then(|drain| drain.deadline).map(|deadline| deadline.0))
-            .bind(after.spent.map(|at| at.0));
+            .bind(after.spent.map(|at| at.0))
+            .bind(after.ignores_reported);
         let update = update.bind(before.id.as_str()).bind(old.word).bind(old.since);
         self.one(update.bind(before.drain.as_ref().map(|drain| drain.since.0))).await?;
         self.note(Change::Worker(after.clone()));

@@ -28,6 +28,7 @@ pub async fn create(
         name: field(&fields, "name").unwrap_or_default().to_owned(),
         worker_type: field(&fields, "worker_type").and_then(WorkerType::parse),
         labels: labels(field(&fields, "labels")),
+        ignore_reported_labels: false,
     };
     match app.core.create_worker(caller(person.name), create).await {
         Err(refusal) => refused(&app, "/admin/workers/new", FormName::Worker, refusal, fields),

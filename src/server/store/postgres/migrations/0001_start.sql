@@ -30,6 +30,8 @@ CREATE TABLE workers (
     spent_at BIGINT,
     -- 1 for the orchestrator's own child agent
     local BIGINT NOT NULL DEFAULT 0,
+    -- 1 if labels that the agent reports do not count
+    ignores_reported BIGINT NOT NULL DEFAULT 0,
     -- when it was last heard of; written in batches, the truth is in the memory of whoever heard
     last_seen BIGINT
 );

@@ -80,6 +80,7 @@ pub fn worker(row: &Row) -> Result<StoredWorker> {
         drain: row.optional_moment("drain_since")?.map(|since| Drain { since, reason, deadline }),
         spent: row.optional_moment("spent_at")?,
         local: row.flag("local")?,
+        ignores_reported: row.flag("ignores_reported")?,
     };
     Ok(StoredWorker { worker, last_seen: row.optional_moment("last_seen")? })
 }

@@ -28,6 +28,8 @@ CREATE TABLE workers (
     spent_at INTEGER,
     -- 1 for the orchestrator's own child agent
     local INTEGER NOT NULL DEFAULT 0,
+    -- 1 if labels that the agent reports do not count
+    ignores_reported INTEGER NOT NULL DEFAULT 0,
     -- when it was last heard of; written in batches, the truth is in memory
     last_seen INTEGER
 ) STRICT;
