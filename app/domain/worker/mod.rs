@@ -2,6 +2,7 @@
 //!
 //! Connection and drain are kept apart: nothing that an agent does touches the wish to drain (invariant I7).
 
+pub mod takeovers;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -47,7 +48,8 @@ pub enum Link {
         since: Timestamp,
         /// What it reported.
         capability: Capability,
-        /// By which stream: the life of the server that holds it, and a number. A newer one takes its place.
+        /// By which stream: the life of the server that holds it, a number, and the host that opened it. A newer one
+        /// takes its place.
         stream: String,
     },
     /// It said goodbye, or was silent for too long.

@@ -29,6 +29,7 @@ use crate::flashes::Flashes;
 use crate::http::access::Mode;
 use crate::hub::Hub;
 use crate::random::{OsRandom, Random};
+use crate::service::contention::Contention;
 use crate::service::leader::Leadership;
 use crate::service::presence::Presence;
 use crate::service::{Core, Policy, access, dispatch};
@@ -138,6 +139,7 @@ async fn open(args: &ServerArgs, data: &Path) -> Result<Core, Exit> {
         store,
         hub: Hub::default(),
         presence: Presence::default(),
+        contention: Contention::default(),
         clock: Arc::new(SystemClock),
         random,
         logs: Logs::open(data.join("logs")).map_err(|error| files(error.to_string()))?,

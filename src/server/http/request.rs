@@ -1,5 +1,7 @@
 //! What every request gets: an id that stands in its answer, its log lines and its audit entries, and safe headers.
 
+use std::net::IpAddr;
+
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
@@ -14,6 +16,10 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 tokio::task_local! {
     static CURRENT: String;
 }
+
+/// The host at the other end of the connection.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer(pub IpAddr);
 
 /// The id of the request that is being answered.
 pub fn current_id() -> Option<String> {

@@ -14,6 +14,7 @@ use app::protocol::worker::{
 use serde_json::json;
 
 use super::Core;
+use super::contention::host_of;
 use super::desired::desired;
 use super::refusal::{Invalid, Refusal};
 use super::registration::{MAX_GPUS, capability};
@@ -73,18 +74,28 @@ impl Core {
         self: &Arc<Self>,
         caller: Caller,
         worker: WorkerId,
-        hostname: Option<String>,
+        host: Option<String>,
     ) -> Result<(), Refusal> {
-        tracing::warn!(%worker, ?hostname, "a second agent came with a token that is in use; it was refused");
+        tracing::warn!(%worker, ?host, "a second agent came with a token that is in use; it was refused");
         self.change(caller, move |unit| {
-            let (worker, detail) = (worker.clone(), json!({"hostname": hostname}));
+            let (worker, detail) = (worker.clone(), json!({"host": host}));
             Box::pin(async move { unit.record(Action::WorkerTokenInUse, worker.as_str(), &detail).await })
         })
         .await
     }
 
     /// A worker listens: its stream opened, or it asks what there is to do.
+    ///
+    /// One on another host than the one that listens takes its place, but not again and again.
     pub async fn listening(self: &Arc<Self>, caller: Caller, worker: WorkerId, stream: String) -> Result<(), Refusal> {
+        let stored = self.read().await?.worker(&worker).await?;
+        let (holder, host) = (stored.as_ref().and_then(|stored| host_of(stored.worker.stream()?)), host_of(&stream));
+        if holder.is_some_and(|holder| host.is_some_and(|host| host != holder))
+            && !self.contention.may_take_over(&worker, self.now())
+        {
+            self.note_token_in_use(caller, worker, host.map(str::to_owned)).await?;
+            return Err(Refused::TokenInUse.into());
+        }
         self.change(caller, move |unit| {
             let (worker, stream) = (worker.clone(), stream.clone());
             Box::pin(async move {

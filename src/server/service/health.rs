@@ -59,6 +59,7 @@ impl Core {
                 Ok(Some(Verdict::Silent)) => checked.silent += 1,
                 Ok(Some(Verdict::Removed)) => {
                     self.presence.forget(&stored.worker.id);
+                    self.contention.forget(&stored.worker.id);
                     checked.removed += 1;
                 }
                 Ok(None) => {}

@@ -5,6 +5,7 @@ pub mod access;
 pub mod agents;
 pub mod artifacts;
 pub mod configs;
+pub mod contention;
 pub mod desired;
 pub mod dispatch;
 pub mod health;
@@ -35,6 +36,7 @@ use crate::hub::Hub;
 use crate::random::Random;
 use crate::store::{Store, Tx};
 
+use self::contention::Contention;
 use self::leader::Leadership;
 use self::presence::Presence;
 use self::refusal::Refusal;
@@ -100,6 +102,8 @@ pub struct Core {
     pub hub: Hub,
     /// When workers were last heard of.
     pub presence: Presence,
+    /// Which streams went from host to host.
+    pub contention: Contention,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Randomness.

@@ -181,6 +181,7 @@ impl Core {
         })
         .await?;
         self.presence.forget(&removed);
+        self.contention.forget(&removed);
         Ok(())
     }
 }

@@ -21,8 +21,10 @@ use crate::files::artifacts::Artifacts;
 use crate::files::logs::Logs;
 use crate::flashes::Flashes;
 use crate::http::access::Mode;
+use crate::http::request::Peer;
 use crate::hub::Hub;
 use crate::random::CountedRandom;
+use crate::service::contention::Contention;
 use crate::service::dispatch::hooks;
 use crate::service::leader::Leadership;
 use crate::service::presence::Presence;
@@ -149,6 +151,7 @@ impl Server {
             store,
             hub: Hub::default(),
             presence: Presence::default(),
+            contention: Contention::default(),
             clock: clock.clone(),
             random: Arc::new(CountedRandom::default()),
             logs: Logs::open(directory.path().join("logs")).expect("fresh"),
@@ -236,6 +239,14 @@ impl Server {
         let answer = self.open(key, "GET", "/api/workers/stream", Body::empty()).await;
         assert_eq!(answer.status(), StatusCode::OK);
         Events::of(answer)
+    }
+
+    /// Opens a worker's stream from this address.
+    pub async fn stream_from(&self, key: &By, host: [u8; 4]) -> axum::response::Response {
+        let By::Worker(token) = key else { panic!("only workers have streams") };
+        let request = Request::builder().uri("/api/workers/stream").header(header::HOST, "localhost:8001");
+        let request = request.header("x-worker-token", token).extension(Peer(host.into()));
+        self.send(request.body(Body::empty()).expect("a request")).await
     }
 
     pub async fn heartbeat(&self, key: &By, attempts: Value) -> Desired {

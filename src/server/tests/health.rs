@@ -3,7 +3,7 @@
 use app::domain::time::Millis;
 use serde_json::{Value, json};
 
-use super::harness::{By, Server};
+use super::harness::{By, Events, Server, read};
 
 fn running(job: &str, attempt: u32) -> Value {
     json!([{"job_id": job, "attempt": attempt}])
@@ -189,8 +189,34 @@ async fn one_token_serves_one_host_at_a_time() {
     let mut tx = server.app.core.read().await.expect("a reader");
     let trail = tx.audit_of(&id).await.expect("readable");
     let alarm = trail.last().expect("an entry");
-    assert_eq!((alarm.action.as_str(), alarm.detail.as_str()), ("worker.token_in_use", r#"{"hostname":"host-b"}"#));
+    assert_eq!((alarm.action.as_str(), alarm.detail.as_str()), ("worker.token_in_use", r#"{"host":"host-b"}"#));
     drop(tx);
     server.pass(Millis::seconds(121)).await;
     from("b").await.ok(200);
+}
+
+#[tokio::test]
+async fn older_agents_on_two_hosts_do_not_take_turns_for_ever() {
+    let server = Server::start().await;
+    let (id, key) = server.worker("gpu-1").await;
+    server.post(&key, "/api/workers/register", json!({"name": "x", "gpu_info": {}})).await.ok(200);
+    let (a, b) = ([10, 0, 0, 1], [10, 0, 0, 2]);
+    let mut streams = Vec::new();
+    for host in [a, b, a, b] {
+        let answer = server.stream_from(&key, host).await;
+        assert_eq!(answer.status().as_u16(), 200, "one that moves");
+        streams.push(Events::of(answer));
+    }
+    for _ in 0..2 {
+        read(server.stream_from(&key, a).await).await.problem(409, "token_in_use");
+        server.clock.advance(Millis::seconds(10));
+    }
+    let trail = server.app.core.read().await.expect("a database").audit_of(&id).await.expect("readable");
+    let alarms = trail.iter().filter(|entry| entry.action == "worker.token_in_use").count();
+    assert_eq!(alarms, 2);
+    server.config("digits").await;
+    let job = server.submit("digits").await;
+    let mut holder = streams.pop().expect("the last one");
+    assert_eq!(holder.offer().await.job_id.as_str(), job, "who listens is not disturbed");
+    assert_eq!(server.stream_from(&key, b).await.status().as_u16(), 200, "nor is its own host");
 }

@@ -18,8 +18,9 @@ use serde::Deserialize;
 use super::agent::actor;
 use crate::http::events::{STREAM_HEADERS, goodbye};
 use crate::http::problem::ApiError;
-use crate::http::request::caller;
+use crate::http::request::{Peer, caller};
 use crate::service::agents::WorkerKey;
+use crate::service::contention::stream_name;
 use crate::service::unit::Caller;
 use crate::state::App;
 
@@ -34,8 +35,9 @@ const LONGEST_WAIT: u64 = 60;
 pub async fn stream(
     State(app): State<App>,
     Extension(key): Extension<WorkerKey>,
+    peer: Option<Extension<Peer>>,
 ) -> Result<impl IntoResponse, ApiError> {
-    let open = OpenStream::new(&app, key)?;
+    let open = OpenStream::new(&app, key, &host(peer))?;
     app.core.listening(caller(actor(&open.key.worker)), open.key.worker.clone(), open.stream.clone()).await?;
     Ok((STREAM_HEADERS, Sse::new(events(open))))
 }
@@ -51,10 +53,11 @@ pub struct Wait {
 pub async fn next(
     State(app): State<App>,
     Extension(worker): Extension<WorkerId>,
+    peer: Option<Extension<Peer>>,
     Query(Wait { wait }): Query<Wait>,
 ) -> Result<Json<HeartbeatAnswer>, ApiError> {
     let mut bell = app.core.hub.follow(&Topic::Worker(worker.clone()));
-    let stream = format!("{}/{POLLED}", app.core.server);
+    let stream = stream_name(&app.core.server, POLLED, &host(peer));
     app.core.listening(caller(actor(&worker)), worker.clone(), stream).await?;
     let deadline = tokio::time::Instant::now() + Duration::from_secs(wait.min(LONGEST_WAIT));
     loop {
@@ -71,6 +74,11 @@ pub async fn next(
     }
 }
 
+/// The host that asks, as far as it is known.
+fn host(peer: Option<Extension<Peer>>) -> String {
+    peer.map_or_else(|| "unknown".to_owned(), |Extension(Peer(address))| address.to_string())
+}
+
 /// A stream that is open; its end is noted, which counts for nothing once a newer one took its place.
 struct OpenStream {
     app: App,
@@ -79,9 +87,9 @@ struct OpenStream {
 }
 
 impl OpenStream {
-    fn new(app: &App, key: WorkerKey) -> Result<Self, ApiError> {
+    fn new(app: &App, key: WorkerKey, host: &str) -> Result<Self, ApiError> {
         let number = app.core.hub.open_stream(app.core.policy.max_streams).ok_or_else(ApiError::too_many_streams)?;
-        Ok(Self { app: app.clone(), key, stream: format!("{}/{number}", app.core.server) })
+        Ok(Self { app: app.clone(), key, stream: stream_name(&app.core.server, &number.to_string(), host) })
     }
 }
 
