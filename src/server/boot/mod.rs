@@ -3,17 +3,16 @@
 mod exit;
 mod import;
 pub mod local;
+mod serve;
 mod site;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use app::domain::plan::Limits;
 use app::domain::time::Millis;
-use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -38,9 +37,6 @@ use crate::store::Store;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
 use crate::{http, lifecycle, loops, tokens};
-
-/// How long requests that are under way may take when the server stops.
-const DRAIN: Duration = Duration::from_secs(8);
 
 /// Runs the server until it is told to stop.
 pub fn main(args: &ServerArgs) -> ExitCode {
@@ -98,7 +94,7 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     tracing::info!("listening on http://{address}");
     let local = LocalAgent { address, work_dir: data.join("local-agent") };
     tasks.spawn(local.keep(Arc::clone(&core), args.local, shutdown.clone()));
-    serve(listener, app, &shutdown).await?;
+    serve::serve(listener, http::router(app), &shutdown).await;
     tasks.close();
     tasks.wait().await;
     if let Err(refusal) = core.flush_presence().await {
@@ -204,25 +200,4 @@ async fn bind(args: &ServerArgs) -> Result<TcpListener, Exit> {
         )),
         _ => Exit::unavailable(format!("{address} cannot be listened on ({error}); choose another --host or --port")),
     })
-}
-
-async fn serve(listener: TcpListener, app: App, shutdown: &CancellationToken) -> Result<(), Exit> {
-    // Events are small and must not wait for more.
-    let listener = listener.tap_io(|stream| {
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "no TCP_NODELAY");
-        }
-    });
-    let served = axum::serve(listener, http::router(app)).with_graceful_shutdown(shutdown.clone().cancelled_owned());
-    let limit = async {
-        shutdown.cancelled().await;
-        tokio::time::sleep(DRAIN).await;
-    };
-    tokio::select! {
-        ended = async { served.await } => ended.map_err(|error| Exit::failed(error.to_string())),
-        () = limit => {
-            tracing::warn!("some connections did not end in time");
-            Ok(())
-        }
-    }
 }

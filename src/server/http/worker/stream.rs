@@ -117,7 +117,8 @@ fn events(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible>> {
         loop {
             if look {
                 bell.mark_unchanged();
-                match core.desired_on(&open.key, &open.stream).await {
+                // In a box: what it takes to ask must not be kept while nothing is asked.
+                match Box::pin(core.desired_on(&open.key, &open.stream)).await {
                     Ok(Some(desired)) => for event in sent.news(desired, first) {
                         yield Ok(encoded(&open.app.epoch, core.hub.version(), &event));
                     },
