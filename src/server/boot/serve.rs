@@ -19,6 +19,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::Service;
 
+use crate::http::request::Peer;
+
 /// How long requests that are under way may take when the server stops.
 const DRAIN: Duration = Duration::from_secs(8);
 
@@ -34,8 +36,8 @@ const UNACKNOWLEDGED: Duration = Duration::from_mins(1);
 pub async fn serve(mut listener: TcpListener, router: Router, shutdown: &CancellationToken) {
     let connections = TaskTracker::new();
     // The trait's method, which waits when there are too many open files.
-    while let Some((socket, _)) = shutdown.run_until_cancelled(Listener::accept(&mut listener)).await {
-        connections.spawn(connection(socket, router.clone(), shutdown.clone()));
+    while let Some((socket, peer)) = shutdown.run_until_cancelled(Listener::accept(&mut listener)).await {
+        connections.spawn(connection(socket, Peer(peer.ip()), router.clone(), shutdown.clone()));
     }
     drop(listener);
     connections.close();
@@ -44,11 +46,14 @@ pub async fn serve(mut listener: TcpListener, router: Router, shutdown: &Cancell
     }
 }
 
-async fn connection(socket: TcpStream, router: Router, shutdown: CancellationToken) {
+async fn connection(socket: TcpStream, peer: Peer, router: Router, shutdown: CancellationToken) {
     if let Err(error) = set_options(&socket) {
         tracing::debug!(%error, "a connection without its options");
     }
-    let answer = service_fn(move |request: Request<Incoming>| router.clone().call(request));
+    let answer = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer);
+        router.clone().call(request)
+    });
     let mut http = http1::Builder::new();
     let http = http.timer(TokioTimer::new()).header_read_timeout(SILENCE);
     let mut http = pin!(http.serve_connection(TokioIo::new(socket), answer));
@@ -74,6 +79,7 @@ fn set_options(socket: &TcpStream) -> std::io::Result<()> {
 mod tests {
     use std::sync::Arc;
 
+    use axum::Extension;
     use axum::routing::get;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::sync::Notify;
@@ -85,10 +91,10 @@ mod tests {
         let (asked, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let slow = {
             let (asked, go_on) = (Arc::clone(&asked), Arc::clone(&go_on));
-            async move || {
+            async move |Extension(Peer(host)): Extension<Peer>| {
                 asked.notify_one();
                 go_on.notified().await;
-                "done"
+                host.to_string()
             }
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -107,7 +113,7 @@ mod tests {
         go_on.notify_one();
         let mut answer = String::new();
         busy.read_to_string(&mut answer).await.expect("an answer, and an end");
-        assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("done"), "{answer}");
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("127.0.0.1"), "{answer}");
         server.await.expect("the server ended");
     }
 
