@@ -114,10 +114,13 @@ const WALLS: &[Wall] = &[
     },
 ];
 
-/// Named nowhere: what these do has one better place, which the message names.
+/// Named nowhere, or in one place only: what these do has one better way, which the message names.
 const BANNED: &[(&str, &str)] = &[
     ("#[allow(", "say `#[expect(…, reason = \"…\")]`, which complains when it is no longer needed"),
-    ("AssertSqlSafe", "SQL is a constant; values are bound"),
+    (
+        "AssertSqlSafe",
+        "SQL is a constant; values are bound; only store/sql/statement.rs repeats a constant for many rows",
+    ),
     ("todo!(", "main holds nothing unfinished"),
     ("dbg!(", "log with `tracing`"),
     ("inner_html", "text from outside becomes text nodes"),
@@ -241,8 +244,9 @@ fn files_stay_short() {
 fn banned_words_are_absent() {
     let mut broken = Vec::new();
     for (name, text) in everything().into_iter().filter(|(name, _)| name != "tests/tidy.rs") {
+        let may = |word: &str| word == "AssertSqlSafe" && name == "src/server/store/sql/statement.rs";
         for (number, line) in text.lines().enumerate() {
-            for (word, instead) in BANNED.iter().filter(|(word, _)| code(line).contains(word)) {
+            for (word, instead) in BANNED.iter().filter(|(word, _)| code(line).contains(word) && !may(word)) {
                 broken.push(format!("{name}:{}: {word}…: {instead}", number + 1));
             }
         }

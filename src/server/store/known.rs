@@ -42,7 +42,7 @@ fn rank(job: &Job) -> Rank {
 #[derive(Debug, Clone)]
 pub enum Change {
     /// A worker is like this now.
-    Worker(Worker),
+    Worker(Box<Worker>),
     /// A worker has another token, of this digest.
     Token(WorkerId, String),
     /// A worker was heard of.
@@ -81,7 +81,7 @@ impl Known {
         match change {
             Change::Worker(worker) => {
                 let last_seen = self.workers.get(&worker.id).and_then(|stored| stored.last_seen);
-                self.workers.insert(worker.id.clone(), Arc::new(StoredWorker { worker, last_seen }));
+                self.workers.insert(worker.id.clone(), Arc::new(StoredWorker { worker: *worker, last_seen }));
             }
             Change::Token(worker, digest) => {
                 self.tokens.retain(|_, whose| *whose != worker);

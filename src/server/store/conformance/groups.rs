@@ -43,7 +43,7 @@ async fn a_group_sees_what_it_has_decided(fresh: &Fresh) {
             tx.append_audit(&entry).await?;
             tx.append_audit(&entry).await?;
             let all = JobFilter { limit: 9, ..JobFilter::default() };
-            assert_eq!(tx.jobs(&all).await?, [running.clone()]);
+            assert_eq!(tx.jobs(&all).await?, std::slice::from_ref(&running));
             assert_eq!(tx.job(&queued.id).await?, Some(running));
             let started = StoredAttempt { started_at: Some(Timestamp(5)), ..attempt(&queued.id, 1) };
             assert_eq!(tx.attempts(&queued.id).await?, [started]);

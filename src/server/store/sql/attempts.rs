@@ -53,13 +53,13 @@ impl Attempts for Session<'_> {
 
     async fn end_attempt(&mut self, job: &JobId, attempt: Attempt, end: &AttemptEnd) -> Result<()> {
         self.may_write()?;
-        self.pending.end_attempt(job, attempt, Some(end.clone()));
+        self.pending.end_attempt(job, attempt, end.clone());
         Ok(())
     }
 
     async fn reopen_attempt(&mut self, job: &JobId, attempt: Attempt) -> Result<()> {
         self.may_write()?;
-        self.pending.end_attempt(job, attempt, None);
+        self.pending.reopen_attempt(job, attempt);
         Ok(())
     }
 

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
-use sqlx::{AssertSqlSafe, Postgres, Sqlite};
+use sqlx::{Postgres, Sqlite};
 
 use self::mirror::Mirror;
 use self::pending::Pending;
@@ -92,7 +92,7 @@ pub enum Row {
 macro_rules! bound {
     ($statement:expr) => {{
         let statement: Statement = $statement;
-        let mut query = sqlx::query(AssertSqlSafe(statement.text));
+        let mut query = sqlx::query(statement.text);
         for value in statement.values {
             query = match value {
                 Value::Text(text) => query.bind(text),

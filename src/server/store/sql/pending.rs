@@ -23,12 +23,12 @@ use crate::store::{Result, StoreError};
 const MOST_ROWS: usize = 64;
 
 const ATTEMPT: [&str; 6] = ["job_id", "attempt", "worker_id", "worker_name", "token_digest", "offered_at"];
-const PATCH: [&str; 8] = ["job_id", "attempt", "started_at", "ends", "ended_at", "outcome", "error", "exit_code"];
+const PATCH: [&str; 8] = ["job_id", "attempt", "started_at", "changes", "ended_at", "outcome", "error", "exit_code"];
 const PATCHED: &str = "started_at = coalesce(attempts.started_at, v.started_at),
-    ended_at = CASE v.ends WHEN 1 THEN v.ended_at ELSE attempts.ended_at END,
-    outcome = CASE v.ends WHEN 1 THEN v.outcome ELSE attempts.outcome END,
-    error = CASE v.ends WHEN 1 THEN v.error ELSE attempts.error END,
-    exit_code = CASE v.ends WHEN 1 THEN v.exit_code ELSE attempts.exit_code END";
+    ended_at = CASE v.changes WHEN 1 THEN v.ended_at ELSE attempts.ended_at END,
+    outcome = CASE v.changes WHEN 1 THEN v.outcome ELSE attempts.outcome END,
+    error = CASE v.changes WHEN 1 THEN v.error ELSE attempts.error END,
+    exit_code = CASE v.changes WHEN 1 THEN v.exit_code ELSE attempts.exit_code END";
 const AUDIT: [&str; 10] =
     ["chain", "seq", "at", "actor", "action", "target", "detail", "request_id", "previous", "hash"];
 
@@ -51,8 +51,17 @@ struct PendingJob {
 #[derive(Default)]
 struct Patch {
     started: Option<Timestamp>,
-    /// Its end, or that it has none any more.
-    end: Option<Option<AttemptEnd>>,
+    end: End,
+}
+
+/// What becomes of an attempt's end.
+#[derive(Default)]
+enum End {
+    #[default]
+    AsItIs,
+    /// It goes on after all.
+    None,
+    At(AttemptEnd),
 }
 
 impl Pending {
@@ -93,9 +102,14 @@ impl Pending {
         self.patch(job, attempt).started.get_or_insert(at);
     }
 
-    /// An attempt ended, or goes on after all.
-    pub fn end_attempt(&mut self, job: &JobId, attempt: Attempt, end: Option<AttemptEnd>) {
-        self.patch(job, attempt).end = Some(end);
+    /// An attempt ended.
+    pub fn end_attempt(&mut self, job: &JobId, attempt: Attempt, end: AttemptEnd) {
+        self.patch(job, attempt).end = End::At(end);
+    }
+
+    /// An attempt goes on after all.
+    pub fn reopen_attempt(&mut self, job: &JobId, attempt: Attempt) {
+        self.patch(job, attempt).end = End::None;
     }
 
     /// An entry of the audit trail, as a row of [`AUDIT`].
@@ -141,8 +155,11 @@ impl Pending {
 
 impl Patch {
     fn row(self, job: &JobId, attempt: Attempt) -> Vec<Value> {
-        let ends = self.end.is_some();
-        let end = self.end.flatten();
+        let (changes, end) = match self.end {
+            End::AsItIs => (false, None),
+            End::None => (true, None),
+            End::At(end) => (true, Some(end)),
+        };
         let outcome = end.as_ref().map(|end| end.outcome);
         let (at, exit_code) = (end.as_ref().map(|end| end.at.0), end.as_ref().and_then(|end| end.exit_code));
         let error = end.and_then(|end| end.error);
@@ -150,7 +167,7 @@ impl Patch {
             job.as_str().into(),
             attempt.0.into(),
             self.started.map(|at| at.0).into(),
-            ends.into(),
+            changes.into(),
             at.into(),
             outcome.into(),
             error.into(),

@@ -1,10 +1,10 @@
 //! A statement with its parameters, before it is known which engine runs it.
 
-use std::borrow::Cow;
+use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
 /// See the module.
 pub struct Statement {
-    pub text: Cow<'static, str>,
+    pub text: SqlStr,
     pub values: Vec<Value>,
 }
 
@@ -17,20 +17,31 @@ pub enum Value {
 
 /// A statement without parameters yet.
 pub fn sql(text: &'static str) -> Statement {
-    Statement { text: text.into(), values: Vec::new() }
+    Statement { text: text.into_sql_str(), values: Vec::new() }
 }
 
 /// `INSERT` of several rows.
-pub fn insert(table: &str, columns: &[&str], rows: Vec<Vec<Value>>) -> Statement {
+pub fn insert(table: &'static str, columns: &[&'static str], rows: Vec<Vec<Value>>) -> Statement {
     let text = format!("INSERT INTO {table} ({}) VALUES {}", columns.join(", "), places(columns.len(), rows.len()));
-    Statement { text: text.into(), values: rows.into_iter().flatten().collect() }
+    many(text, rows)
 }
 
 /// `UPDATE` of several rows, each by its own values: those of `v`, which has these `columns`.
-pub fn update(table: &str, columns: &[&str], set: &str, key: &str, rows: Vec<Vec<Value>>) -> Statement {
+pub fn update(
+    table: &'static str,
+    columns: &[&'static str],
+    set: &str,
+    key: &'static str,
+    rows: Vec<Vec<Value>>,
+) -> Statement {
     let (columns, places) = (columns.join(", "), places(columns.len(), rows.len()));
     let text = format!("WITH v ({columns}) AS (VALUES {places}) UPDATE {table} SET {set} FROM v WHERE {key}");
-    Statement { text: text.into(), values: rows.into_iter().flatten().collect() }
+    many(text, rows)
+}
+
+/// The only text that is put together, and from constants.
+fn many(text: String, rows: Vec<Vec<Value>>) -> Statement {
+    Statement { text: AssertSqlSafe(text).into_sql_str(), values: rows.into_iter().flatten().collect() }
 }
 
 /// `($1, $2), ($3, $4)` for two columns and two rows.
@@ -148,6 +159,6 @@ mod tests {
     fn places_are_numbered_through() {
         assert_eq!(places(2, 2), "($1, $2), ($3, $4)");
         let rows = vec![vec![Value::from(1_u8), Value::from(2_u8)]];
-        assert_eq!(insert("t", &["a", "b"], rows).text, "INSERT INTO t (a, b) VALUES ($1, $2)");
+        assert_eq!(insert("t", &["a", "b"], rows).text.as_str(), "INSERT INTO t (a, b) VALUES ($1, $2)");
     }
 }

@@ -47,7 +47,7 @@ impl Workers for Session<'_> {
         let insert = insert.bind(to_json(&worker.labels)).bind(worker.created_at.0).bind(token_digest);
         let insert = insert.bind(link.word).bind(link.since).bind(worker.local);
         self.one(insert.bind(worker.ignores_reported)).await?;
-        self.note(Change::Worker(worker.clone()));
+        self.note(Change::Worker(Box::new(worker.clone())));
         self.note(Change::Token(worker.id.clone(), token_digest.to_owned()));
         Ok(())
     }
@@ -69,7 +69,7 @@ impl Workers for Session<'_> {
             .bind(after.ignores_reported);
         let update = update.bind(before.id.as_str()).bind(old.word).bind(old.since);
         self.one(update.bind(before.drain.as_ref().map(|drain| drain.since.0))).await?;
-        self.note(Change::Worker(after.clone()));
+        self.note(Change::Worker(Box::new(after.clone())));
         Ok(())
     }
 
