@@ -1,21 +1,25 @@
 //! What a group decides is written together at its end, and looks as if it had been written at once.
 
+use std::sync::Arc;
+
 use app::domain::audit::{Action, Entry};
-use app::domain::ids::Attempt;
+use app::domain::ids::{Attempt, WorkerId};
 use app::domain::job::{Job, Report};
 use app::domain::time::Timestamp;
 
 use super::history::attempt;
 use super::{Fresh, NOW, job, on_every_engine, worker};
-use crate::store::StoreError;
 use crate::store::attempts::{AttemptEnd, StoredAttempt};
 use crate::store::jobs::JobFilter;
+use crate::store::{StoreError, Tx};
 
 on_every_engine!(
     a_group_sees_what_it_has_decided,
     many_rows_are_written_together,
     a_late_change_inside_a_group_is_a_conflict,
     an_attempt_must_be_there,
+    memory_says_what_the_database_says,
+    what_was_rolled_back_is_not_remembered,
 );
 
 fn offered(before: &Job) -> Job {
@@ -107,4 +111,85 @@ async fn a_late_change_inside_a_group_is_a_conflict(fresh: &Fresh) {
 async fn an_attempt_must_be_there(fresh: &Fresh) {
     let start = fresh.write(|tx| Box::pin(async move { tx.start_attempt(&job(1).id, Attempt(1), NOW).await }));
     assert_eq!(start.await, Err(StoreError::Conflict));
+}
+
+/// All that may be answered from memory.
+async fn all_that_lives(tx: &mut dyn Tx) -> String {
+    let mut found = Vec::new();
+    for n in 1..=4 {
+        found.push(format!("{:?}", tx.worker(&worker(n).id).await));
+        found.push(format!("{:?}", tx.leased_jobs(Some(&worker(n).id)).await));
+        found.push(format!("{:?}", tx.job(&job(n).id).await));
+        found.push(format!("{:?}", tx.place(&job(n)).await));
+    }
+    for digest in ["one", "two", "three", "four", "none"] {
+        found.push(format!("{:?} {:?}", tx.worker_by_token(digest).await, tx.api_token(digest).await));
+    }
+    found.push(format!("{:?}", tx.leased_jobs(None).await));
+    let live = tx.live().await.expect("readable");
+    found.push(format!("{:?} {:?}", live.workers, live.jobs));
+    found.join("\n")
+}
+
+/// Compares what a reader finds in memory with what it finds from its first statement on.
+async fn assert_memory_is_right(fresh: &Fresh) {
+    let first = async || Arc::clone(&fresh.read().await.live().await.expect("readable").workers[0]);
+    assert!(Arc::ptr_eq(&first().await, &first().await), "two readers find one thing: it comes from memory");
+    let mut tx = fresh.read().await;
+    let remembered = all_that_lives(&mut *tx).await;
+    tx.setting("any").await.expect("readable");
+    assert_eq!(remembered, all_that_lives(&mut *tx).await);
+}
+
+/// Has the writer look at all that lives, as planning does.
+async fn look(fresh: &Fresh) {
+    fresh.write(|tx| Box::pin(async move { tx.look(&mut |_| {}).await })).await.expect("readable");
+}
+
+async fn memory_says_what_the_database_says(fresh: &Fresh) {
+    for (n, digest) in [(1, "one"), (2, "two"), (3, "three")] {
+        fresh.insert_worker(&worker(n), digest).await.expect("new");
+    }
+    fresh.insert_job(&job(1)).await;
+    look(fresh).await;
+    assert_memory_is_right(fresh).await;
+    let changes = fresh.write(|tx| {
+        Box::pin(async move {
+            tx.insert_job(&job(2)).await?;
+            tx.insert_job(&job(3)).await?;
+            tx.update_job(&job(1), &offered(&job(1))).await?;
+            tx.update_job(&job(3), &job(3).cancelled(NOW).expect("it waits")).await?;
+            tx.insert_worker(&worker(4), "four").await?;
+            tx.put_worker_token(&worker(2).id, "none").await?;
+            tx.delete_worker(&worker(3).id).await?;
+            tx.flush_last_seen(&[(worker(1).id, Timestamp(9)), (worker(2).id, Timestamp(8))]).await?;
+            let drained = worker(1).drained(NOW, Some("upgrade".to_owned()), None);
+            tx.update_worker(&worker(1), &drained).await?;
+            tx.put_api_token("admin", "one", NOW).await?;
+            tx.put_api_token("admin", "two", NOW).await
+        })
+    });
+    changes.await.expect("as it was read");
+    assert_memory_is_right(fresh).await;
+    fresh.update_job(&offered(&job(1)), &job(1)).await.expect("as it was read");
+    assert_memory_is_right(fresh).await;
+    let of_nobody = fresh.read().await.worker(&WorkerId::new(NOW, [77; 10])).await;
+    assert_eq!(of_nobody, Ok(None));
+}
+
+async fn what_was_rolled_back_is_not_remembered(fresh: &Fresh) {
+    fresh.insert_worker(&worker(1), "one").await.expect("new");
+    fresh.insert_job(&job(1)).await;
+    look(fresh).await;
+    let late = fresh.write(|tx| {
+        Box::pin(async move {
+            tx.put_worker_token(&worker(1).id, "two").await?;
+            tx.insert_job(&job(2)).await?;
+            tx.update_job(&offered(&job(1)), &job(1)).await
+        })
+    });
+    assert_eq!(late.await, Err(StoreError::Conflict));
+    assert_memory_is_right(fresh).await;
+    look(fresh).await;
+    assert_memory_is_right(fresh).await;
 }
