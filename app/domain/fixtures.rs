@@ -20,6 +20,7 @@ pub(crate) fn spec(demand: Demand) -> Spec {
         num_processes: None,
         max_retries: 3,
         retry_on_failure: false,
+        max_runtime: None,
     }
 }
 

@@ -36,6 +36,9 @@ pub struct SubmitJob {
     /// Whether the trainer's own failure is retried too.
     #[serde(default)]
     pub retry_on_failure: bool,
+    /// After so many seconds of training an attempt is stopped, and the job has failed; left out, it may take its time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_runtime_seconds: Option<u32>,
     /// How urgent it is, 0 to 50.
     #[serde(default = "ten")]
     pub priority: u8,
@@ -68,6 +71,7 @@ impl SubmitJob {
             accelerator_type: None,
             max_retries: three(),
             retry_on_failure: false,
+            max_runtime_seconds: None,
             priority: ten(),
             dry_run: false,
         }
@@ -198,6 +202,8 @@ pub struct JobView {
     pub min_vram_gb: Option<f64>,
     /// The kind of accelerator it asks for.
     pub accelerator_type: Option<String>,
+    /// How many seconds the trainer of an attempt may run.
+    pub max_runtime_seconds: Option<u64>,
     /// How urgent it is, 0 to 50.
     pub priority: u8,
     /// The job that this one tries again.

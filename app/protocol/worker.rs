@@ -216,6 +216,8 @@ pub enum StopReason {
     Superseded,
     /// The worker's drain has come to its deadline: stop, and report `requeue`.
     Drained,
+    /// It has run as long as the submit allows: stop, and report `cancelled`.
+    OverTime,
 }
 
 /// `POST /api/workers/job/{id}/status`.

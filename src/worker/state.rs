@@ -182,7 +182,7 @@ impl Agent {
             self.pending = None;
         }
         let cause = match reason {
-            StopReason::Cancelled => StopCause::Cancelled,
+            StopReason::Cancelled | StopReason::OverTime => StopCause::Cancelled,
             StopReason::Superseded => StopCause::Superseded,
             StopReason::Drained => StopCause::Requeue,
         };

@@ -8,7 +8,7 @@ mod tests;
 
 use super::ids::{Attempt, JobId, WorkerId};
 use super::labels::Labels;
-use super::time::Timestamp;
+use super::time::{Millis, Timestamp};
 
 /// A job.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,6 +50,8 @@ pub struct Spec {
     pub max_retries: u32,
     /// Whether the trainer's own failure counts as a loss too.
     pub retry_on_failure: bool,
+    /// How long the trainer of an attempt may run.
+    pub max_runtime: Option<Millis>,
 }
 
 /// Where a job may run.
@@ -202,6 +204,11 @@ pub enum Failure {
     },
     /// The attempt was lost more often than the retries allow.
     Lost(Loss),
+    /// The trainer ran longer than the submit allowed.
+    OverTime {
+        /// How long that was.
+        allowed: Millis,
+    },
 }
 
 /// How an attempt was lost.
@@ -312,6 +319,12 @@ impl Job {
             | State::Cancelling { since, .. } => *since,
             State::Completed { at, .. } | State::Failed { at, .. } | State::Cancelled { at, .. } => *at,
         }
+    }
+
+    /// Whether its trainer has run as long as the submit allows: then it is to be stopped, and has failed.
+    pub fn overdue(&self, now: Timestamp) -> Option<Millis> {
+        let State::Running { since, .. } = &self.state else { return None };
+        self.spec.max_runtime.filter(|allowed| *since + *allowed <= now)
     }
 
     /// Whether nothing follows.

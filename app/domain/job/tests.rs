@@ -282,3 +282,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_trains_longer_than_it_may_has_failed_when_it_was_stopped() {
+    let mut running = after(offered(), Report::Running);
+    running.spec.max_runtime = Some(Millis::seconds(60));
+    let at = |second: i64, report: Report| {
+        running.clone().reported(NOW + Millis::seconds(second), &worker(1), Attempt(1), report).expect("current")
+    };
+    let over_time = Failure::OverTime { allowed: Millis::seconds(60) };
+    for report in [Report::Cancelled, Report::Requeue { error: String::new() }] {
+        assert!(matches!(at(59, report.clone()).state, State::Queued { .. }));
+        let stopped = at(60, report.clone());
+        assert!(matches!(&stopped.state, State::Failed { failure, .. } if *failure == over_time));
+        assert_eq!(stopped.clone().reported(NOW, &worker(1), Attempt(1), report), Ok(stopped));
+    }
+    assert!(matches!(at(60, Report::Completed).state, State::Completed { .. }), "it was quicker than the stop");
+    assert_eq!(running.overdue(NOW + Millis::seconds(59)), None);
+    assert_eq!(queued().overdue(Timestamp(i64::MAX)), None);
+}

@@ -101,10 +101,12 @@ impl Job {
         report: Report,
     ) -> Result<Self, Refused> {
         let lease = self.fence(worker, attempt)?.clone();
+        let overdue = self.overdue(now);
         match (&self.state, report) {
             (State::Completed { .. }, Report::Completed)
             | (State::Failed { .. }, Report::Failed { .. })
             | (State::Cancelled { .. }, Report::Cancelled)
+            | (State::Failed { failure: Failure::OverTime { .. }, .. }, Report::Cancelled | Report::Requeue { .. })
             | (State::Cancelling { .. }, Report::Starting | Report::Running)
             | (State::Starting { .. } | State::Running { .. }, Report::Starting)
             | (State::Running { .. }, Report::Running)
@@ -119,6 +121,10 @@ impl Job {
             }
             (_, Report::Failed { exit_code, error }) => {
                 let failure = Failure::Trainer { exit_code, error };
+                Ok(self.into_state(State::Failed { at: now, lease, failure }))
+            }
+            (_, Report::Cancelled | Report::Requeue { .. }) if let Some(allowed) = overdue => {
+                let failure = Failure::OverTime { allowed };
                 Ok(self.into_state(State::Failed { at: now, lease, failure }))
             }
             (_, Report::Cancelled) => {

@@ -26,6 +26,9 @@ pub async fn desired(
     for job in tx.leased_jobs(Some(id)).await? {
         match &job.state {
             State::Offered { lease, .. } => desired.offers.push(offer(core, tx, worker, &job, lease).await?),
+            State::Running { lease, .. } if job.overdue(core.now()).is_some() => {
+                desired.stop.push(stop(&job, lease, StopReason::OverTime));
+            }
             State::Starting { lease, .. } | State::Running { lease, .. } if worker.worker.evicts(core.now()) => {
                 desired.stop.push(stop(&job, lease, StopReason::Drained));
             }

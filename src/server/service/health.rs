@@ -1,6 +1,6 @@
 //! Who is gone. The pass looks at every worker, and at each by itself: one that cannot be judged stops nothing.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use app::domain::audit::Action;
@@ -17,6 +17,7 @@ use super::agents::last_seen;
 use super::refusal::Refusal;
 use super::unit::{Caller, Unit};
 use super::workers::{lose_leases, remove};
+use crate::store::live::Live;
 use crate::store::workers::StoredWorker;
 
 /// What one pass did.
@@ -37,17 +38,14 @@ pub fn verdict(core: &Core, stored: &StoredWorker, now: Timestamp) -> Option<Ver
 }
 
 impl Core {
-    /// Finds workers that have been silent for too long, and acts on it; rings for those whose drain has come to its
-    /// deadline.
+    /// Finds workers that have been silent for too long, and acts on it; rings for those that have something to stop
+    /// because its time has come.
     pub async fn check_health(self: &Arc<Self>) -> Result<Checked, Refusal> {
         let mut checked = Checked::default();
         let now = self.now();
         let live = self.read().await?.live().await?;
-        let (_, leased) = live.waiting_and_leased();
-        let held: HashSet<&WorkerId> =
-            leased.into_iter().filter_map(Job::live_lease).map(|lease| &lease.worker).collect();
-        for worker in live.workers().filter(|worker| worker.evicts(now) && held.contains(&worker.id)) {
-            self.ring(Topic::Worker(worker.id.clone())).await?;
+        for worker in with_something_to_stop(&live, now) {
+            self.ring(Topic::Worker(worker.clone())).await?;
         }
         for stored in live.workers.iter().filter(|stored| verdict(self, stored, now).is_some()) {
             let id = stored.worker.id.clone();
@@ -80,6 +78,18 @@ impl Core {
         });
         rung.await
     }
+}
+
+/// The workers whose drain has come to its deadline, or that run a job for longer than it may.
+fn with_something_to_stop(live: &Live, now: Timestamp) -> BTreeSet<&WorkerId> {
+    let evicting: BTreeSet<&WorkerId> =
+        live.workers().filter(|worker| worker.evicts(now)).map(|worker| &worker.id).collect();
+    let stops = |job: &Job| {
+        let evicted = job.live_lease().is_some_and(|lease| evicting.contains(&lease.worker));
+        evicted || job.overdue(now).is_some()
+    };
+    let (_, leased) = live.waiting_and_leased();
+    leased.into_iter().filter(|job| stops(job)).filter_map(Job::live_lease).map(|lease| &lease.worker).collect()
 }
 
 /// Judges again, now that nobody can come between, and acts.

@@ -20,6 +20,8 @@ use crate::tokens;
 
 const MAX_GPUS: u32 = 64;
 const MAX_RETRIES: u32 = 100;
+/// The longest time that an attempt may be given, in seconds: a year.
+const LONGEST_RUNTIME: u32 = 31_536_000;
 /// The longest `Idempotency-Key`, in bytes.
 const MAX_KEY: usize = 255;
 /// How long a key is remembered.
@@ -172,6 +174,10 @@ fn check(submit: &SubmitJob) -> Result<(), Refusal> {
     if submit.min_vram_gb.is_some_and(|gb| !(gb > 0.0 && gb < 100_000.0)) {
         return Err(Invalid::Range { field: "min_vram_gb", allowed: "more than 0, or left out" }.into());
     }
+    if submit.max_runtime_seconds.is_some_and(|seconds| !(1..=LONGEST_RUNTIME).contains(&seconds)) {
+        let allowed = "1 to 31536000 (a year), or left out";
+        return Err(Invalid::Range { field: "max_runtime_seconds", allowed }.into());
+    }
     if submit.max_retries > MAX_RETRIES {
         return Err(Invalid::Range { field: "max_retries", allowed: "0 to 100" }.into());
     }
@@ -201,5 +207,6 @@ fn spec(submit: &SubmitJob, config: &StoredConfig) -> Spec {
         num_processes,
         max_retries: submit.max_retries,
         retry_on_failure: submit.retry_on_failure,
+        max_runtime: submit.max_runtime_seconds.map(|seconds| Millis::seconds(seconds.into())),
     }
 }

@@ -213,6 +213,9 @@ impl<'t> Unit<'t> {
             State::Failed { lease, failure: Failure::Trainer { exit_code, error }, .. } => {
                 (lease.attempt, end("failed", Some(error.clone()), *exit_code))
             }
+            State::Failed { lease, failure: failure @ Failure::OverTime { .. }, .. } => {
+                (lease.attempt, end("failed", Some(failure_words(failure)), None))
+            }
         };
         Ok(self.tx.end_attempt(job, attempt, &end).await?)
     }
@@ -246,6 +249,12 @@ fn described(before: &Job, after: &Job) -> (Action, Value) {
 pub fn failure_words(failure: &Failure) -> String {
     match failure {
         Failure::Trainer { exit_code, error } => trainer_words(*exit_code, error),
+        Failure::OverTime { allowed } => {
+            format!(
+                "It was stopped because it trained for {} s, as long as max_runtime_seconds allows.",
+                allowed.0 / 1_000
+            )
+        }
         Failure::Lost(loss) => format!("The retries are used up. The last attempt was lost: {}", loss_words(loss)),
     }
 }

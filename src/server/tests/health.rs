@@ -220,3 +220,33 @@ async fn older_agents_on_two_hosts_do_not_take_turns_for_ever() {
     assert_eq!(holder.offer().await.job_id.as_str(), job, "who listens is not disturbed");
     assert_eq!(server.stream_from(&key, b).await.status().as_u16(), 200, "nor is its own host");
 }
+
+#[tokio::test]
+async fn a_job_that_trains_longer_than_it_may_is_stopped_and_has_failed() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (_, key, mut events) = server.online("gpu-1").await;
+    let body = json!({"config_name": "digits", "max_runtime_seconds": 60, "retry_on_failure": true});
+    let job = server.post(&By::Admin, "/api/queue/submit", body).await.ok(201)["job_id"].clone();
+    let offer = events.offer().await;
+    let report = async |status: &str| {
+        let path = format!("/api/workers/job/{}/status", offer.job_id);
+        server.post(&key, &path, json!({"status": status, "attempt": 1})).await.ok(200)
+    };
+    report("starting").await;
+    server.pass(Millis::seconds(70)).await;
+    report("running").await;
+    server.pass(Millis::seconds(59)).await;
+    let running = json!([{"job_id": job, "attempt": 1}]);
+    assert_eq!(server.heartbeat(&key, running.clone()).await.stop, [], "preparing is not training");
+    server.pass(Millis::seconds(1)).await;
+    let stop = events.of_type("job_cancel").await;
+    assert_eq!((&stop["job_id"], &stop["reason"]), (&job, &json!("over_time")));
+    assert_eq!(server.heartbeat(&key, running).await.stop.len(), 1);
+    report("cancelled").await;
+    report("cancelled").await;
+    let view = server.job(job.as_str().expect("text")).await;
+    assert_eq!((&view["status"], &view["max_runtime_seconds"]), (&json!("failed"), &json!(60)));
+    let error = "It was stopped because it trained for 60 s, as long as max_runtime_seconds allows.";
+    assert_eq!((&view["error"], &view["attempts"][0]["error"]), (&json!(error), &json!(error)));
+}

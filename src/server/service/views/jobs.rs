@@ -131,6 +131,7 @@ impl Around {
             gpu_count: job.spec.demand.gpu_count,
             min_vram_gb: job.spec.demand.min_vram_gb,
             accelerator_type: job.spec.demand.accelerator.clone(),
+            max_runtime_seconds: job.spec.max_runtime.map(|allowed| allowed.0.unsigned_abs() / 1_000),
             priority: job.priority,
             retry_of: job.retry_of.clone(),
             attempt: job.attempt,

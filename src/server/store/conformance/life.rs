@@ -137,6 +137,9 @@ fn lives() -> Vec<Vec<Job>> {
     let running = report(&starting, Report::Running);
     let cancelling = running.clone().cancelled(now).expect("runs");
     let failed_report = || Report::Failed { exit_code: Some(-9), error: "out of memory".to_owned() };
+    let minute_later = Timestamp(now.0 + 60_000);
+    let over_time = running.clone().reported(minute_later, &worker(1).id, Attempt(1), Report::Cancelled);
+    let over_time = over_time.expect("current");
     let mut final_failure = running.clone();
     final_failure.spec.retry_on_failure = false;
     let mut exhausted = running.clone();
@@ -150,6 +153,7 @@ fn lives() -> Vec<Vec<Job>> {
             cancelling.clone(),
             report(&cancelling, Report::Cancelled),
         ],
+        vec![queued.clone(), offered.clone(), running.clone(), over_time],
         vec![queued.clone(), queued.clone().cancelled(now).expect("waits")],
         vec![queued.clone(), offered.clone(), offered.clone().offer_expired(Timestamp(i64::MAX))],
         vec![queued.clone(), offered.clone(), running.clone(), report(&running, failed_report())],

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Demand, Job, Spec, Target};
 use app::domain::labels::Labels;
-use app::domain::time::Timestamp;
+use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::Worker;
 use futures_util::future::BoxFuture;
 use sqlx::Postgres;
@@ -120,6 +120,7 @@ fn job(n: u8) -> Job {
         num_processes: Some(2),
         max_retries: 3,
         retry_on_failure: true,
+        max_runtime: Some(Millis::seconds(60)),
     };
     let at = Timestamp(NOW.0 + i64::from(n));
     let job = Job::submitted(JobId::new(at, [n; 10]), spec, at, "ada".to_owned());

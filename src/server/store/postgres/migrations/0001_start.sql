@@ -50,6 +50,8 @@ CREATE TABLE jobs (
     num_processes BIGINT,
     max_retries BIGINT NOT NULL,
     retry_on_failure BIGINT NOT NULL,
+    -- how long the trainer of an attempt may run, in milliseconds
+    max_runtime BIGINT,
     submitted_at BIGINT NOT NULL,
     submitted_by TEXT NOT NULL,
     -- 0 to 50, the most urgent

@@ -3,6 +3,7 @@
 use app::domain::ids::{Attempt, JobId};
 use app::domain::job::{Demand, Failure, Job, Lease, Loss, Previous, Spec, State, Target};
 use app::domain::plan::urgency;
+use app::domain::time::Millis;
 use serde::{Deserialize, Serialize};
 
 use super::super::Row;
@@ -20,10 +21,11 @@ enum FailureJson {
     Requeued { error: String },
     Evicted,
     RetriesUsed { exit_code: Option<i32>, error: String },
+    OverTime { allowed_ms: i64 },
 }
 
 /// The columns of a new job, in the order of [`inserted_values`].
-pub const INSERTED: [&str; 25] = [
+pub const INSERTED: [&str; 26] = [
     "config_name",
     "config_revision",
     "target",
@@ -34,6 +36,7 @@ pub const INSERTED: [&str; 25] = [
     "num_processes",
     "max_retries",
     "retry_on_failure",
+    "max_runtime",
     "submitted_at",
     "submitted_by",
     "retry_of",
@@ -80,6 +83,7 @@ pub fn inserted_values(job: &Job) -> Vec<Value> {
         spec.num_processes.into(),
         spec.max_retries.into(),
         spec.retry_on_failure.into(),
+        spec.max_runtime.map(|allowed| allowed.0).into(),
         job.submitted_at.0.into(),
         (&job.submitted_by).into(),
         job.retry_of.as_ref().map(JobId::as_str).into(),
@@ -180,6 +184,7 @@ fn spec(row: &Named<'_>) -> Result<Spec> {
         num_processes: row.optional_number("num_processes")?,
         max_retries: row.number("max_retries")?,
         retry_on_failure: row.flag("retry_on_failure")?,
+        max_runtime: row.get::<Option<i64>>("max_runtime")?.map(Millis),
     })
 }
 
@@ -220,7 +225,9 @@ fn loss(row: &Named<'_>) -> Result<Option<Loss>> {
     match kept.map(|_| failure(row)).transpose()? {
         None => Ok(None),
         Some(Failure::Lost(loss)) => Ok(Some(loss)),
-        Some(Failure::Trainer { .. }) => Err(row.broken("a waiting job has no failure of its own".to_owned())),
+        Some(Failure::Trainer { .. } | Failure::OverTime { .. }) => {
+            Err(row.broken("a waiting job has no failure of its own".to_owned()))
+        }
     }
 }
 
@@ -232,6 +239,7 @@ fn failure(row: &Named<'_>) -> Result<Failure> {
         FailureJson::Requeued { error } => Failure::Lost(Loss::Requeued(error)),
         FailureJson::Evicted => Failure::Lost(Loss::Evicted),
         FailureJson::RetriesUsed { exit_code, error } => Failure::Lost(Loss::TrainerFailed { exit_code, error }),
+        FailureJson::OverTime { allowed_ms } => Failure::OverTime { allowed: Millis(allowed_ms) },
     })
 }
 
@@ -243,5 +251,6 @@ fn failure_text(failure: &Failure) -> String {
         Failure::Lost(Loss::Requeued(error)) => FailureJson::Requeued { error },
         Failure::Lost(Loss::Evicted) => FailureJson::Evicted,
         Failure::Lost(Loss::TrainerFailed { exit_code, error }) => FailureJson::RetriesUsed { exit_code, error },
+        Failure::OverTime { allowed } => FailureJson::OverTime { allowed_ms: allowed.0 },
     })
 }

@@ -48,6 +48,8 @@ CREATE TABLE jobs (
     num_processes INTEGER,
     max_retries INTEGER NOT NULL,
     retry_on_failure INTEGER NOT NULL,
+    -- how long the trainer of an attempt may run, in milliseconds
+    max_runtime INTEGER,
     submitted_at INTEGER NOT NULL,
     submitted_by TEXT NOT NULL,
     -- 0 to 50, the most urgent
