@@ -1,6 +1,7 @@
 //! `/api/queue`: jobs as people and scripts see them.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::explain::ExplanationView;
 use super::status::{ArtifactKind, JobStatus, Target};
@@ -305,6 +306,26 @@ pub struct ProgressSeries {
     pub attempt: Attempt,
     /// In order of steps.
     pub points: Vec<ProgressPoint>,
+}
+
+/// `GET /api/queue/{id}/events`: everything that happened to a job, oldest first.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct JobEvents {
+    /// As the audit trail has it.
+    pub events: Vec<JobEvent>,
+}
+
+/// One thing that happened to a job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobEvent {
+    /// When.
+    pub at: Timestamp,
+    /// What: `job.submitted`, `job.offered`, `job.requeued`, ….
+    pub event: String,
+    /// Who did it: a person, `worker:w_…`, or `system`.
+    pub actor: String,
+    /// Particulars: the attempt, the worker, the reason.
+    pub detail: Value,
 }
 
 /// `GET /api/queue/{id}/artifacts`.

@@ -79,3 +79,29 @@ async fn the_list_is_filtered_and_paged_newest_first() {
     assert_eq!((&stats["waiting"], &stats["cancelled"]), (&json!(4), &json!(1)));
     server.get(&By::Admin, "/api/queue?cursor=%2e%2e").await.problem(422, "out_of_range");
 }
+
+#[tokio::test]
+async fn what_happened_to_a_job_can_be_read() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let job = server.submit("digits").await;
+    let (worker, key, mut events) = server.online("gpu-1").await;
+    events.offer().await;
+    for status in ["starting", "completed"] {
+        let body = json!({"status": status, "attempt": 1});
+        server.post(&key, &format!("/api/workers/job/{job}/status"), body).await.ok(200);
+    }
+    let page = server.get(&By::Admin, &format!("/api/queue/{job}/events")).await.ok(200);
+    let events = page["events"].as_array().expect("a list");
+    let told: Vec<_> = events.iter().map(|event| (event["event"].as_str(), event["actor"].as_str())).collect();
+    let by_worker = format!("worker:{worker}");
+    let expected = [
+        ("job.submitted", "admin"),
+        ("job.offered", "system"),
+        ("job.starting", &by_worker),
+        ("job.completed", &by_worker),
+    ];
+    assert_eq!(told, expected.map(|(event, actor)| (Some(event), Some(actor))));
+    assert_eq!((&events[1]["detail"]["worker_id"], &events[1]["detail"]["attempt"]), (&json!(worker), &json!(1)));
+    server.get(&By::Admin, "/api/queue/j_none/events").await.problem(404, "job_not_found");
+}

@@ -1,7 +1,7 @@
-//! A job's log, progress and artifacts.
+//! A job's log, events, progress and artifacts.
 
 use app::domain::ids::Attempt;
-use app::protocol::queue::{ArtifactsPage, ProgressSeries};
+use app::protocol::queue::{ArtifactsPage, JobEvents, ProgressSeries};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
@@ -55,6 +55,11 @@ async fn whole_log(app: &App, id: &app::domain::ids::JobId, attempt: Option<Atte
     let name = format!("attachment; filename=\"{id}-{attempt}.log\"");
     headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).map_err(|_| ApiError::bad_id("job"))?);
     Ok((headers, body).into_response())
+}
+
+/// `GET /api/queue/{id}/events`
+pub async fn events(State(app): State<App>, Path(id): Path<String>) -> Result<Json<JobEvents>, ApiError> {
+    Ok(Json(app.core.job_events(&job_id(&id)?).await?))
 }
 
 /// `GET /api/queue/{id}/progress`

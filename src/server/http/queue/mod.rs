@@ -30,6 +30,7 @@ pub fn routes() -> Router<App> {
         .route("/queue/{id}/priority", post(set_priority))
         .route("/queue/{id}/explain", get(explain))
         .route("/queue/{id}/logs", get(files::logs))
+        .route("/queue/{id}/events", get(files::events))
         .route("/queue/{id}/progress", get(files::progress))
         .route("/queue/{id}/artifacts", get(files::artifacts))
         .route("/queue/{id}/artifacts/{*path}", get(files::download))

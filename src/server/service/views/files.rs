@@ -1,13 +1,15 @@
-//! Attempts, progress and artifacts as clients see them.
+//! Attempts, events, progress and artifacts as clients see them.
 
 use app::domain::ids::JobId;
-use app::protocol::queue::{ArtifactView, ArtifactsPage, AttemptView, ProgressSeries};
+use app::domain::time::Timestamp;
+use app::protocol::queue::{ArtifactView, ArtifactsPage, AttemptView, JobEvent, JobEvents, ProgressSeries};
 use app::protocol::status::ArtifactKind;
 
 use crate::service::Core;
 use crate::service::refusal::Refusal;
 use crate::store::artifacts::StoredArtifact;
 use crate::store::attempts::StoredAttempt;
+use crate::store::audit::StoredEntry;
 use crate::text::percent_escaped;
 
 /// How many points a chart gets.
@@ -22,12 +24,29 @@ impl Core {
         Ok(ProgressSeries { attempt, points: points.iter().filter_map(|p| serde_json::from_str(p).ok()).collect() })
     }
 
+    /// What happened to a job.
+    pub async fn job_events(&self, id: &JobId) -> Result<JobEvents, Refusal> {
+        let mut tx = self.read().await?;
+        tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
+        let events = tx.audit_of(id.as_str()).await?.into_iter().map(event).collect();
+        Ok(JobEvents { events })
+    }
+
     /// A job's files.
     pub async fn artifacts_page(&self, id: &JobId) -> Result<ArtifactsPage, Refusal> {
         let mut tx = self.read().await?;
         tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
         let artifacts = tx.artifacts(id).await?;
         Ok(ArtifactsPage { artifacts: artifacts.into_iter().map(|artifact| artifact_view(id, artifact)).collect() })
+    }
+}
+
+fn event(entry: StoredEntry) -> JobEvent {
+    JobEvent {
+        at: Timestamp(entry.at),
+        event: entry.action,
+        actor: entry.actor,
+        detail: serde_json::from_str(&entry.detail).unwrap_or_default(),
     }
 }
 
