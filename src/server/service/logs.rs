@@ -51,6 +51,12 @@ impl Core {
         })
     }
 
+    /// Whether nothing more of an attempt's log can come: its job has ended, or goes on with a newer one.
+    pub async fn attempt_is_over(&self, job: &JobId, attempt: Attempt) -> Result<bool, Refusal> {
+        let job = self.read().await?.job(job).await?.ok_or_else(|| Refusal::NoJob(job.clone()))?;
+        Ok(job.has_ended() || job.attempt != attempt)
+    }
+
     /// The attempt that is meant: the newest if none is named.
     pub async fn attempt_of(&self, job: &JobId, attempt: Option<Attempt>) -> Result<Attempt, Refusal> {
         let newest = self.read().await?.job(job).await?.ok_or_else(|| Refusal::NoJob(job.clone()))?.attempt;

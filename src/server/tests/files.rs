@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use serde_json::{Value, json};
 
-use super::harness::{ADMIN, By, Server, read};
+use super::harness::{ADMIN, By, Events, Server, read};
 use crate::tokens::hex;
 
 /// A server with a running job; returns the job and its token.
@@ -46,6 +46,38 @@ async fn log_pieces_arrive_in_order_and_once() {
     let too_large = vec![b'x'; (1 << 20) + 1];
     let path = format!("/api/workers/job/{job}/logs?attempt=1&offset=21");
     server.call(&token, "PUT", &path, too_large).await.problem(413, "body_too_large");
+}
+
+#[tokio::test]
+async fn a_log_is_followed_to_the_end_of_its_attempt_and_resumed() {
+    let (server, job, token) = running().await;
+    let put = async |offset: u64, text: &'static str| {
+        server
+            .call(&token, "PUT", &format!("/api/workers/job/{job}/logs?attempt=1&offset={offset}"), text)
+            .await
+            .ok(200)
+    };
+    let follow = async |resume: &str| {
+        let request = Request::builder().uri(format!("/api/queue/{job}/logs?follow=1"));
+        let request = request.header(header::AUTHORIZATION, format!("Bearer {ADMIN}")).header("last-event-id", resume);
+        let request = request.header(header::HOST, "localhost:8001").body(Body::empty()).expect("a request");
+        Events::of(server.send(request).await)
+    };
+    put(0, "epoch 1\n").await;
+    let mut reader = follow("").await;
+    assert_eq!(reader.next().await.expect("a piece")["text"], "epoch 1\n");
+    put(8, "epoch 2\n").await;
+    let piece = reader.next().await.expect("a piece");
+    assert_eq!((&piece["text"], &piece["offset"], &piece["next_offset"]), (&json!("epoch 2\n"), &json!(8), &json!(16)));
+    let mut resumed = follow("8").await;
+    assert_eq!(resumed.next().await.expect("a piece")["text"], "epoch 2\n");
+    put(16, "done\n").await;
+    let status = json!({"status": "completed", "attempt": 1});
+    server.post(&token, &format!("/api/workers/job/{job}/status"), status).await.ok(200);
+    for mut reader in [reader, resumed, follow("16").await] {
+        assert_eq!(reader.next().await.expect("a piece")["text"], "done\n");
+        assert_eq!(reader.next().await, None, "nothing more can come");
+    }
 }
 
 #[tokio::test]

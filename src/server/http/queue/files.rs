@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use tokio_util::io::ReaderStream;
 
+use super::follow::follow;
 use super::job_id;
 use crate::http::problem::ApiError;
 use crate::service::artifacts::Download;
@@ -26,6 +27,7 @@ pub struct Piece {
     offset: Option<u64>,
     limit: Option<u32>,
     raw: Option<String>,
+    follow: Option<String>,
 }
 
 /// `GET /api/queue/{id}/logs`
@@ -33,9 +35,15 @@ pub async fn logs(
     State(app): State<App>,
     Path(id): Path<String>,
     Query(piece): Query<Piece>,
+    headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let id = job_id(&id)?;
     let attempt = piece.attempt.map(Attempt);
+    if piece.follow.is_some() {
+        let attempt = app.core.attempt_of(&id, attempt).await?;
+        let resumed = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
+        return Ok(follow(app, id, attempt, resumed.or(piece.offset).unwrap_or(0)).into_response());
+    }
     if piece.raw.is_some() {
         return whole_log(&app, &id, attempt).await;
     }

@@ -1,6 +1,7 @@
 //! `/api/queue`: jobs.
 
 mod files;
+mod follow;
 
 use app::domain::ids::JobId;
 use app::protocol::explain::ExplanationView;
