@@ -24,8 +24,9 @@ pub struct Known {
     queue: BTreeSet<Rank>,
     /// The jobs that hold a lease, by worker.
     leases: BTreeMap<WorkerId, BTreeSet<JobId>>,
-    /// Whose worker token has this digest.
+    /// Whose worker token has this digest, and the other way round.
     tokens: HashMap<String, WorkerId>,
+    digests: HashMap<WorkerId, String>,
     /// The name of the API token that has this digest.
     api_tokens: HashMap<String, String>,
 }
@@ -69,7 +70,8 @@ impl Known {
         api_tokens: HashMap<String, String>,
     ) -> Self {
         let workers = workers.into_iter().map(|stored| (stored.worker.id.clone(), Arc::new(stored))).collect();
-        let mut known = Self { workers, tokens, api_tokens, ..Self::default() };
+        let digests = tokens.iter().map(|(digest, worker)| (worker.clone(), digest.clone())).collect();
+        let mut known = Self { workers, tokens, digests, api_tokens, ..Self::default() };
         for job in jobs {
             known.put_job(Arc::new(job));
         }
@@ -84,7 +86,9 @@ impl Known {
                 self.workers.insert(worker.id.clone(), Arc::new(StoredWorker { worker: *worker, last_seen }));
             }
             Change::Token(worker, digest) => {
-                self.tokens.retain(|_, whose| *whose != worker);
+                if let Some(old) = self.digests.insert(worker.clone(), digest.clone()) {
+                    self.tokens.remove(&old);
+                }
                 self.tokens.insert(digest, worker);
             }
             Change::Seen(id, at) => {
@@ -95,7 +99,9 @@ impl Known {
             }
             Change::Removed(id) => {
                 self.workers.remove(&id);
-                self.tokens.retain(|_, whose| *whose != id);
+                if let Some(old) = self.digests.remove(&id) {
+                    self.tokens.remove(&old);
+                }
             }
             Change::Job(job) => self.put_job(job),
             Change::ApiToken { name, digest } => {

@@ -97,10 +97,11 @@ async fn held(tx: &mut dyn Tx, worker: Option<&WorkerId>) -> Result<Held, Refusa
     let jobs = tx.leased_jobs(worker).await?;
     let ids: Vec<_> = jobs.iter().map(|job| job.id.clone()).collect();
     let attempts = tx.newest_attempts(&ids).await?;
+    let attempts: HashMap<_, _> = attempts.iter().map(|attempt| (&attempt.job, attempt)).collect();
     let mut held = Held::new();
     for job in &jobs {
         if let Some(lease) = job.live_lease() {
-            let attempt = attempts.iter().find(|attempt| attempt.job == job.id);
+            let attempt = attempts.get(&job.id).copied();
             held.entry(lease.worker.clone()).or_default().push(held_job(job, attempt));
         }
     }
