@@ -1,8 +1,9 @@
 //! What follows when an agent says which attempts it runs: at a registration, and with each heartbeat.
 
-use super::ids::{Attempt, JobId, WorkerId};
+use super::ids::{Attempt, JobId};
 use super::job::{Job, Loss, Refused, Report, State};
 use super::time::Timestamp;
+use super::worker::Worker;
 
 /// What an agent says it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,17 +23,19 @@ pub enum Verdict {
     Stop,
 }
 
-/// Judges a claim of `worker`, given the job as it is stored (none if there is no such job).
-pub fn judge(now: Timestamp, worker: &WorkerId, claim: &Claim, job: Option<&Job>) -> Verdict {
+/// Judges a claim of `worker`, given the job as it is stored (none if there is no such job) and the jobs that hold a
+/// lease of the worker.
+pub fn judge(now: Timestamp, worker: &Worker, held: &[Job], claim: &Claim, job: Option<&Job>) -> Verdict {
     let Some(job) = job else { return Verdict::Stop };
     let attempt = claim.attempt.unwrap_or(job.attempt);
     match &job.state {
         // It must go on until the worker has been told to stop, and confirmed.
-        State::Cancelling { lease, .. } if &lease.worker == worker && lease.attempt == attempt => {
+        State::Cancelling { lease, .. } if lease.worker == worker.id && lease.attempt == attempt => {
             Verdict::Keep(Box::new(job.clone()))
         }
-        _ => match job.clone().reported(now, worker, attempt, Report::Running) {
-            Ok(job) => Verdict::Keep(Box::new(job)),
+        _ => match job.clone().reported(now, &worker.id, attempt, Report::Running) {
+            Ok(after) if displaced(job, &after, Some(worker), held) => Verdict::Stop,
+            Ok(after) => Verdict::Keep(Box::new(after)),
             Err(
                 Refused::Ended
                 | Refused::OldAttempt { .. }
@@ -42,6 +45,15 @@ pub fn judge(now: Timestamp, worker: &WorkerId, claim: &Claim, job: Option<&Job>
             ) => Verdict::Stop,
         },
     }
+}
+
+/// Whether a lost attempt would come back to a place that it has no more: its worker was removed, or the slot or a GPU
+/// went to another job since (invariant I3). `held` are the jobs that hold a lease of the worker.
+pub fn displaced(before: &Job, after: &Job, worker: Option<&Worker>, held: &[Job]) -> bool {
+    let (None, Some(lease)) = (before.live_lease(), after.live_lease()) else { return false };
+    let slots = worker.and_then(Worker::capability).map_or(0, |capability| capability.max_jobs);
+    let mut taken = held.iter().filter_map(Job::live_lease).flat_map(|other| &other.gpus);
+    held.len() >= slots as usize || taken.any(|gpu| lease.gpus.contains(gpu))
 }
 
 /// What becomes of a job that is leased to the worker, when its agent registers and does not claim it.
@@ -57,27 +69,26 @@ pub fn unclaimed(now: Timestamp, job: Job) -> Job {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fixtures::spec;
+    use crate::domain::fixtures::{NOW, job, job_id, worker, worker_id};
     use crate::domain::job::Demand;
 
-    const NOW: Timestamp = Timestamp(1_000);
+    const LATER: Timestamp = Timestamp(NOW.0 + 1_000);
 
-    fn worker(n: u8) -> WorkerId {
-        WorkerId::new(NOW, [n; 10])
+    fn offered_one(n: u16, gpu: &str) -> Job {
+        job(n, Demand::default()).offered(NOW, worker_id(1), vec![gpu.to_owned()], LATER).expect("it waits")
     }
 
     fn offered() -> Job {
-        let job = Job::submitted(JobId::new(NOW, [9; 10]), spec(Demand::default()), NOW, "ada".to_owned());
-        job.offered(NOW, worker(1), vec![], Timestamp(2_000)).expect("it waits")
+        offered_one(9, "GPU-1-0")
     }
 
     fn running() -> Job {
-        offered().reported(NOW, &worker(1), Attempt(1), Report::Running).expect("current")
+        offered().reported(NOW, &worker_id(1), Attempt(1), Report::Running).expect("current")
     }
 
-    fn verdict(claim_of: u8, attempt: Option<u32>, job: Option<&Job>) -> Option<&'static str> {
-        let claim = Claim { job: JobId::new(NOW, [9; 10]), attempt: attempt.map(Attempt) };
-        match judge(NOW, &worker(claim_of), &claim, job) {
+    fn verdict(claim_of: u16, attempt: Option<u32>, job: Option<&Job>) -> Option<&'static str> {
+        let claim = Claim { job: job_id(9), attempt: attempt.map(Attempt) };
+        match judge(NOW, &worker(claim_of, &[80], 1), &[], &claim, job) {
             Verdict::Stop => None,
             Verdict::Keep(job) => Some(match job.state {
                 State::Running { .. } => "running",
@@ -90,9 +101,9 @@ mod tests {
     #[test]
     fn claims_row_by_row() {
         let lost = running().lost(NOW, Loss::WorkerOffline);
-        let moved = lost.clone().offered(NOW, worker(2), vec![], Timestamp(2_000)).expect("it waits");
+        let moved = lost.clone().offered(NOW, worker_id(2), vec![], LATER).expect("it waits");
         let cancelling = running().cancelled(NOW).expect("it runs");
-        let ended = running().reported(NOW, &worker(1), Attempt(1), Report::Completed).expect("current");
+        let ended = running().reported(NOW, &worker_id(1), Attempt(1), Report::Completed).expect("current");
         let rows = [
             (1, Some(1), Some(&running()), Some("running")),
             (1, None, Some(&running()), Some("running")),
@@ -117,8 +128,25 @@ mod tests {
     fn what_is_being_cancelled_stays_as_it_is() {
         let cancelling = running().cancelled(NOW).expect("it runs");
         let claim = Claim { job: cancelling.id.clone(), attempt: Some(Attempt(1)) };
-        let later = Timestamp(NOW.0 + 5);
-        assert_eq!(judge(later, &worker(1), &claim, Some(&cancelling)), Verdict::Keep(Box::new(cancelling)));
+        let verdict = judge(LATER, &worker(1, &[80], 1), &[], &claim, Some(&cancelling));
+        assert_eq!(verdict, Verdict::Keep(Box::new(cancelling)));
+    }
+
+    #[test]
+    fn a_lost_attempt_comes_back_only_to_a_place_that_is_free() {
+        let lost = running().lost(NOW, Loss::WorkerOffline);
+        let claim = Claim { job: lost.id.clone(), attempt: Some(Attempt(1)) };
+        let comes_back = |max_jobs, held: &[Job]| {
+            let host = worker(1, &[80, 80], max_jobs);
+            judge(NOW, &host, held, &claim, Some(&lost)) != Verdict::Stop
+        };
+        assert!(comes_back(1, &[]) && comes_back(2, &[offered_one(2, "GPU-1-1")]));
+        assert!(!comes_back(1, &[offered_one(2, "GPU-1-1")]), "another has its slot");
+        assert!(!comes_back(2, &[offered_one(2, "GPU-1-0")]), "another has its GPU (I3)");
+        let back = lost.clone().reported(NOW, &worker_id(1), Attempt(1), Report::Starting).expect("current");
+        assert!(displaced(&lost, &back, None, &[]), "its worker was removed");
+        let ended = lost.clone().reported(NOW, &worker_id(1), Attempt(1), Report::Completed).expect("current");
+        assert!(!displaced(&lost, &ended, None, &[]), "an end takes no place");
     }
 
     #[test]

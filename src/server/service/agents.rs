@@ -159,10 +159,11 @@ impl Core {
         let mut tx = self.read().await?;
         let stored = tx.worker(&worker).await?.ok_or_else(|| Refusal::NoWorker(worker.clone()))?;
         stored.worker.may_beat()?;
+        let held = tx.leased_jobs(Some(&worker)).await?;
         let mut changed = false;
         for claim in &claims {
             let job = tx.job(&claim.job).await?;
-            let verdict = judge(self.now(), &worker, claim, job.as_ref());
+            let verdict = judge(self.now(), &stored.worker, &held, claim, job.as_ref());
             changed |= matches!((verdict, job), (Verdict::Keep(after), Some(before)) if *after != before);
         }
         if changed {
@@ -183,8 +184,8 @@ impl Core {
             let input = Arc::clone(&input);
             Box::pin(async move {
                 let (worker, claims) = &*input;
-                keep_claims(unit, worker, claims).await?;
                 let stored = unit.worker(worker).await?;
+                keep_claims(unit, &stored.worker, claims).await?;
                 Ok(HeartbeatAnswer { desired: desired(unit.core, unit.tx, &stored, claims).await? })
             })
         })
@@ -269,7 +270,7 @@ async fn register_in(
     let gpus: Vec<&str> = capability.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
     let detail = json!({"gpus": gpus, "hostname": capability.hostname, "agent_version": capability.agent_version});
     unit.save_worker(&before, &after, Action::WorkerRegistered, &detail).await?;
-    keep_claims(unit, worker, claims).await?;
+    keep_claims(unit, &after, claims).await?;
     for job in unit.tx.leased_jobs(Some(worker)).await? {
         if !claims.iter().any(|claim| claim.job == job.id) {
             let after = unclaimed(unit.now, job.clone());
@@ -298,10 +299,11 @@ async fn register_in(
 }
 
 /// What a worker claims and may keep: a lost attempt is taken back, an unanswered offer counts as taken.
-async fn keep_claims(unit: &mut Unit<'_>, worker: &WorkerId, claims: &[Claim]) -> Result<(), Refusal> {
+async fn keep_claims(unit: &mut Unit<'_>, worker: &Worker, claims: &[Claim]) -> Result<(), Refusal> {
     for claim in claims {
         let Some(before) = unit.tx.job(&claim.job).await? else { continue };
-        if let Verdict::Keep(after) = judge(unit.now, worker, claim, Some(&before)) {
+        let held = unit.tx.leased_jobs(Some(&worker.id)).await?;
+        if let Verdict::Keep(after) = judge(unit.now, worker, &held, claim, Some(&before)) {
             unit.save_job(&before, &after).await?;
         }
     }

@@ -1,8 +1,8 @@
 //! What should be true on a worker's host: the answer to a heartbeat, to a long poll, and the events of its stream.
 
-use app::domain::ids::WorkerId;
 use app::domain::job::{Job, Lease, State};
 use app::domain::reconcile::{Claim, Verdict, judge};
+use app::domain::worker::Worker;
 use app::protocol::dispatch::{BundleRef, JobSubmit};
 use app::protocol::worker::{Desired, RunningAttempt, StopAttempt, StopReason};
 use serde_json::{Map, Value};
@@ -23,22 +23,23 @@ pub async fn desired(
 ) -> Result<Desired, Refusal> {
     let id = &worker.worker.id;
     let mut desired = Desired { drain: worker.worker.drain.is_some(), ..Desired::default() };
-    for job in tx.leased_jobs(Some(id)).await? {
+    let held = tx.leased_jobs(Some(id)).await?;
+    for job in &held {
         match &job.state {
-            State::Offered { lease, .. } => desired.offers.push(offer(core, tx, worker, &job, lease).await?),
+            State::Offered { lease, .. } => desired.offers.push(offer(core, tx, worker, job, lease).await?),
             State::Running { lease, .. } if job.overdue(core.now()).is_some() => {
-                desired.stop.push(stop(&job, lease, StopReason::OverTime));
+                desired.stop.push(stop(job, lease, StopReason::OverTime));
             }
             State::Starting { lease, .. } | State::Running { lease, .. } if worker.worker.evicts(core.now()) => {
-                desired.stop.push(stop(&job, lease, StopReason::Drained));
+                desired.stop.push(stop(job, lease, StopReason::Drained));
             }
-            State::Starting { lease, .. } | State::Running { lease, .. } => desired.run.push(attempt(&job, lease)),
-            State::Cancelling { lease, .. } => desired.stop.push(stop(&job, lease, StopReason::Cancelled)),
+            State::Starting { lease, .. } | State::Running { lease, .. } => desired.run.push(attempt(job, lease)),
+            State::Cancelling { lease, .. } => desired.stop.push(stop(job, lease, StopReason::Cancelled)),
             State::Queued { .. } | State::Completed { .. } | State::Failed { .. } | State::Cancelled { .. } => {}
         }
     }
     for claim in claims {
-        desired.stop.extend(superseded(core, tx, id, claim).await?);
+        desired.stop.extend(superseded(core, tx, &worker.worker, &held, claim).await?);
     }
     Ok(desired)
 }
@@ -46,11 +47,12 @@ pub async fn desired(
 async fn superseded(
     core: &Core,
     tx: &mut dyn Tx,
-    worker: &WorkerId,
+    worker: &Worker,
+    held: &[Job],
     claim: &Claim,
 ) -> Result<Option<StopAttempt>, Refusal> {
     let job = tx.job(&claim.job).await?;
-    let verdict = judge(core.now(), worker, claim, job.as_ref());
+    let verdict = judge(core.now(), worker, held, claim, job.as_ref());
     // Who does not say which attempt it runs means its newest.
     let attempt = claim.attempt.or(job.map(|job| job.attempt)).unwrap_or_default();
     let stop = StopAttempt { job_id: claim.job.clone(), attempt, reason: StopReason::Superseded };

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use app::domain::audit::Action;
 use app::domain::ids::{Attempt, JobId, WorkerId};
-use app::domain::job::{Job, Report};
+use app::domain::job::{Job, Refused, Report};
+use app::domain::reconcile::displaced;
 use app::protocol::topic::Topic;
 use app::protocol::worker::{ProgressPoint, ProgressReport, StatusReport};
 use serde_json::json;
@@ -52,6 +53,7 @@ impl Core {
                 let (before, attempt) = current(unit, subject).await?;
                 let report = as_evicted(unit, subject, report.clone()).await?;
                 let after = before.clone().reported(unit.now, &subject.worker, attempt, report)?;
+                check_place(unit, subject, &before, &after).await?;
                 unit.save_job(&before, &after).await?;
                 if after.has_ended() && !before.has_ended() {
                     spend(unit, &subject.worker).await?;
@@ -117,6 +119,16 @@ impl Core {
         job.reported(self.now(), &subject.worker, attempt, Report::Running)?;
         Ok(attempt)
     }
+}
+
+/// A lost attempt does not come back to a place that is another's now.
+async fn check_place(unit: &mut Unit<'_>, subject: &Subject, before: &Job, after: &Job) -> Result<(), Refusal> {
+    if before.live_lease().is_some() || after.live_lease().is_none() {
+        return Ok(());
+    }
+    let worker = unit.tx.worker(&subject.worker).await?.map(|stored| stored.worker);
+    let held = unit.tx.leased_jobs(Some(&subject.worker)).await?;
+    if displaced(before, after, worker.as_ref(), &held) { Err(Refused::NotYours.into()) } else { Ok(()) }
 }
 
 /// What a worker stops because its drain has come to its deadline goes back without counting, whichever word it uses.
