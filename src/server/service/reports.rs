@@ -51,7 +51,7 @@ impl Core {
             Box::pin(async move {
                 let (subject, report) = &*input;
                 let (before, attempt) = current(unit, subject).await?;
-                let report = as_evicted(unit, subject, report.clone()).await?;
+                let report = as_evicted(unit, subject, &before, report.clone()).await?;
                 let after = before.clone().reported(unit.now, &subject.worker, attempt, report)?;
                 check_place(unit, subject, &before, &after).await?;
                 unit.save_job(&before, &after).await?;
@@ -132,8 +132,9 @@ async fn check_place(unit: &mut Unit<'_>, subject: &Subject, before: &Job, after
 }
 
 /// What a worker stops because its drain has come to its deadline goes back without counting, whichever word it uses.
-async fn as_evicted(unit: &mut Unit<'_>, subject: &Subject, report: Report) -> Result<Report, Refusal> {
-    if !matches!(report, Report::Cancelled | Report::Requeue { .. }) {
+/// What has trained as long as it may is stopped for that (see `desired`), also on such a worker.
+async fn as_evicted(unit: &mut Unit<'_>, subject: &Subject, job: &Job, report: Report) -> Result<Report, Refusal> {
+    if !matches!(report, Report::Cancelled | Report::Requeue { .. }) || job.overdue(unit.now).is_some() {
         return Ok(report);
     }
     let worker = unit.tx.worker(&subject.worker).await?;
