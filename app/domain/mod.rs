@@ -8,6 +8,8 @@ pub mod capability;
 pub mod explain;
 #[cfg(test)]
 pub(crate) mod fixtures;
+#[cfg(test)]
+mod fleet_tests;
 pub mod glob;
 pub mod health;
 pub mod ids;

@@ -1,0 +1,127 @@
+//! What a round of planning has to be: a walk down the queue, most urgent first.
+
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+
+use super::model::{Job, Link, Model, Stands};
+use crate::domain::capability::Gpu;
+use crate::domain::job::Target;
+use crate::domain::plan::{AGING, STARVING};
+
+/// What the planner decided, by places.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Round {
+    /// Job, worker, GPUs.
+    pub offers: Vec<(usize, usize, Vec<String>)>,
+    /// Worker, and the job that it is kept for.
+    pub kept: Vec<(usize, usize)>,
+}
+
+impl Model {
+    /// Checks a round, and makes its offers.
+    pub fn plan(&mut self, round: &Round) -> Result<(), TestCaseError> {
+        let (mut offers, mut kept) = (round.offers.iter().peekable(), Vec::new());
+        for job in self.queue() {
+            if let Some((_, worker, gpus)) = offers.next_if(|(offered, ..)| *offered == job) {
+                prop_assert!(!self.limited(job), "job {job} is offered beyond the limits");
+                prop_assert!(!kept.contains(worker), "job {job} gets worker {worker}, which is kept for another");
+                self.check_grant(job, *worker, gpus)?;
+                self.offer(job, *worker, gpus.clone());
+            } else if !self.limited(job) {
+                let open = (0..self.workers.len()).find(|worker| !kept.contains(worker) && self.fits(job, *worker));
+                prop_assert_eq!(open, None, "job {} waits, though a worker has room for it (I4)", job);
+                self.check_kept(job, round, &mut kept)?;
+            }
+        }
+        prop_assert_eq!(offers.next(), None, "offered out of turn");
+        Ok(())
+    }
+
+    /// What waits and is due: an hour of waiting counts as much as one point of priority.
+    fn queue(&self) -> Vec<usize> {
+        let due = |job: &usize| matches!(self.jobs[*job].stands, Stands::Waiting { due } if due <= self.now);
+        let mut queue: Vec<usize> = (0..self.jobs.len()).filter(due).collect();
+        let as_if_since = |job: &Job| job.submitted_at.0 - i64::from(job.priority) * AGING.0;
+        queue.sort_by_key(|job| (as_if_since(&self.jobs[*job]), self.jobs[*job].submitted_at));
+        queue
+    }
+
+    fn limited(&self, job: usize) -> bool {
+        let by = self.jobs[job].ask.by;
+        let held: Vec<&Job> = self.jobs.iter().filter(|job| job.holder().is_some()).collect();
+        let of_user = held.iter().filter(|job| job.ask.by == by).count();
+        let reached = |limit: Option<u32>, held| limit.is_some_and(|limit| held >= limit as usize);
+        reached(self.limits.jobs, held.len()) || reached(self.limits.jobs_per_user, of_user)
+    }
+
+    fn fits(&self, job: usize, worker: usize) -> bool {
+        let listens = matches!(self.workers[worker].link, Link::Listening(_));
+        let has_slot = self.held_by(worker).count() < self.workers[worker].host.max_jobs as usize;
+        listens && has_slot && self.would_do(job, worker) && self.free(job, worker).len() >= self.wanted(job, worker)
+    }
+
+    /// Whether time alone stands between them.
+    fn would_do(&self, job: usize, worker: usize) -> bool {
+        let (ask, there) = (&self.jobs[job].ask, &self.workers[worker]);
+        let target = match ask.target {
+            Target::Auto => true,
+            Target::Worker => !there.host.local,
+            Target::Local => there.host.local,
+        };
+        let open = there.connected() && there.drain.is_none() && !there.spent && !there.removed;
+        let rack = ask.rack.is_none_or(|rack| there.rack == Some(rack));
+        target && open && rack && self.suiting(job, worker).len() >= self.wanted(job, worker)
+    }
+
+    /// How many GPUs the job takes on this worker.
+    fn wanted(&self, job: usize, worker: usize) -> usize {
+        let ask = &self.jobs[job].ask;
+        let has_any = !self.workers[worker].host.gpus.is_empty();
+        let least = usize::from(has_any || ask.vram_gb.is_some());
+        ask.gpus.map_or(least, |count| count as usize)
+    }
+
+    /// GPUs with memory enough.
+    fn suiting(&self, job: usize, worker: usize) -> Vec<&String> {
+        let least = self.jobs[job].ask.vram_gb.map_or(0.0, f64::from);
+        let suits = |gpu: &&Gpu| gpu.vram_gb.is_some_and(|gb| gb >= least);
+        self.workers[worker].gpus.iter().filter(suits).map(|gpu| &gpu.uuid).collect()
+    }
+
+    fn free(&self, job: usize, worker: usize) -> Vec<&String> {
+        let held: Vec<&String> = self.held_by(worker).flat_map(|job| &job.offers.last().expect("held").1).collect();
+        self.suiting(job, worker).into_iter().filter(|gpu| !held.contains(gpu)).collect()
+    }
+
+    fn check_grant(&self, job: usize, worker: usize, gpus: &[String]) -> Result<(), TestCaseError> {
+        prop_assert!(self.fits(job, worker), "job {job} does not fit worker {worker}");
+        let (free, whole_host) = (self.free(job, worker), self.workers[worker].host.max_jobs == 1);
+        let number = if whole_host { free.len() } else { self.wanted(job, worker) };
+        let chosen = free.into_iter().filter(|gpu| gpus.contains(gpu)).count();
+        prop_assert_eq!((gpus.len(), chosen), (number, number), "free GPUs, as many as asked for (I3)");
+        Ok(())
+    }
+
+    /// A job that has waited too long keeps one worker for itself, if one would do.
+    fn check_kept(&self, job: usize, round: &Round, kept: &mut Vec<usize>) -> Result<(), TestCaseError> {
+        let for_it: Vec<usize> = round.kept.iter().filter(|(_, of)| *of == job).map(|(worker, _)| *worker).collect();
+        let starves = self.now - self.jobs[job].submitted_at >= STARVING;
+        let candidates: Vec<usize> =
+            (0..self.workers.len()).filter(|worker| !kept.contains(worker) && self.would_do(job, *worker)).collect();
+        prop_assert!(for_it.iter().all(|worker| starves && candidates.contains(worker)), "kept without need");
+        let due = usize::from(starves && !candidates.is_empty());
+        // Nothing is kept when there is nothing left to give.
+        prop_assert!(for_it.len() == due || !self.any_room(), "job {job} keeps {for_it:?} of {candidates:?}");
+        kept.extend(for_it);
+        Ok(())
+    }
+
+    fn any_room(&self) -> bool {
+        let room = |worker: usize| {
+            let there = &self.workers[worker];
+            let open = matches!(there.link, Link::Listening(_)) && there.drain.is_none() && !there.removed;
+            open && self.held_by(worker).count() < there.host.max_jobs as usize
+        };
+        (0..self.workers.len()).any(room)
+    }
+}
