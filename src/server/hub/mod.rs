@@ -64,12 +64,6 @@ impl Hub {
         self.state.lock().expect("no panic while it is held").version
     }
 
-    /// The version at which a topic last changed. Equal versions mean that nothing happened between.
-    pub fn version_of(&self, topic: &Topic) -> u64 {
-        let state = self.state.lock().expect("no panic while it is held");
-        state.by_topic.get(topic).copied().unwrap_or(state.forgotten)
-    }
-
     /// What changed after `version`.
     pub fn since(&self, version: u64) -> Changes {
         let state = self.state.lock().expect("no panic while it is held");

@@ -32,7 +32,8 @@ pub type Work = Box<dyn for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<()>> 
 
 /// A database that several use cases share.
 pub trait Store: Send + Sync {
-    /// Runs `work` in a write transaction, and returns when it is durable. An error means that nothing was written.
+    /// Runs `work` in a write transaction, and returns when it is durable. An error means that nothing was written, but
+    /// for [`StoreError::Unavailable`] where the connection went while it was committed.
     fn write(&self, work: Work) -> BoxFuture<'_, Result<()>>;
 
     /// Sets what is done around each group; once, before the first use case that needs it.

@@ -17,6 +17,7 @@ use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 
 pub use self::news::CHANNEL;
+use super::board::Board;
 use super::group::Hooks;
 use super::sql::writer::{Ending, Engine, Group, Writer};
 use super::sql::{Db, Reader, Session, Shared, failed};
@@ -27,6 +28,9 @@ const READERS: u32 = 8;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Who holds the lock and does nothing is thrown out after this; who waits for it gives up a little later.
 const LIMITS: [(&str, &str); 2] = [("idle_in_transaction_session_timeout", "5s"), ("lock_timeout", "10s")];
+/// What was committed last is believed for so long after this server's last commit; it commits something every 2 s, or
+/// has lost the database, and then others may have changed anything.
+const BELIEVED: Duration = Duration::from_secs(5);
 /// All statements here are short; compiling them takes longer than running them.
 const INTERPRETED: [(&str, &str); 1] = [("jit", "off")];
 /// The writer finds rows by their keys. A plan that is kept from when a table was small would read all of it for ever.
@@ -66,7 +70,7 @@ impl PostgresStore {
             )
         })?;
         sqlx::migrate!("src/server/store/postgres/migrations").run(&readers).await?;
-        let shared = Shared::new(chain);
+        let shared = Shared::new(chain, Board::believed_for(BELIEVED));
         let writing = pool(1).connect_with(options.options(BY_KEY)).await?;
         let news = news::listen(&readers, chain).await?;
         let engine = Writing { pool: writing, shared: Arc::clone(&shared) };
@@ -130,7 +134,7 @@ impl Engine for Writing {
             let ending = group.run(Db::Postgres(&mut transaction)).await?;
             let ended = match &ending {
                 Ending::Commit(_) => transaction.commit().await,
-                Ending::RollBack => transaction.rollback().await,
+                Ending::RollBack(_) => transaction.rollback().await,
             };
             ended.map_err(failed).map(|()| ending)
         })

@@ -65,7 +65,10 @@ async fn hear(mut listener: PgListener, chain: Arc<str>, news: mpsc::UnboundedSe
             Ok(None) => Some(Heard::LOST),
             Err(error) => {
                 tracing::warn!(%error, "the database does not tell what other servers change; trying again");
-                tokio::time::sleep(AGAIN).await;
+                while listener.listen(CHANNEL).await.is_err() {
+                    tokio::time::sleep(AGAIN).await;
+                }
+                // Only now: what was rung until it listens again is lost too.
                 Some(Heard::LOST)
             }
         };

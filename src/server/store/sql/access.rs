@@ -13,8 +13,8 @@ use crate::store::known::Change;
 #[async_trait]
 impl Access for Session<'_> {
     async fn api_token(&mut self, digest: &str) -> Result<Option<String>> {
-        if let Some(known) = self.glance(|known| known.api_token(digest).cloned()) {
-            return Ok(known);
+        if let Some(Some(known)) = self.glance(|known| known.api_token(digest).cloned()) {
+            return Ok(Some(known));
         }
         let row = self.first(sql("SELECT name FROM api_tokens WHERE digest = $1").bind(digest)).await?;
         row.map(|row| row.get("name")).transpose()

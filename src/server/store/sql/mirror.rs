@@ -24,6 +24,8 @@ use crate::store::{Result, StoreError};
 pub struct Mirror {
     /// The database's generation that this is of; engines that serve one server have none.
     generation: i64,
+    /// The one that the open transaction makes, if it is committed.
+    making: i64,
     /// The newest entry of the audit chain: its number and hash.
     pub(super) head: Option<(i64, String)>,
     /// The newest revisions of configurations that were asked for.
@@ -41,7 +43,7 @@ impl Mirror {
             self.empty();
             board.wipe();
         }
-        self.generation = generation;
+        self.making = generation;
     }
 
     /// Knows nothing any more.
@@ -51,12 +53,13 @@ impl Mirror {
 
     /// Puts up what was committed.
     pub fn publish(&mut self, board: &Board) {
+        self.generation = self.making;
         board.follow(self.generation, std::mem::take(&mut self.changes), self.known.as_ref());
     }
 
     /// The generation that the transaction makes, and whether it differs from the one before.
     pub fn made(&self) -> (i64, bool) {
-        (self.generation, !self.changes.is_empty())
+        (self.making, !self.changes.is_empty())
     }
 }
 
@@ -85,7 +88,8 @@ impl<'c> Session<'c> {
     }
 
     /// Refuses who came to read.
-    pub(super) fn may_write(&self) -> Result<()> {
+    pub(super) fn may_write(&mut self) -> Result<()> {
+        self.writes += 1;
         let reads = || StoreError::Unavailable("this view is for reading".to_owned());
         self.mirror.as_ref().map(|_| ()).ok_or_else(reads)
     }
@@ -110,7 +114,10 @@ impl<'c> Session<'c> {
         let mut tokens = HashMap::new();
         for row in &rows {
             let row = Named::new(row, "workers", "id")?;
-            tokens.insert(row.get("token_digest")?, row.worker_id("id")?);
+            // One broken row must not hide the others; that it is left out was said.
+            if let Ok(id) = row.worker_id("id") {
+                tokens.insert(row.get("token_digest")?, id);
+            }
         }
         let living =
             sql("SELECT * FROM jobs WHERE state IN ('queued', 'offered', 'starting', 'running', 'cancelling')");

@@ -59,8 +59,8 @@ pub struct Shared {
 
 impl Shared {
     /// Of a server with this audit chain.
-    pub fn new(chain: &str) -> Arc<Self> {
-        Arc::new(Self { chain: chain.into(), revisions: Revisions::default(), board: Board::default() })
+    pub fn new(chain: &str, board: Board) -> Arc<Self> {
+        Arc::new(Self { chain: chain.into(), revisions: Revisions::default(), board })
     }
 }
 
@@ -68,10 +68,14 @@ impl Shared {
 pub struct Session<'c> {
     db: Db<'c>,
     shared: Arc<Shared>,
-    /// What the writer knows; readers ask the database.
+    /// What the writer knows.
     mirror: Option<&'c mut Mirror>,
     /// What is decided and not written yet.
     pending: Pending,
+    /// How often something was written, or decided to be.
+    writes: u64,
+    /// Whether a statement failed: nothing of the transaction may be kept, whatever was made of it.
+    failed: bool,
     /// Whether a member of the group asked for planning at its end.
     wants_plan: bool,
     /// The newest entry of the audit chain, once this transaction has appended one.
@@ -108,7 +112,7 @@ impl<'c> Session<'c> {
     /// Wraps a connection that is inside a transaction.
     pub fn new(db: Db<'c>, shared: Arc<Shared>) -> Self {
         let (pending, topics) = (Pending::default(), BTreeSet::new());
-        Self { db, shared, mirror: None, pending, wants_plan: false, head: None, topics }
+        Self { db, shared, mirror: None, pending, writes: 0, failed: false, wants_plan: false, head: None, topics }
     }
 
     /// A statement that the engines spell differently.
@@ -122,12 +126,14 @@ impl<'c> Session<'c> {
     /// Every row.
     async fn all(&mut self, statement: Statement) -> Result<Vec<Row>> {
         self.settle().await?;
-        match &mut self.db {
+        let rows = match &mut self.db {
             Db::Sqlite(connection) => sqlite_rows(connection, statement).await,
             Db::SqliteReader(reader) => sqlite_rows(reader.begun().await?, statement).await,
             Db::Postgres(connection) => postgres_rows(connection, statement).await,
             Db::PostgresReader(reader) => postgres_rows(reader.begun().await?, statement).await,
-        }
+        };
+        self.failed |= rows.is_err();
+        rows
     }
 
     /// The first row, if there is one.
@@ -143,12 +149,15 @@ impl<'c> Session<'c> {
 
     /// The same, not minding what is pending.
     async fn execute(&mut self, statement: Statement) -> Result<u64> {
-        match &mut self.db {
+        let run = match &mut self.db {
             Db::Sqlite(connection) => sqlite_run(connection, statement).await,
             Db::SqliteReader(reader) => sqlite_run(reader.begun().await?, statement).await,
             Db::Postgres(connection) => postgres_run(connection, statement).await,
             Db::PostgresReader(reader) => postgres_run(reader.begun().await?, statement).await,
-        }
+        };
+        self.failed |= run.is_err();
+        self.writes += run.as_ref().copied().unwrap_or_default();
+        run
     }
 
     /// Runs a statement that must write exactly one row; if it does not, somebody else was quicker.

@@ -184,6 +184,7 @@ impl Session<'_> {
         }
         for (statement, rows) in std::mem::take(&mut self.pending).statements() {
             if self.execute(statement).await? != rows {
+                self.failed = true;
                 return Err(StoreError::Conflict);
             }
         }
@@ -192,7 +193,10 @@ impl Session<'_> {
 }
 
 /// Rows in statements of sizes that are powers of two.
-fn portions(mut rows: Vec<Vec<Value>>, statement: impl Fn(Vec<Vec<Value>>) -> Statement) -> Vec<(Statement, u64)> {
+pub(super) fn portions(
+    mut rows: Vec<Vec<Value>>,
+    statement: impl Fn(Vec<Vec<Value>>) -> Statement,
+) -> Vec<(Statement, u64)> {
     let mut statements = Vec::new();
     while !rows.is_empty() {
         let size = MOST_ROWS.min(1 << rows.len().ilog2());

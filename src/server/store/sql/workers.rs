@@ -5,9 +5,10 @@ use app::domain::time::Timestamp;
 use app::domain::worker::{Kind, Worker};
 use async_trait::async_trait;
 
+use super::pending::portions;
 use super::rows::worker::{link_columns, worker as from_row};
 use super::rows::{Named, to_json};
-use super::statement::sql;
+use super::statement::{sql, update};
 use super::{Row, Session};
 use crate::store::Result;
 use crate::store::known::Change;
@@ -30,8 +31,8 @@ impl Workers for Session<'_> {
     }
 
     async fn worker_by_token(&mut self, digest: &str) -> Result<Option<WorkerId>> {
-        if let Some(known) = self.glance(|known| known.worker_by_token(digest).cloned()) {
-            return Ok(known);
+        if let Some(Some(known)) = self.glance(|known| known.worker_by_token(digest).cloned()) {
+            return Ok(Some(known));
         }
         let row = self.first(sql("SELECT id FROM workers WHERE token_digest = $1").bind(digest)).await?;
         row.as_ref().map(|row| Named::new(row, "workers", "id")?.worker_id("id")).transpose()
@@ -88,11 +89,14 @@ impl Workers for Session<'_> {
     }
 
     async fn flush_last_seen(&mut self, seen: &[(WorkerId, Timestamp)]) -> Result<()> {
+        let rows = seen.iter().map(|(id, at)| vec![id.as_str().into(), at.0.into()]).collect();
+        // Another server may have heard of one later, and one may be gone.
+        let key = "workers.id = v.id AND (workers.last_seen IS NULL OR workers.last_seen < v.seen)";
+        for (statement, _) in portions(rows, |rows| update("workers", &["id", "seen"], "last_seen = v.seen", key, rows))
+        {
+            self.run(statement).await?;
+        }
         for (id, at) in seen {
-            // Another server may have heard of it later.
-            let update =
-                sql("UPDATE workers SET last_seen = $1 WHERE id = $2 AND (last_seen IS NULL OR last_seen < $1)");
-            self.run(update.bind(at.0).bind(id.as_str())).await?;
             self.note(Change::Seen(id.clone(), *at));
         }
         Ok(())

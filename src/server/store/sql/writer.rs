@@ -1,8 +1,8 @@
 //! The one writer. Use cases that wait at the same time share one transaction, and so one flush to disk.
 //!
-//! A refusal inside a group has written nothing of its own (use cases decide before they write), so the others go on.
-//! If the database itself fails, or a guarded write meets a row that has changed, the group is rolled back and its
-//! members are run again one by one, so that one cannot take the others along.
+//! A refusal inside a group has mostly written nothing of its own (use cases decide before they write), and the others
+//! go on. If it has, or a statement failed, or a guarded write meets a row that has changed, the group is rolled back and
+//! its members are run again one by one, so that one cannot take the others along.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -57,8 +57,8 @@ pub trait Engine: Send + 'static {
 pub enum Ending {
     /// Keep what was written.
     Commit(Committed),
-    /// Drop it; it was one member's, who was late.
-    RollBack,
+    /// Drop it; it was one member's, who fared so.
+    RollBack(StoreError),
 }
 
 impl Group<'_> {
@@ -68,16 +68,22 @@ impl Group<'_> {
         let alone = self.members.len() == 1;
         let mut outcomes = Vec::with_capacity(self.members.len());
         for member in self.members {
-            match (member.work)(&mut session).await {
+            let before = session.writes;
+            let outcome = (member.work)(&mut session).await;
+            // What it wrote before must not be committed by halves, nor by a transaction in which a statement failed.
+            let halves = session.failed || (outcome.is_err() && session.writes > before);
+            match outcome {
                 Err(error @ (StoreError::Unavailable(_) | StoreError::Inconsistent { .. })) => return Err(error),
-                // What it wrote before must not be committed by halves.
-                Err(StoreError::Conflict) if alone => return Ok(Ending::RollBack),
-                Err(StoreError::Conflict) => return Err(StoreError::Conflict),
+                Err(StoreError::Conflict) if alone => return Ok(Ending::RollBack(StoreError::Conflict)),
+                outcome if halves && alone => {
+                    return Ok(Ending::RollBack(outcome.err().unwrap_or(StoreError::Conflict)));
+                }
+                outcome if halves || outcome == Err(StoreError::Conflict) => return Err(StoreError::Conflict),
                 outcome => outcomes.push(outcome),
             }
         }
         match Self::finish(&mut session, self.hooks).await {
-            Err(StoreError::Conflict) if alone => Ok(Ending::RollBack),
+            Err(StoreError::Conflict) if alone => Ok(Ending::RollBack(StoreError::Conflict)),
             finished => Ok(Ending::Commit(Committed { outcomes, topics: finished? })),
         }
     }
@@ -173,9 +179,9 @@ impl<E: Engine> Writing<E> {
                 self.mirror.publish(&self.shared.board);
                 Ok(committed)
             }
-            Ok(Ending::RollBack) => {
+            Ok(Ending::RollBack(error)) => {
                 self.mirror.empty();
-                Ok(Committed { outcomes: vec![Err(StoreError::Conflict)], topics: Vec::new() })
+                Ok(Committed { outcomes: vec![Err(error)], topics: Vec::new() })
             }
             // It may have been committed all the same.
             Err(error) => {

@@ -15,6 +15,7 @@ use futures_util::future::BoxFuture;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
+use super::board::Board;
 use super::group::Hooks;
 use super::sql::writer::{Ending, Engine, Group, Writer};
 use super::sql::{Db, Reader, Session, Shared, failed};
@@ -58,7 +59,7 @@ impl SqliteStore {
             .max_connections(READERS)
             .connect_with(options.read_only(true))
             .await?;
-        let shared = Shared::new(chain);
+        let shared = Shared::new(chain, Board::default());
         let writer = Writer::start(Writing { connection }, Arc::clone(&shared));
         Ok(Self { writer, readers, shared, _lock: lock })
     }
@@ -100,7 +101,7 @@ impl Engine for Writing {
             let ending = group.run(Db::Sqlite(&mut transaction)).await?;
             let ended = match &ending {
                 Ending::Commit(_) => transaction.commit().await,
-                Ending::RollBack => transaction.rollback().await,
+                Ending::RollBack(_) => transaction.rollback().await,
             };
             ended.map_err(failed).map(|()| ending)
         })
