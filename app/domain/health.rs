@@ -12,13 +12,16 @@ pub const FORGOTTEN_AFTER: Millis = Millis::seconds(3_600);
 pub enum Verdict {
     /// It is offline; what it held is lost.
     Silent,
+    /// It said goodbye and has not come back: what it left running, if anything, is lost.
+    Abandoned,
     /// It is removed; its jobs' history stays.
     Removed,
 }
 
 /// Judges a worker that was last heard of at `last_seen`, by a server that has been serving since `serving_since`.
 ///
-/// Nobody is silent before the server has itself been listening for longer than the timeout (invariant I10). An older
+/// Nobody is silent before the server has itself been listening for longer than the timeout (invariant I10), nor
+/// forgotten before it has been listening for as long as that takes. An older
 /// agent may be silent for minutes while its trainer is; an open stream speaks for it.
 pub fn judge(
     worker: &Worker,
@@ -34,8 +37,11 @@ pub fn judge(
         Link::Online { capability, .. } if older(capability) => None,
         Link::Connecting { .. } | Link::Online { .. } => silent.then_some(Verdict::Silent),
         Link::Offline { .. } => {
-            let forgotten = worker.kind == Some(Kind::Ephemeral) && now - heard >= FORGOTTEN_AFTER;
-            forgotten.then_some(Verdict::Removed)
+            let forgotten = now - heard.max(serving_since) >= FORGOTTEN_AFTER;
+            match worker.kind {
+                Some(Kind::Ephemeral) if forgotten => Some(Verdict::Removed),
+                _ => silent.then_some(Verdict::Abandoned),
+            }
         }
         Link::NeverSeen => None,
     }
@@ -100,11 +106,19 @@ mod tests {
     }
 
     #[test]
+    fn who_said_goodbye_has_as_long_to_come_back_as_who_fell_silent() {
+        let gone = online().gone(at(0), OfflineCause::Disconnected);
+        assert_eq!((verdict(&gone, 120), verdict(&gone, 121)), (None, Some(Verdict::Abandoned)));
+    }
+
+    #[test]
     fn ephemeral_workers_are_forgotten_an_hour_after_their_last_word() {
         let gone = |kind| Worker { kind: Some(kind), ..online().gone(at(0), OfflineCause::Disconnected) };
-        assert_eq!(verdict(&gone(Kind::Ephemeral), 3_599), None);
+        assert_eq!(verdict(&gone(Kind::Ephemeral), 3_599), Some(Verdict::Abandoned));
         assert_eq!(verdict(&gone(Kind::Ephemeral), 3_600), Some(Verdict::Removed));
-        assert_eq!(verdict(&gone(Kind::Persistent), 1_000_000), None);
+        assert_eq!(verdict(&gone(Kind::Persistent), 1_000_000), Some(Verdict::Abandoned));
+        let by_a_new_server = |seconds| judge(&gone(Kind::Ephemeral), None, at(3_000), TIMEOUT, at(seconds));
+        assert_eq!((by_a_new_server(3_120), by_a_new_server(6_600)), (None, Some(Verdict::Removed)));
         assert_eq!(verdict(&Worker { kind: Some(Kind::Ephemeral), ..made() }, 1_000_000), None);
     }
 }

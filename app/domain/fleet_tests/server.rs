@@ -279,6 +279,10 @@ impl Server {
                 self.lose_leases(worker);
                 Some(Planning::Follows)
             }
+            Some(Verdict::Abandoned) => {
+                self.lose_leases(worker);
+                Some(Planning::Follows)
+            }
             Some(Verdict::Removed) => Some(self.remove(worker)),
         }
     }

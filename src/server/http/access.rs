@@ -98,13 +98,25 @@ pub async fn page(State(app): State<App>, mut request: Request, next: Next) -> R
     }
 }
 
-/// Lets in workers.
+/// Lets in workers; what they send is a sign of life.
 pub async fn worker(State(app): State<App>, mut request: Request, next: Next) -> Response {
     match worker_of(&app, request.headers()).await {
         Err(error) => error.into_response(),
         Ok(key) => {
+            app.core.heard_of(&key.worker);
             request.extensions_mut().insert(key.worker.clone());
             request.extensions_mut().insert(key);
+            next.run(request).await
+        }
+    }
+}
+
+/// Lets in workers that register: whether it is the one that is known is seen then.
+pub async fn newcomer(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    match worker_of(&app, request.headers()).await {
+        Err(error) => error.into_response(),
+        Ok(key) => {
+            request.extensions_mut().insert(key.worker);
             next.run(request).await
         }
     }
@@ -114,7 +126,10 @@ pub async fn worker(State(app): State<App>, mut request: Request, next: Next) ->
 pub async fn job(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let key = match text(request.headers(), "x-upload-token") {
         Some(token) => app.core.authenticate_job(token).await.map(JobKey::Job).map_err(worker_error),
-        None => worker_of(&app, request.headers()).await.map(|key| JobKey::Worker(key.worker)),
+        None => worker_of(&app, request.headers()).await.map(|key| {
+            app.core.heard_of(&key.worker);
+            JobKey::Worker(key.worker)
+        }),
     };
     match key {
         Err(error) => error.into_response(),

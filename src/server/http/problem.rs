@@ -252,7 +252,7 @@ fn worker_refused(refused: worker::Refused) -> ApiError {
         }
         worker::Refused::TokenInUse => (
             "token_in_use",
-            "Another agent, with another work directory, uses this token and is alive. Give each host a worker and a token of its own; if that agent is gone for good, this one is let in after the heartbeat timeout.",
+            "Another agent, on another host or with another work directory, uses this token and is alive. Give each host a worker and a token of its own; if that agent is gone for good, this one is let in when it has not been heard of for the heartbeat timeout.",
         ),
         worker::Refused::NotRegistered => ("not_registered", "The worker is not registered here. Register first."),
     };

@@ -1,5 +1,5 @@
 //! The doorbell: topics and the version at which each last changed. Nothing here is true by itself; whoever is rung
-//! asks the database.
+//! asks the store.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;

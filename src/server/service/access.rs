@@ -30,7 +30,7 @@ pub struct LoggedIn {
 impl Core {
     /// The name that belongs to an API token.
     pub async fn authenticate_token(&self, token: &str) -> Result<String, Refusal> {
-        let name = self.read().await?.api_token(&tokens::digest(token.trim())).await?;
+        let name = self.recent().await?.api_token(&tokens::digest(token.trim())).await?;
         name.ok_or(Refusal::WrongToken)
     }
 

@@ -34,15 +34,19 @@ pub struct WorkerKey {
 }
 
 impl Core {
-    /// Whose token this is; noting that it was heard of.
+    /// Whose token this is.
     pub async fn authenticate_worker(&self, token: &str) -> Result<WorkerKey, Refusal> {
         let digest = tokens::digest(token.trim());
-        let worker = self.read().await?.worker_by_token(&digest).await?.ok_or(Refusal::WrongToken)?;
-        self.presence.note(&worker, self.now());
+        let worker = self.recent().await?.worker_by_token(&digest).await?.ok_or(Refusal::WrongToken)?;
         Ok(WorkerKey { worker, digest })
     }
 
-    /// An agent starts, or comes back.
+    /// Notes a sign of life.
+    pub fn heard_of(&self, worker: &WorkerId) {
+        self.presence.note(worker, self.now());
+    }
+
+    /// An agent starts, or comes back. One that is refused is no sign of life: it is not the one that is known.
     pub async fn register(
         self: &Arc<Self>,
         caller: Caller,
@@ -63,8 +67,12 @@ impl Core {
                 })
             })
             .await;
-        if matches!(registered, Err(Refusal::Worker(Refused::TokenInUse))) {
-            self.note_token_in_use(who, again.0.clone(), again.1.hostname.clone()).await?;
+        match &registered {
+            Ok(_) => self.heard_of(&again.0),
+            Err(Refusal::Worker(Refused::TokenInUse)) => {
+                self.note_token_in_use(who, again.0.clone(), again.1.hostname.clone()).await?;
+            }
+            Err(_) => {}
         }
         registered
     }
@@ -88,7 +96,7 @@ impl Core {
     ///
     /// One on another host than the one that listens takes its place, but not again and again.
     pub async fn listening(self: &Arc<Self>, caller: Caller, worker: WorkerId, stream: String) -> Result<(), Refusal> {
-        let stored = self.read().await?.worker(&worker).await?;
+        let stored = self.recent().await?.worker(&worker).await?;
         let (holder, host) = (stored.as_ref().and_then(|stored| host_of(stored.worker.stream()?)), host_of(&stream));
         if holder.is_some_and(|holder| host.is_some_and(|host| host != holder))
             && !self.contention.may_take_over(&worker, self.now())
@@ -130,7 +138,7 @@ impl Core {
     /// What a worker should do, for a stream; none if the stream is not the worker's any more: a newer one took its
     /// place, maybe on another server, or the token that opened it opens nothing now.
     pub async fn desired_on(&self, key: &WorkerKey, stream: &str) -> Result<Option<Desired>, Refusal> {
-        let mut tx = self.read().await?;
+        let mut tx = self.recent().await?;
         let Some(stored) = tx.worker(&key.worker).await? else { return Ok(None) };
         let still_opens = tx.worker_by_token(&key.digest).await?.is_some_and(|worker| worker == key.worker);
         if !still_opens || stored.worker.stream() != Some(stream) {
@@ -141,7 +149,7 @@ impl Core {
 
     /// What a worker should do; for who asks.
     pub async fn desired(&self, worker: &WorkerId) -> Result<Desired, Refusal> {
-        let mut tx = self.read().await?;
+        let mut tx = self.recent().await?;
         let stored = tx.worker(worker).await?.ok_or_else(|| Refusal::NoWorker(worker.clone()))?;
         desired(self, &mut *tx, &stored, &[]).await
     }
@@ -156,17 +164,17 @@ impl Core {
         check_heartbeat(&key.worker, &beat)?;
         let worker = key.worker;
         let claims = claims_of_heartbeat(&beat);
-        let mut tx = self.read().await?;
+        let mut tx = self.recent().await?;
         let stored = tx.worker(&worker).await?.ok_or_else(|| Refusal::NoWorker(worker.clone()))?;
-        stored.worker.may_beat()?;
         let held = tx.leased_jobs(Some(&worker)).await?;
-        let mut changed = false;
+        // Nobody is sent away, or told to stop, by what may be known too late: the transaction judges again.
+        let mut doubtful = stored.worker.may_beat().is_err();
         for claim in &claims {
             let job = tx.job(&claim.job).await?;
             let verdict = judge(self.now(), &stored.worker, &held, claim, job.as_ref());
-            changed |= matches!((verdict, job), (Verdict::Keep(after), Some(before)) if *after != before);
+            doubtful |= !matches!((verdict, job), (Verdict::Keep(after), Some(before)) if *after == before);
         }
-        if changed {
+        if doubtful {
             drop(tx);
             return self.take_back(caller, worker, claims).await;
         }
@@ -185,6 +193,7 @@ impl Core {
             Box::pin(async move {
                 let (worker, claims) = &*input;
                 let stored = unit.worker(worker).await?;
+                stored.worker.may_beat()?;
                 keep_claims(unit, &stored.worker, claims).await?;
                 Ok(HeartbeatAnswer { desired: desired(unit.core, unit.tx, &stored, claims).await? })
             })
@@ -222,7 +231,7 @@ impl Core {
             let server = worker.stream().and_then(|stream| stream.split_once('/')).map(|(server, _)| server);
             server.is_some_and(|server| !living.iter().any(|living| living == server))
         };
-        if !self.read().await?.live().await?.workers().any(|worker| lost(worker, &living)) {
+        if !self.recent().await?.live().await?.workers().any(|worker| lost(worker, &living)) {
             return Ok(());
         }
         self.change(Caller::system(), move |unit| {

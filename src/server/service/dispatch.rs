@@ -106,7 +106,7 @@ impl Core {
     /// Returns how many were taken back.
     pub async fn sweep_offers(self: &Arc<Self>) -> Result<usize, Refusal> {
         // Most passes find nothing, and a look costs less than an empty commit.
-        let live = self.read().await?.live().await?;
+        let live = self.recent().await?.live().await?;
         let (waiting, leased) = live.waiting_and_leased();
         let now = self.now();
         let stale = leased.into_iter().any(|job| job.clone().offer_expired(now) != *job);

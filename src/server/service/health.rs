@@ -23,7 +23,7 @@ use crate::store::workers::StoredWorker;
 /// What one pass did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Checked {
-    /// Workers that were taken for gone.
+    /// Workers that were taken for gone, or that have not come back to what they left.
     pub silent: usize,
     /// Workers that were removed.
     pub removed: usize,
@@ -43,18 +43,19 @@ impl Core {
     pub async fn check_health(self: &Arc<Self>) -> Result<Checked, Refusal> {
         let mut checked = Checked::default();
         let now = self.now();
-        let live = self.read().await?.live().await?;
+        let live = self.recent().await?.live().await?;
         for worker in with_something_to_stop(&live, now) {
             self.ring(Topic::Worker(worker.clone())).await?;
         }
-        for stored in live.workers.iter().filter(|stored| verdict(self, stored, now).is_some()) {
+        for stored in live.workers.iter().filter(|stored| matters(verdict(self, stored, now), &live, &stored.worker.id))
+        {
             let id = stored.worker.id.clone();
             let acted = self.change(Caller::system(), move |unit| {
                 let id = id.clone();
                 Box::pin(async move { act(unit, &id).await })
             });
             match acted.await {
-                Ok(Some(Verdict::Silent)) => checked.silent += 1,
+                Ok(Some(Verdict::Silent | Verdict::Abandoned)) => checked.silent += 1,
                 Ok(Some(Verdict::Removed)) => {
                     self.presence.forget(&stored.worker.id);
                     self.contention.forget(&stored.worker.id);
@@ -80,6 +81,17 @@ impl Core {
     }
 }
 
+/// Whether there is something to do about a verdict: who is gone and has left nothing stays as it is.
+fn matters(verdict: Option<Verdict>, live: &Live, worker: &WorkerId) -> bool {
+    match verdict {
+        None => false,
+        Some(Verdict::Silent | Verdict::Removed) => true,
+        Some(Verdict::Abandoned) => {
+            live.jobs.iter().filter_map(|job| job.live_lease()).any(|lease| lease.worker == *worker)
+        }
+    }
+}
+
 /// The workers whose drain has come to its deadline, or that run a job for longer than it may.
 fn with_something_to_stop(live: &Live, now: Timestamp) -> BTreeSet<&WorkerId> {
     let evicting: BTreeSet<&WorkerId> =
@@ -102,6 +114,10 @@ async fn act(unit: &mut Unit<'_>, id: &WorkerId) -> Result<Option<Verdict>, Refu
             let after = stored.worker.clone().gone(unit.now, OfflineCause::Silent);
             let detail = json!({"cause": "heartbeat timeout", "last_seen": last_seen(unit.core, &stored)});
             unit.save_worker(&stored.worker, &after, Action::WorkerOffline, &detail).await?;
+            lose_leases(unit, id).await?;
+            unit.plan_after();
+        }
+        Some(Verdict::Abandoned) => {
             lose_leases(unit, id).await?;
             unit.plan_after();
         }

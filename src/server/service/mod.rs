@@ -143,4 +143,9 @@ impl Core {
     pub async fn read(&self) -> Result<Box<dyn Tx>, Refusal> {
         Ok(self.store.read().await?)
     }
+
+    /// A view for what is asked all the time, or again when the bell rings: it may come from memory.
+    pub async fn recent(&self) -> Result<Box<dyn Tx>, Refusal> {
+        Ok(self.store.recent().await?)
+    }
 }

@@ -39,9 +39,12 @@ pub trait Store: Send + Sync {
     /// Sets what is done around each group; once, before the first use case that needs it.
     fn attach(&self, hooks: group::Hooks);
 
-    /// A view for reading; writes through it fail. What lives may come from memory, as of the last commit; from the
-    /// first statement on, all of it is of one moment.
+    /// A consistent view for reading, not older than now; writes through it fail.
     fn read(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>>;
+
+    /// The same, but what lives may come from memory: as of this server's last commit, or of another one's that was not
+    /// heard of for a moment. From the first statement on, all of it is of one moment.
+    fn recent(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>>;
 
     /// The next thing that other servers on the same database have changed; never, where there are none.
     fn news(&self) -> BoxFuture<'_, News> {

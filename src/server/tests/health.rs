@@ -191,7 +191,11 @@ async fn one_token_serves_one_host_at_a_time() {
     let alarm = trail.last().expect("an entry");
     assert_eq!((alarm.action.as_str(), alarm.detail.as_str()), ("worker.token_in_use", r#"{"host":"host-b"}"#));
     drop(tx);
-    server.pass(Millis::seconds(121)).await;
+    for _ in 0..12 {
+        server.pass(Millis::seconds(10)).await;
+        from("b").await.problem(409, "token_in_use");
+    }
+    server.pass(Millis::seconds(1)).await;
     from("b").await.ok(200);
 }
 
@@ -249,4 +253,19 @@ async fn a_job_that_trains_longer_than_it_may_is_stopped_and_has_failed() {
     assert_eq!((&view["status"], &view["max_runtime_seconds"]), (&json!("failed"), &json!(60)));
     let error = "It was stopped because it trained for 60 s, as long as max_runtime_seconds allows.";
     assert_eq!((&view["error"], &view["attempts"][0]["error"]), (&json!(error), &json!(error)));
+}
+
+#[tokio::test]
+async fn what_an_agent_leaves_running_is_lost_when_it_does_not_come_back() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (_, key, mut events) = server.online("gpu-1").await;
+    let job = server.submit("digits").await;
+    events.offer().await;
+    server.report(&key, &job, json!({"status": "running", "attempt": 1})).await.ok(200);
+    server.call(&key, "POST", "/api/workers/disconnect", "").await.ok(200);
+    server.pass(Millis::seconds(120)).await;
+    assert_eq!(server.status_of(&job).await, "running", "it has as long as one that fell silent");
+    server.pass(Millis::seconds(1)).await;
+    assert_eq!(server.status_of(&job).await, "queued");
 }

@@ -140,3 +140,18 @@ async fn who_is_heard_of_on_one_is_not_silent_to_the_other() {
     b.app.core.check_health().await.expect("a database");
     assert_eq!(status().await, "offline");
 }
+
+#[tokio::test]
+async fn a_refusal_on_one_does_not_make_it_deaf_to_the_other() {
+    let (a, b) = two().await;
+    let (id, key, _events) = a.online("gpu-1").await;
+    let twin = json!({"name": "gpu-1"});
+    a.post(&By::Admin, "/api/admin/workers", twin).await.problem(409, "name_taken");
+    b.call(&By::Admin, "POST", &format!("/api/admin/workers/{id}/token"), "").await.ok(200);
+    until("the old token to open nothing", async || {
+        // It goes on committing, and so believes what it has put up.
+        a.app.core.take_part().await.expect("a database");
+        a.get(&key, "/api/workers/queue").await.status == 401
+    })
+    .await;
+}

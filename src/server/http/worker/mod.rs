@@ -14,8 +14,10 @@ use crate::state::App;
 
 /// The routes, with their guards.
 pub fn routes(app: &App) -> Router<App> {
-    let agent = Router::new()
+    let newcomer = Router::new()
         .route("/workers/register", post(agent::register))
+        .route_layer(from_fn_with_state(app.clone(), access::newcomer));
+    let agent = Router::new()
         .route("/workers/stream", get(stream::stream))
         .route("/workers/next", get(stream::next))
         .route("/workers/heartbeat", post(agent::heartbeat))
@@ -29,5 +31,5 @@ pub fn routes(app: &App) -> Router<App> {
         .route("/workers/job/{id}/artifacts/{*path}", put(job::artifact).layer(DefaultBodyLimit::disable()))
         .route("/workers/job/{id}/bundle", get(job::bundle))
         .route_layer(from_fn_with_state(app.clone(), access::job));
-    agent.merge(job).layer(DefaultBodyLimit::max(limits::API))
+    newcomer.merge(agent).merge(job).layer(DefaultBodyLimit::max(limits::API))
 }

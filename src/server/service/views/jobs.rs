@@ -73,7 +73,7 @@ impl Core {
 
     /// What became of a submit: how the job stands after planning.
     pub async fn submitted(&self, id: &JobId) -> Result<Submitted, Refusal> {
-        let mut tx = self.read().await?;
+        let mut tx = self.recent().await?;
         let job = tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
         let waits = matches!(job.state, State::Queued { .. });
         Ok(Submitted {

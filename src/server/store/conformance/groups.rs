@@ -18,6 +18,8 @@ on_every_engine!(
     many_rows_are_written_together,
     a_late_change_inside_a_group_is_a_conflict,
     an_attempt_must_be_there,
+    who_writes_and_then_refuses_has_written_nothing,
+    a_statement_that_failed_cannot_be_passed_over,
     memory_says_what_the_database_says,
     what_was_rolled_back_is_not_remembered,
 );
@@ -113,6 +115,43 @@ async fn an_attempt_must_be_there(fresh: &Fresh) {
     assert_eq!(start.await, Err(StoreError::Conflict));
 }
 
+async fn who_writes_and_then_refuses_has_written_nothing(fresh: &Fresh) {
+    let refused = fresh.write(|tx| {
+        Box::pin(async move {
+            tx.insert_job(&job(1)).await?;
+            Err(StoreError::Refused)
+        })
+    });
+    let other = fresh.write(|tx| Box::pin(async move { tx.insert_job(&job(2)).await }));
+    let (refused, other) = tokio::join!(refused, other);
+    assert_eq!((refused, other), (Err(StoreError::Refused), Ok(())));
+    let mut tx = fresh.read().await;
+    assert_eq!((tx.job(&job(1).id).await, tx.job(&job(2).id).await), (Ok(None), Ok(Some(job(2)))));
+}
+
+async fn a_statement_that_failed_cannot_be_passed_over(fresh: &Fresh) {
+    fresh.insert_worker(&worker(1), "one").await.expect("new");
+    let taken = |answer: Result<(), StoreError>| {
+        fresh.write(move |tx| {
+            let answer = answer.clone();
+            Box::pin(async move {
+                tx.insert_job(&job(1)).await?;
+                let twin = app::domain::worker::Worker { id: worker(2).id, ..worker(1) };
+                assert_eq!(tx.insert_worker(&twin, "two").await, Err(StoreError::Conflict));
+                answer
+            })
+        })
+    };
+    assert_eq!(taken(Ok(())).await, Err(StoreError::Conflict));
+    assert_eq!(taken(Err(StoreError::Refused)).await, Err(StoreError::Refused));
+    let other = fresh.write(|tx| Box::pin(async move { tx.insert_job(&job(2)).await }));
+    let (with_another, other) = tokio::join!(taken(Err(StoreError::Refused)), other);
+    assert_eq!((with_another, other), (Err(StoreError::Refused), Ok(())));
+    let mut tx = fresh.read().await;
+    assert_eq!((tx.job(&job(1).id).await, tx.job(&job(2).id).await), (Ok(None), Ok(Some(job(2)))));
+    assert_eq!(tx.worker(&worker(2).id).await, Ok(None));
+}
+
 /// All that may be answered from memory.
 async fn all_that_lives(tx: &mut dyn Tx) -> String {
     let mut found = Vec::new();
@@ -133,9 +172,9 @@ async fn all_that_lives(tx: &mut dyn Tx) -> String {
 
 /// Compares what a reader finds in memory with what it finds from its first statement on.
 async fn assert_memory_is_right(fresh: &Fresh) {
-    let first = async || Arc::clone(&fresh.read().await.live().await.expect("readable").workers[0]);
+    let first = async || Arc::clone(&fresh.recent().await.live().await.expect("readable").workers[0]);
     assert!(Arc::ptr_eq(&first().await, &first().await), "two readers find one thing: it comes from memory");
-    let mut tx = fresh.read().await;
+    let mut tx = fresh.recent().await;
     let remembered = all_that_lives(&mut *tx).await;
     tx.setting("any").await.expect("readable");
     assert_eq!(remembered, all_that_lives(&mut *tx).await);

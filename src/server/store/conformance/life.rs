@@ -214,7 +214,7 @@ async fn places_are_those_of_planning(fresh: &Fresh) {
     let mut waiting = live.waiting_and_leased().0;
     waiting.sort_by_key(|job| (Reverse(urgency(job)), job.submitted_at, job.id.clone()));
     for (place, job) in (1..).zip(waiting) {
-        let mut asks = fresh.read().await;
+        let mut asks = fresh.recent().await;
         let by_memory = asks.place(job).await;
         asks.setting("begins").await.expect("readable");
         assert_eq!((by_memory, asks.place(job).await), (Ok(place), Ok(place)), "{}", job.id);

@@ -64,6 +64,10 @@ impl Fresh {
         self.store.read().await.expect("a reader")
     }
 
+    async fn recent(&self) -> Box<dyn Tx> {
+        self.store.recent().await.expect("a reader")
+    }
+
     async fn insert_worker(&self, worker: &Worker, digest: &'static str) -> Result<()> {
         let worker = worker.clone();
         self.write(move |tx| {

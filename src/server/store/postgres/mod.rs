@@ -79,6 +79,12 @@ impl PostgresStore {
     }
 }
 
+impl PostgresStore {
+    fn session(&self) -> Session<'static> {
+        Session::new(Db::PostgresReader(Reader::new(&self.readers, BEGIN_READ)), Arc::clone(&self.shared))
+    }
+}
+
 impl Store for PostgresStore {
     fn write(&self, work: Work) -> BoxFuture<'_, Result<()>> {
         Box::pin(self.writer.submit(work))
@@ -89,10 +95,13 @@ impl Store for PostgresStore {
     }
 
     fn read(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>> {
-        Box::pin(async {
-            let reader = Db::PostgresReader(Reader::new(&self.readers, BEGIN_READ));
-            Ok(Box::new(Session::new(reader, Arc::clone(&self.shared))) as Box<dyn Tx>)
-        })
+        let session = self.session();
+        Box::pin(async { Ok(Box::new(session) as Box<dyn Tx>) })
+    }
+
+    fn recent(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>> {
+        let session = self.session().remembering();
+        Box::pin(async { Ok(Box::new(session) as Box<dyn Tx>) })
     }
 
     fn news(&self) -> BoxFuture<'_, News> {

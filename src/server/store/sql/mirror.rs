@@ -73,7 +73,7 @@ impl<'c> Session<'c> {
     pub(super) fn glance<R>(&self, look: impl FnOnce(&Known) -> R) -> Option<R> {
         match &self.mirror {
             Some(mirror) => mirror.known.as_ref().map(look),
-            None if self.db.has_begun() => None,
+            None if !self.remembers || self.db.has_begun() => None,
             None => self.shared.board.glance(look),
         }
     }

@@ -68,6 +68,8 @@ impl Shared {
 pub struct Session<'c> {
     db: Db<'c>,
     shared: Arc<Shared>,
+    /// Whether a reader may look at the board.
+    remembers: bool,
     /// What the writer knows.
     mirror: Option<&'c mut Mirror>,
     /// What is decided and not written yet.
@@ -112,7 +114,23 @@ impl<'c> Session<'c> {
     /// Wraps a connection that is inside a transaction.
     pub fn new(db: Db<'c>, shared: Arc<Shared>) -> Self {
         let (pending, topics) = (Pending::default(), BTreeSet::new());
-        Self { db, shared, mirror: None, pending, writes: 0, failed: false, wants_plan: false, head: None, topics }
+        Self {
+            db,
+            shared,
+            remembers: false,
+            mirror: None,
+            pending,
+            writes: 0,
+            failed: false,
+            wants_plan: false,
+            head: None,
+            topics,
+        }
+    }
+
+    /// The same, finding what lives on the board until the first statement.
+    pub fn remembering(self) -> Self {
+        Self { remembers: true, ..self }
     }
 
     /// A statement that the engines spell differently.
