@@ -14,7 +14,7 @@ use app::domain::job::Job;
 use app::domain::time::Timestamp;
 
 use super::Session;
-use super::rows::job::{CHANGED, INSERTED, changed_values, inserted_values};
+use super::rows::job::{CHANGED, PINNED, changed_values, pinned_values};
 use super::statement::{Statement, Value, insert, update};
 use crate::store::attempts::{AttemptEnd, StoredAttempt};
 use crate::store::{Result, StoreError};
@@ -125,32 +125,34 @@ impl Pending {
         self.jobs.is_empty() && self.new_attempts.is_empty() && self.attempts.is_empty() && self.audit.is_empty()
     }
 
-    /// The statements that write it all, each with the number of rows that it must write.
+    /// The statements that write it all, each with the number of rows that it must write. An attempt needs its job.
     fn statements(self) -> Vec<(Statement, u64)> {
-        let (new, changed): (Vec<PendingJob>, Vec<PendingJob>) =
-            self.jobs.into_values().partition(|pending| pending.was.is_none());
-        let new_jobs = new.iter().map(|pending| inserted_values(&pending.job)).collect();
-        let changed_jobs = changed.iter().filter_map(|PendingJob { was, job }| {
-            let (state, attempt) = (*was)?;
-            let mut row = changed_values(job);
-            row.extend([state.into(), attempt.0.into()]);
-            Some(row)
-        });
         let patches = self.attempts.into_iter().map(|((job, attempt), patch)| patch.row(&job, attempt)).collect();
-        let job_set: Vec<String> = CHANGED[1..].iter().map(|column| format!("{column} = v.{column}")).collect();
-        let job_columns: Vec<&str> = CHANGED.into_iter().chain(["was_state", "was_attempt"]).collect();
-        let job_key = "jobs.id = v.id AND jobs.state = v.was_state AND jobs.attempt = v.was_attempt";
-        let attempt_key = "attempts.job_id = v.job_id AND attempts.attempt = v.attempt";
-
-        let mut statements = portions(new_jobs, |rows| insert("jobs", &INSERTED, rows));
-        statements.extend(portions(changed_jobs.collect(), |rows| {
-            update("jobs", &job_columns, &job_set.join(", "), job_key, rows)
-        }));
+        let key = "attempts.job_id = v.job_id AND attempts.attempt = v.attempt";
+        let mut statements = of_jobs(self.jobs.into_values());
         statements.extend(portions(self.new_attempts, |rows| insert("attempts", &ATTEMPT, rows)));
-        statements.extend(portions(patches, |rows| update("attempts", &PATCH, PATCHED, attempt_key, rows)));
+        statements.extend(portions(patches, |rows| update("attempts", &PATCH, PATCHED, key, rows)));
         statements.extend(portions(self.audit, |rows| insert("audit", &AUDIT, rows)));
         statements
     }
+}
+
+fn of_jobs(jobs: impl Iterator<Item = PendingJob>) -> Vec<(Statement, u64)> {
+    let (mut new, mut changed) = (Vec::new(), Vec::new());
+    for PendingJob { was, job } in jobs {
+        let values = changed_values(&job).into_iter();
+        match was {
+            None => new.push(pinned_values(&job).into_iter().chain(values).collect()),
+            Some((state, attempt)) => changed.push(values.chain([state.into(), attempt.0.into()]).collect()),
+        }
+    }
+    let columns: Vec<&str> = PINNED.into_iter().chain(CHANGED).collect();
+    let mut statements = portions(new, |rows| insert("jobs", &columns, rows));
+    let columns: Vec<&str> = CHANGED.into_iter().chain(["was_state", "was_attempt"]).collect();
+    let set: Vec<String> = CHANGED[1..].iter().map(|column| format!("{column} = v.{column}")).collect();
+    let key = "jobs.id = v.id AND jobs.state = v.was_state AND jobs.attempt = v.was_attempt";
+    statements.extend(portions(changed, |rows| update("jobs", &columns, &set.join(", "), key, rows)));
+    statements
 }
 
 impl Patch {

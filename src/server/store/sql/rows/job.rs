@@ -24,8 +24,8 @@ enum FailureJson {
     OverTime { allowed_ms: i64 },
 }
 
-/// The columns of a new job, in the order of [`inserted_values`].
-pub const INSERTED: [&str; 26] = [
+/// The columns of a job that never change, in the order of [`pinned_values`].
+pub const PINNED: [&str; 14] = [
     "config_name",
     "config_revision",
     "target",
@@ -40,18 +40,6 @@ pub const INSERTED: [&str; 26] = [
     "submitted_at",
     "submitted_by",
     "retry_of",
-    "id",
-    "priority",
-    "urgency",
-    "attempt",
-    "losses",
-    "state",
-    "state_since",
-    "worker_id",
-    "gpus",
-    "offer_until",
-    "not_before",
-    "failure",
 ];
 /// The columns of a job that change, after its id, in the order of [`changed_values`].
 pub const CHANGED: [&str; 12] = [
@@ -69,10 +57,10 @@ pub const CHANGED: [&str; 12] = [
     "failure",
 ];
 
-/// A new job's columns.
-pub fn inserted_values(job: &Job) -> Vec<Value> {
+/// What never changes of a job.
+pub fn pinned_values(job: &Job) -> Vec<Value> {
     let (spec, demand) = (&job.spec, &job.spec.demand);
-    let mut values = vec![
+    vec![
         (&spec.config_name).into(),
         spec.config_revision.into(),
         spec.target.as_str().into(),
@@ -87,12 +75,10 @@ pub fn inserted_values(job: &Job) -> Vec<Value> {
         job.submitted_at.0.into(),
         (&job.submitted_by).into(),
         job.retry_of.as_ref().map(JobId::as_str).into(),
-    ];
-    values.extend(changed_values(job));
-    values
+    ]
 }
 
-/// A changed job's columns.
+/// What changes of a job, and its id.
 pub fn changed_values(job: &Job) -> Vec<Value> {
     let state = state_columns(job);
     vec![
