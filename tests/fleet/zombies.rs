@@ -67,10 +67,10 @@ async fn a_second_host_with_the_same_token_has_to_wait() {
     .await;
     assert_eq!(fleet.api.job(&job).await["status"], "running");
     owner.kill().await;
-    crate::harness::until("the second host to be let in", async || other.said().contains("registered at").then_some(()))
-        .await;
-    crate::harness::until("the job to go on there", async || {
-        (fleet.api.job(&job).await["attempt"] == 2).then_some(())
+    crate::harness::until("the second host to be let in", async || {
+        other.said().contains("registered at").then_some(())
     })
     .await;
+    crate::harness::until("the job to go on there", async || (fleet.api.job(&job).await["attempt"] == 2).then_some(()))
+        .await;
 }
