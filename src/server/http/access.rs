@@ -100,10 +100,9 @@ pub async fn page(State(app): State<App>, mut request: Request, next: Next) -> R
 
 /// Lets in workers; what they send is a sign of life.
 pub async fn worker(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    match worker_of(&app, request.headers()).await {
+    match heard_of(&app, request.headers()).await {
         Err(error) => error.into_response(),
         Ok(key) => {
-            app.core.heard_of(&key.worker);
             request.extensions_mut().insert(key.worker.clone());
             request.extensions_mut().insert(key);
             next.run(request).await
@@ -126,10 +125,7 @@ pub async fn newcomer(State(app): State<App>, mut request: Request, next: Next) 
 pub async fn job(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let key = match text(request.headers(), "x-upload-token") {
         Some(token) => app.core.authenticate_job(token).await.map(JobKey::Job).map_err(worker_error),
-        None => worker_of(&app, request.headers()).await.map(|key| {
-            app.core.heard_of(&key.worker);
-            JobKey::Worker(key.worker)
-        }),
+        None => heard_of(&app, request.headers()).await.map(|key| JobKey::Worker(key.worker)),
     };
     match key {
         Err(error) => error.into_response(),
@@ -158,6 +154,13 @@ pub fn is_loopback(host: &str) -> bool {
     };
     let bare = bare.trim_start_matches('[').trim_end_matches(']');
     bare.eq_ignore_ascii_case("localhost") || bare.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// The worker that asks, which is a sign of life.
+async fn heard_of(app: &App, headers: &HeaderMap) -> Result<WorkerKey, ApiError> {
+    let key = worker_of(app, headers).await?;
+    app.core.heard_of(&key.worker);
+    Ok(key)
 }
 
 async fn worker_of(app: &App, headers: &HeaderMap) -> Result<WorkerKey, ApiError> {

@@ -44,11 +44,18 @@ impl Core {
         let mut checked = Checked::default();
         let now = self.now();
         let live = self.recent().await?.live().await?;
-        for worker in with_something_to_stop(&live, now) {
+        let (_, leased) = live.waiting_and_leased();
+        let holding: BTreeSet<&WorkerId> = leased.iter().filter_map(|job| holder(job)).collect();
+        for worker in with_something_to_stop(&live, &leased, now) {
             self.ring(Topic::Worker(worker.clone())).await?;
         }
-        for stored in live.workers.iter().filter(|stored| matters(verdict(self, stored, now), &live, &stored.worker.id))
-        {
+        let matters = |stored: &&Arc<StoredWorker>| match verdict(self, stored, now) {
+            None => false,
+            Some(Verdict::Silent | Verdict::Removed) => true,
+            // Who is gone and has left nothing stays as it is.
+            Some(Verdict::Abandoned) => holding.contains(&stored.worker.id),
+        };
+        for stored in live.workers.iter().filter(matters) {
             let id = stored.worker.id.clone();
             let acted = self.change(Caller::system(), move |unit| {
                 let id = id.clone();
@@ -81,27 +88,17 @@ impl Core {
     }
 }
 
-/// Whether there is something to do about a verdict: who is gone and has left nothing stays as it is.
-fn matters(verdict: Option<Verdict>, live: &Live, worker: &WorkerId) -> bool {
-    match verdict {
-        None => false,
-        Some(Verdict::Silent | Verdict::Removed) => true,
-        Some(Verdict::Abandoned) => {
-            live.jobs.iter().filter_map(|job| job.live_lease()).any(|lease| lease.worker == *worker)
-        }
-    }
+/// The worker that has a job.
+fn holder(job: &Job) -> Option<&WorkerId> {
+    job.live_lease().map(|lease| &lease.worker)
 }
 
 /// The workers whose drain has come to its deadline, or that run a job for longer than it may.
-fn with_something_to_stop(live: &Live, now: Timestamp) -> BTreeSet<&WorkerId> {
+fn with_something_to_stop<'l>(live: &'l Live, leased: &[&'l Job], now: Timestamp) -> BTreeSet<&'l WorkerId> {
     let evicting: BTreeSet<&WorkerId> =
         live.workers().filter(|worker| worker.evicts(now)).map(|worker| &worker.id).collect();
-    let stops = |job: &Job| {
-        let evicted = job.live_lease().is_some_and(|lease| evicting.contains(&lease.worker));
-        evicted || job.overdue(now).is_some()
-    };
-    let (_, leased) = live.waiting_and_leased();
-    leased.into_iter().filter(|job| stops(job)).filter_map(Job::live_lease).map(|lease| &lease.worker).collect()
+    let stops = |job: &Job, worker: &WorkerId| evicting.contains(worker) || job.overdue(now).is_some();
+    leased.iter().filter_map(|job| holder(job).filter(|worker| stops(job, worker))).collect()
 }
 
 /// Judges again, now that nobody can come between, and acts.

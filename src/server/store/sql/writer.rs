@@ -71,14 +71,12 @@ impl Group<'_> {
             let before = session.writes;
             let outcome = (member.work)(&mut session).await;
             // What it wrote before must not be committed by halves, nor by a transaction in which a statement failed.
-            let halves = session.failed || (outcome.is_err() && session.writes > before);
+            let late = outcome == Err(StoreError::Conflict);
+            let undo = late || session.failed || (outcome.is_err() && session.writes > before);
             match outcome {
                 Err(error @ (StoreError::Unavailable(_) | StoreError::Inconsistent { .. })) => return Err(error),
-                Err(StoreError::Conflict) if alone => return Ok(Ending::RollBack(StoreError::Conflict)),
-                outcome if halves && alone => {
-                    return Ok(Ending::RollBack(outcome.err().unwrap_or(StoreError::Conflict)));
-                }
-                outcome if halves || outcome == Err(StoreError::Conflict) => return Err(StoreError::Conflict),
+                outcome if undo && alone => return Ok(Ending::RollBack(outcome.err().unwrap_or(StoreError::Conflict))),
+                _ if undo => return Err(StoreError::Conflict),
                 outcome => outcomes.push(outcome),
             }
         }
