@@ -69,7 +69,8 @@ pub fn explain<'w>(
     };
     let mut waiting: Vec<&Job> = waiting.into_iter().filter(|other| other.id != job.id).chain([job]).collect();
     waiting.sort_by_key(|job| rank(job));
-    let plan = plan(waiting, fleet, now);
+    let mut plan = plan(waiting, fleet, now);
+    plan.fleet.draw_all();
     let mut workers: Vec<Answer> =
         plan.fleet.candidates.iter().map(|candidate| answer(candidate.worker, plan.blockers(job, candidate))).collect();
     let placed = plan.assignments.iter().find(|assignment| assignment.job == job.id);

@@ -100,6 +100,13 @@ pub struct Lease {
     pub gpus: Vec<String>,
 }
 
+impl Lease {
+    /// UUIDs of the granted GPUs, as the planner's ledger has them.
+    pub fn held(&self) -> Vec<&str> {
+        self.gpus.iter().map(String::as_str).collect()
+    }
+}
+
 /// The attempt before, of a job that waits again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Previous {

@@ -158,11 +158,22 @@ impl<'w> Candidate<'w> {
         Self { worker, held, reported: !worker.ignores_reported }
     }
 
+    /// Whether it listens and takes one more job.
+    pub fn has_room(&self) -> bool {
+        has_room(self.worker, self.held.len())
+    }
+
     /// GPUs that no job holds.
     fn free(&self) -> impl Iterator<Item = &'w Gpu> {
         let all = self.worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
         all.iter().filter(|gpu| !self.held.iter().any(|held| held.contains(&gpu.uuid.as_str())))
     }
+}
+
+/// Whether a worker that has so many jobs listens and takes one more.
+pub fn has_room(worker: &Worker, jobs: usize) -> bool {
+    let listens = worker.stream().is_some() && worker.drain.is_none();
+    listens && worker.capability().is_some_and(|capability| count(jobs) < capability.max_jobs)
 }
 
 /// How many GPUs the job takes here: what it asks for; else one, if there are any.

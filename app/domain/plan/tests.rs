@@ -6,6 +6,7 @@ use super::*;
 use crate::domain::fixtures::{NOW, job, job_id, label, wants, worker, worker_id};
 use crate::domain::ids::Attempt;
 use crate::domain::job::{Demand, Loss, Report};
+use crate::domain::worker::Worker;
 
 fn pairs(jobs: &[Job], workers: &[Worker]) -> Vec<(JobId, WorkerId)> {
     pairs_within(jobs, workers, &[], Limits::default())
@@ -122,7 +123,8 @@ fn who_has_waited_too_long_keeps_a_worker_free() {
     let small = any(2);
     let round = |waited| {
         let jobs = [large(waited), small.clone()];
-        let plan = plan(&jobs, Fleet::new(&workers, &leased, Limits::default()), NOW);
+        let mut plan = plan(&jobs, Fleet::new(&workers, &leased, Limits::default()), NOW);
+        plan.fleet.draw_all();
         let small_waits = plan.blockers(&small, &plan.fleet.candidates[0]);
         (plan.assignments.len(), plan.reserved.clone(), small_waits)
     };
@@ -182,7 +184,8 @@ proptest! {
     #[test]
     fn what_holds_for_every_plan((workers, jobs) in scene(), in_all in prop::option::of(0_u32..8), per_user in prop::option::of(1_u32..4)) {
         let limits = Limits { jobs: in_all, jobs_per_user: per_user };
-        let plan = plan(&jobs, Fleet::new(&workers, &[], limits), NOW);
+        let mut plan = plan(&jobs, Fleet::new(&workers, &[], limits), NOW);
+        plan.fleet.draw_all();
         let mut granted: Vec<&String> = plan.assignments.iter().flat_map(|a| &a.gpus).collect();
         let number = granted.len();
         granted.sort();

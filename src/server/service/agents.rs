@@ -21,6 +21,7 @@ use super::registration::{MAX_GPUS, capability};
 use super::unit::{Caller, Unit};
 use super::workers::withdraw_offers;
 use crate::store::Work;
+use crate::store::known::Known;
 use crate::store::workers::StoredWorker;
 use crate::tokens;
 
@@ -231,7 +232,8 @@ impl Core {
             let server = worker.stream().and_then(|stream| stream.split_once('/')).map(|(server, _)| server);
             server.is_some_and(|server| !living.iter().any(|living| living == server))
         };
-        if !self.recent().await?.live().await?.workers().any(|worker| lost(worker, &living)) {
+        let any = |known: &Known| known.workers().any(|stored| lost(&stored.worker, &living));
+        if !self.recent().await?.see(any).await? {
             return Ok(());
         }
         self.change(Caller::system(), move |unit| {

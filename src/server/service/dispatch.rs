@@ -47,17 +47,12 @@ pub fn hooks(core: &Arc<Core>) -> Hooks {
 
 /// Offers what can be offered now.
 async fn plan(unit: &mut Unit<'_>) -> Result<(), Refusal> {
-    let (mut offers, policy, now) = (Vec::new(), unit.core.policy, unit.now);
-    let mut decide = |known: &Known| {
-        let mut waiting = known.waiting().peekable();
-        if waiting.peek().is_some() {
-            let fleet = policy.fleet(known.workers(), known.leases());
-            let assignments = plan::plan(waiting, fleet, now).assignments;
-            offers = assignments.into_iter().filter_map(|to| Offer::new(known, to)).collect();
-        }
+    let (policy, now) = (unit.core.policy, unit.now);
+    let decide = |known: &Known| -> Vec<Offer> {
+        let assignments = plan::plan(known.waiting(), policy.fleet(known), now).assignments;
+        assignments.into_iter().filter_map(|to| Offer::new(known, to)).collect()
     };
-    unit.tx.look(&mut decide).await?;
-    for offer in offers {
+    for offer in unit.tx.see(decide).await? {
         make(unit, offer).await?;
     }
     Ok(())
@@ -106,11 +101,10 @@ impl Core {
     /// Returns how many were taken back.
     pub async fn sweep_offers(self: &Arc<Self>) -> Result<usize, Refusal> {
         // Most passes find nothing, and a look costs less than an empty commit.
-        let live = self.recent().await?.live().await?;
-        let (waiting, leased) = live.waiting_and_leased();
         let now = self.now();
-        let stale = leased.into_iter().any(|job| job.clone().offer_expired(now) != *job);
-        if !stale && waiting.is_empty() {
+        let stale = |job: &Job| job.clone().offer_expired(now) != *job;
+        let due = |known: &Known| known.waiting().next().is_some() || known.leases().any(stale);
+        if !self.recent().await?.see(due).await? {
             return Ok(0);
         }
         self.change(Caller::system(), |unit| Box::pin(sweep(unit))).await

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use app::domain::audit::Action;
 use app::domain::health::{self, Verdict};
 use app::domain::ids::WorkerId;
-use app::domain::job::Job;
 use app::domain::time::Timestamp;
 use app::domain::worker::OfflineCause;
 use app::protocol::topic::Topic;
@@ -17,7 +16,7 @@ use super::agents::last_seen;
 use super::refusal::Refusal;
 use super::unit::{Caller, Unit};
 use super::workers::{lose_leases, remove};
-use crate::store::live::Live;
+use crate::store::known::Known;
 use crate::store::workers::StoredWorker;
 
 /// What one pass did.
@@ -43,20 +42,22 @@ impl Core {
     pub async fn check_health(self: &Arc<Self>) -> Result<Checked, Refusal> {
         let mut checked = Checked::default();
         let now = self.now();
-        let live = self.recent().await?.live().await?;
-        let (_, leased) = live.waiting_and_leased();
-        let holding: BTreeSet<&WorkerId> = leased.iter().filter_map(|job| holder(job)).collect();
-        for worker in with_something_to_stop(&live, &leased, now) {
-            self.ring(Topic::Worker(worker.clone())).await?;
-        }
-        let matters = |stored: &&Arc<StoredWorker>| match verdict(self, stored, now) {
+        let matters = |known: &Known, stored: &StoredWorker| match verdict(self, stored, now) {
             None => false,
             Some(Verdict::Silent | Verdict::Removed) => true,
             // Who is gone and has left nothing stays as it is.
-            Some(Verdict::Abandoned) => holding.contains(&stored.worker.id),
+            Some(Verdict::Abandoned) => !known.leased(Some(&stored.worker.id)).is_empty(),
         };
-        for stored in live.workers.iter().filter(matters) {
-            let id = stored.worker.id.clone();
+        let find = |known: &Known| {
+            let matter = known.workers().filter(|stored| matters(known, stored)).map(|stored| stored.worker.id.clone());
+            (matter.collect::<Vec<_>>(), with_something_to_stop(known, now))
+        };
+        let (matter, stops) = self.recent().await?.see(find).await?;
+        for worker in stops {
+            self.ring(Topic::Worker(worker)).await?;
+        }
+        for worker in matter {
+            let id = worker.clone();
             let acted = self.change(Caller::system(), move |unit| {
                 let id = id.clone();
                 Box::pin(async move { act(unit, &id).await })
@@ -64,13 +65,13 @@ impl Core {
             match acted.await {
                 Ok(Some(Verdict::Silent | Verdict::Abandoned)) => checked.silent += 1,
                 Ok(Some(Verdict::Removed)) => {
-                    self.presence.forget(&stored.worker.id);
-                    self.contention.forget(&stored.worker.id);
+                    self.presence.forget(&worker);
+                    self.contention.forget(&worker);
                     checked.removed += 1;
                 }
                 Ok(None) => {}
                 Err(refusal) => {
-                    tracing::error!(worker = %stored.worker.id, ?refusal, "a worker's health was not acted on");
+                    tracing::error!(%worker, ?refusal, "a worker's health was not acted on");
                     checked.failed += 1;
                 }
             }
@@ -88,17 +89,13 @@ impl Core {
     }
 }
 
-/// The worker that has a job.
-fn holder(job: &Job) -> Option<&WorkerId> {
-    job.live_lease().map(|lease| &lease.worker)
-}
-
 /// The workers whose drain has come to its deadline, or that run a job for longer than it may.
-fn with_something_to_stop<'l>(live: &'l Live, leased: &[&'l Job], now: Timestamp) -> BTreeSet<&'l WorkerId> {
-    let evicting: BTreeSet<&WorkerId> =
-        live.workers().filter(|worker| worker.evicts(now)).map(|worker| &worker.id).collect();
-    let stops = |job: &Job, worker: &WorkerId| evicting.contains(worker) || job.overdue(now).is_some();
-    leased.iter().filter_map(|job| holder(job).filter(|worker| stops(job, worker))).collect()
+fn with_something_to_stop(known: &Known, now: Timestamp) -> BTreeSet<WorkerId> {
+    let evicts = |id: &WorkerId| known.worker(id).is_some_and(|stored| stored.worker.evicts(now));
+    let held = known.leases().filter_map(|job| Some((job, &job.live_lease()?.worker)));
+    held.filter(|(job, worker)| job.overdue(now).is_some() || evicts(worker))
+        .map(|(_, worker)| worker.clone())
+        .collect()
 }
 
 /// Judges again, now that nobody can come between, and acts.

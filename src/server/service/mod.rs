@@ -24,16 +24,15 @@ pub mod workers;
 use std::sync::Arc;
 
 use app::domain::ids::Entropy;
-use app::domain::job::Job;
 use app::domain::plan::{Fleet, Limits};
 use app::domain::time::{Millis, Timestamp};
-use app::domain::worker::Worker;
 
 use crate::clock::Clock;
 use crate::files::artifacts::Artifacts;
 use crate::files::logs::Logs;
 use crate::hub::Hub;
 use crate::random::Random;
+use crate::store::known::Known;
 use crate::store::{Store, Tx};
 
 use self::contention::Contention;
@@ -79,12 +78,8 @@ impl Default for Policy {
 
 impl Policy {
     /// The fleet as planning and explanations take it.
-    pub fn fleet<'w>(
-        &self,
-        workers: impl IntoIterator<Item = &'w Worker>,
-        leased: impl IntoIterator<Item = &'w Job>,
-    ) -> Fleet<'w> {
-        let fleet = Fleet::new(workers, leased, self.limits);
+    pub fn fleet<'k>(&self, known: &'k Known) -> Fleet<'k> {
+        let fleet = known.fleet(self.limits);
         if self.ignore_reported_labels { fleet.ignoring_reported_labels() } else { fleet }
     }
 

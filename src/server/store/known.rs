@@ -7,21 +7,27 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::{Job, State};
-use app::domain::plan;
+use app::domain::job::{Job, Lease, State};
+use app::domain::matching::{Candidate, has_room};
+use app::domain::plan::{self, Fleet, Limits};
 use app::domain::time::Timestamp;
 use app::domain::worker::Worker;
 
-use super::live::Live;
 use super::workers::StoredWorker;
 
 /// See the module.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Known {
     workers: BTreeMap<WorkerId, Arc<StoredWorker>>,
     jobs: BTreeMap<JobId, Arc<Job>>,
     /// The jobs that wait, by rank.
     queue: BTreeSet<Rank>,
+    /// The workers, by standing.
+    standing: BTreeSet<Standing>,
+    /// How many of them have room for a job.
+    with_room: usize,
+    /// How many jobs of whom hold a lease.
+    running_of: BTreeMap<String, u32>,
     /// The jobs that hold a lease, by worker.
     leases: BTreeMap<WorkerId, BTreeSet<JobId>>,
     /// Whose worker token has this digest, and the other way round.
@@ -37,6 +43,14 @@ type Rank = (Reverse<i64>, Timestamp, JobId);
 fn rank(job: &Job) -> Rank {
     let (urgency, submitted_at, id) = plan::rank(job);
     (urgency, submitted_at, id.clone())
+}
+
+/// The order in which planning asks workers; see [`plan::standing`].
+type Standing = ((Reverse<bool>, bool, Reverse<bool>, usize, Timestamp, String), WorkerId);
+
+fn standing(worker: &Worker, jobs: usize) -> Standing {
+    let (room, local, has_gpus, gpus, since, name) = plan::standing(worker, jobs);
+    ((room, local, has_gpus, gpus, since, name.to_owned()), worker.id.clone())
 }
 
 /// One thing that was written.
@@ -69,9 +83,11 @@ impl Known {
         jobs: impl IntoIterator<Item = Job>,
         api_tokens: HashMap<String, String>,
     ) -> Self {
-        let workers = workers.into_iter().map(|stored| (stored.worker.id.clone(), Arc::new(stored))).collect();
         let digests = tokens.iter().map(|(digest, worker)| (worker.clone(), digest.clone())).collect();
-        let mut known = Self { workers, tokens, digests, api_tokens, ..Self::default() };
+        let mut known = Self { tokens, digests, api_tokens, ..Self::default() };
+        for stored in workers {
+            known.put_worker(stored);
+        }
         for job in jobs {
             known.put_job(Arc::new(job));
         }
@@ -83,7 +99,7 @@ impl Known {
         match change {
             Change::Worker(worker) => {
                 let last_seen = self.workers.get(&worker.id).and_then(|stored| stored.last_seen);
-                self.workers.insert(worker.id.clone(), Arc::new(StoredWorker { worker: *worker, last_seen }));
+                self.put_worker(StoredWorker { worker: *worker, last_seen });
             }
             Change::Token(worker, digest) => {
                 if let Some(old) = self.digests.insert(worker.clone(), digest.clone()) {
@@ -98,6 +114,7 @@ impl Known {
                 }
             }
             Change::Removed(id) => {
+                self.step_out(&id);
                 self.workers.remove(&id);
                 if let Some(old) = self.digests.remove(&id) {
                     self.tokens.remove(&old);
@@ -111,27 +128,72 @@ impl Known {
         }
     }
 
+    fn put_worker(&mut self, stored: StoredWorker) {
+        let id = stored.worker.id.clone();
+        self.step_out(&id);
+        self.workers.insert(id.clone(), Arc::new(stored));
+        self.step_in(&id);
+    }
+
     fn put_job(&mut self, job: Arc<Job>) {
         if let Some(before) = self.jobs.remove(&job.id) {
             self.queue.remove(&rank(&before));
-            if let Some(lease) = before.live_lease()
-                && let Some(held) = self.leases.get_mut(&lease.worker)
-            {
-                held.remove(&job.id);
-                if held.is_empty() {
-                    self.leases.remove(&lease.worker);
-                }
-            }
+            self.release(&before);
         }
-        if let Some(lease) = job.live_lease() {
-            self.leases.entry(lease.worker.clone()).or_default().insert(job.id.clone());
-        }
+        self.hold(&job);
         if matches!(job.state, State::Queued { .. }) {
             self.queue.insert(rank(&job));
         }
         if !job.has_ended() {
             self.jobs.insert(job.id.clone(), job);
         }
+    }
+
+    fn hold(&mut self, job: &Job) {
+        let Some(lease) = job.live_lease() else { return };
+        self.step_out(&lease.worker);
+        self.leases.entry(lease.worker.clone()).or_default().insert(job.id.clone());
+        *self.running_of.entry(job.submitted_by.clone()).or_default() += 1;
+        self.step_in(&lease.worker);
+    }
+
+    fn release(&mut self, job: &Job) {
+        let Some(lease) = job.live_lease() else { return };
+        self.step_out(&lease.worker);
+        if let Some(held) = self.leases.get_mut(&lease.worker) {
+            held.remove(&job.id);
+            if held.is_empty() {
+                self.leases.remove(&lease.worker);
+            }
+        }
+        if let Some(number) = self.running_of.get_mut(&job.submitted_by) {
+            *number -= 1;
+            if *number == 0 {
+                self.running_of.remove(&job.submitted_by);
+            }
+        }
+        self.step_in(&lease.worker);
+    }
+
+    /// A worker leaves the order in which planning asks, before anything that its standing depends on changes.
+    fn step_out(&mut self, id: &WorkerId) {
+        if let Some((standing, room)) = self.stands(id) {
+            self.standing.remove(&standing);
+            self.with_room -= usize::from(room);
+        }
+    }
+
+    fn step_in(&mut self, id: &WorkerId) {
+        if let Some((standing, room)) = self.stands(id) {
+            self.standing.insert(standing);
+            self.with_room += usize::from(room);
+        }
+    }
+
+    fn stands(&self, id: &WorkerId) -> Option<(Standing, bool)> {
+        let worker = &self.workers.get(id)?.worker;
+        let jobs = self.leases.get(id).map_or(0, BTreeSet::len);
+        Some((standing(worker, jobs), has_room(worker, jobs)))
     }
 
     /// A worker; none if there is none.
@@ -170,9 +232,19 @@ impl Known {
         self.queue.range(..rank(job)).count() as u64 + 1
     }
 
-    /// The workers.
-    pub fn workers(&self) -> impl Iterator<Item = &Worker> {
-        self.workers.values().map(|stored| &stored.worker)
+    /// The workers, by id.
+    pub fn workers(&self) -> impl Iterator<Item = &Arc<StoredWorker>> {
+        self.workers.values()
+    }
+
+    /// The fleet, as planning takes it.
+    pub fn fleet(&self, limits: Limits) -> Fleet<'_> {
+        let candidates = self.standing.iter().filter_map(|(_, id)| {
+            let leases = self.leases.get(id).into_iter().flatten().filter_map(|job| self.jobs.get(job)?.live_lease());
+            Some(Candidate::new(&self.workers.get(id)?.worker, leases.map(Lease::held).collect()))
+        });
+        let running_of = self.running_of.iter().map(|(user, number)| (user.as_str(), *number)).collect();
+        Fleet::drawing(self.with_room, candidates, running_of, limits)
     }
 
     /// The jobs that wait, by rank.
@@ -183,10 +255,5 @@ impl Known {
     /// The jobs that hold a lease.
     pub fn leases(&self) -> impl Iterator<Item = &Job> {
         self.leases.values().flatten().filter_map(|id| self.jobs.get(id)).map(Arc::as_ref)
-    }
-
-    /// All of it, shared.
-    pub fn live(&self) -> Live {
-        Live { workers: self.workers.values().cloned().collect(), jobs: self.jobs.values().cloned().collect() }
     }
 }

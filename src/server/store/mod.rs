@@ -13,7 +13,7 @@ pub mod configs;
 pub mod group;
 pub mod jobs;
 pub mod known;
-pub mod live;
+pub mod look;
 pub mod postgres;
 pub mod servers;
 mod sql;
@@ -75,7 +75,7 @@ pub trait Tx:
     + audit::Audit
     + servers::Servers
     + group::Group
-    + live::Planning
+    + look::Looking
     + Send
 {
 }
@@ -90,7 +90,7 @@ impl<T> Tx for T where
         + audit::Audit
         + servers::Servers
         + group::Group
-        + live::Planning
+        + look::Looking
         + Send
 {
 }

@@ -10,29 +10,29 @@ use app::protocol::queue::{Previewed, SubmitJob};
 
 use crate::service::Core;
 use crate::service::refusal::Refusal;
-use crate::store::live::Live;
+use crate::store::known::Known;
 
 impl Core {
     /// Why a job waits.
     pub async fn explain(&self, id: &JobId) -> Result<ExplanationView, Refusal> {
         let mut tx = self.read().await?;
         let job = tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
-        Ok(view(&job, self.explained(&tx.live().await?, &job)))
+        let explanation = tx.see(|known| self.explained(known, &job)).await?;
+        Ok(view(&job, explanation))
     }
 
     /// What would become of a submit.
     pub async fn preview(&self, by: String, submit: &SubmitJob) -> Result<Previewed, Refusal> {
         let job = self.drafted(by, submit).await?;
         let mut tx = self.read().await?;
-        let explanation = view(&job, self.explained(&tx.live().await?, &job));
+        let explanation = view(&job, tx.see(|known| self.explained(known, &job)).await?);
         let allocated_worker_id = explanation.worker_id.clone();
         let queue_position = if allocated_worker_id.is_none() { Some(tx.place(&job).await?) } else { None };
         Ok(Previewed { success: true, dry_run: true, allocated_worker_id, queue_position, explanation })
     }
 
-    fn explained(&self, live: &Live, job: &Job) -> Explanation {
-        let (waiting, leased) = live.waiting_and_leased();
-        explain::explain(job, waiting, self.policy.fleet(live.workers(), leased), self.now())
+    fn explained(&self, known: &Known, job: &Job) -> Explanation {
+        explain::explain(job, known.waiting(), self.policy.fleet(known), self.now())
     }
 }
 

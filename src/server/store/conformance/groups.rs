@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use app::domain::audit::{Action, Entry};
+use app::domain::capability::Capability;
 use app::domain::ids::{Attempt, WorkerId};
 use app::domain::job::{Job, Report};
 use app::domain::time::Timestamp;
+use app::domain::worker::{Kind, Worker};
 
 use super::history::attempt;
 use super::{Fresh, NOW, job, on_every_engine, worker};
 use crate::store::attempts::{AttemptEnd, StoredAttempt};
 use crate::store::jobs::JobFilter;
+use crate::store::known::Known;
 use crate::store::{StoreError, Tx};
 
 on_every_engine!(
@@ -153,7 +156,7 @@ async fn a_statement_that_failed_cannot_be_passed_over(fresh: &Fresh) {
 }
 
 /// All that may be answered from memory.
-async fn all_that_lives(tx: &mut dyn Tx) -> String {
+async fn all_that_lives(tx: &mut dyn Tx) -> (String, Known) {
     let mut found = Vec::new();
     for n in 1..=4 {
         found.push(format!("{:?}", tx.worker(&worker(n).id).await));
@@ -165,14 +168,13 @@ async fn all_that_lives(tx: &mut dyn Tx) -> String {
         found.push(format!("{:?} {:?}", tx.worker_by_token(digest).await, tx.api_token(digest).await));
     }
     found.push(format!("{:?}", tx.leased_jobs(None).await));
-    let live = tx.live().await.expect("readable");
-    found.push(format!("{:?} {:?}", live.workers, live.jobs));
-    found.join("\n")
+    (found.join("\n"), tx.see(Known::clone).await.expect("readable"))
 }
 
 /// Compares what a reader finds in memory with what it finds from its first statement on.
 async fn assert_memory_is_right(fresh: &Fresh) {
-    let first = async || Arc::clone(&fresh.recent().await.live().await.expect("readable").workers[0]);
+    let first = async || fresh.recent().await.see(|known| known.workers().next().cloned()).await.expect("readable");
+    let first = async || first().await.expect("a worker");
     assert!(Arc::ptr_eq(&first().await, &first().await), "two readers find one thing: it comes from memory");
     let mut tx = fresh.recent().await;
     let remembered = all_that_lives(&mut *tx).await;
@@ -183,6 +185,11 @@ async fn assert_memory_is_right(fresh: &Fresh) {
 /// Has the writer look at all that lives, as planning does.
 async fn look(fresh: &Fresh) {
     fresh.write(|tx| Box::pin(async move { tx.look(&mut |_| {}).await })).await.expect("readable");
+}
+
+fn listening(worker: &Worker) -> Worker {
+    let registered = worker.clone().registered(NOW, Capability::default(), Kind::Persistent);
+    registered.listening(NOW, "c_test/1").expect("registered")
 }
 
 async fn memory_says_what_the_database_says(fresh: &Fresh) {
@@ -204,6 +211,7 @@ async fn memory_says_what_the_database_says(fresh: &Fresh) {
             tx.flush_last_seen(&[(worker(1).id, Timestamp(9)), (worker(2).id, Timestamp(8))]).await?;
             let drained = worker(1).drained(NOW, Some("upgrade".to_owned()), None);
             tx.update_worker(&worker(1), &drained).await?;
+            tx.update_worker(&worker(4), &listening(&worker(4))).await?;
             tx.put_api_token("admin", "one", NOW).await?;
             tx.put_api_token("admin", "two", NOW).await
         })
@@ -211,6 +219,9 @@ async fn memory_says_what_the_database_says(fresh: &Fresh) {
     changes.await.expect("as it was read");
     assert_memory_is_right(fresh).await;
     fresh.update_job(&offered(&job(1)), &job(1)).await.expect("as it was read");
+    assert_memory_is_right(fresh).await;
+    let full = job(1).offered(NOW, worker(4).id, vec![], NOW).expect("it waits");
+    fresh.update_job(&job(1), &full).await.expect("as it was read");
     assert_memory_is_right(fresh).await;
     let of_nobody = fresh.read().await.worker(&WorkerId::new(NOW, [77; 10])).await;
     assert_eq!(of_nobody, Ok(None));

@@ -16,7 +16,7 @@ use super::workers::whole_workers;
 use super::{Db, Session, Shared};
 use crate::store::board::Board;
 use crate::store::known::{Change, Known};
-use crate::store::live::{Live, Look, Planning};
+use crate::store::look::{Look, Looking};
 use crate::store::{Result, StoreError};
 
 /// See the module.
@@ -132,13 +132,7 @@ impl<'c> Session<'c> {
 }
 
 #[async_trait]
-impl Planning for Session<'_> {
-    async fn live(&mut self) -> Result<Live> {
-        let mut live = Live::default();
-        self.look(&mut |known| live = known.live()).await?;
-        Ok(live)
-    }
-
+impl Looking for Session<'_> {
     async fn look(&mut self, look: &mut Look<'_>) -> Result<()> {
         if self.glance(&mut *look).is_none() {
             let known = self.load().await?;

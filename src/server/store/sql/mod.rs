@@ -31,7 +31,7 @@ use self::mirror::Mirror;
 use self::pending::Pending;
 pub use self::reader::Reader;
 use self::revisions::Revisions;
-use self::statement::{Statement, Value, sql};
+use self::statement::{Places, Statement, Value, sql};
 use super::board::Board;
 use super::{Result, StoreError};
 
@@ -138,6 +138,14 @@ impl<'c> Session<'c> {
         match self.db {
             Db::Sqlite(_) | Db::SqliteReader(_) => sql(sqlite),
             Db::Postgres(_) | Db::PostgresReader(_) => sql(postgres),
+        }
+    }
+
+    /// How parameters are written in a statement that is put together.
+    fn places(&self) -> Places {
+        match self.db {
+            Db::Sqlite(_) | Db::SqliteReader(_) => Places::Bare,
+            Db::Postgres(_) | Db::PostgresReader(_) => Places::Numbered,
         }
     }
 

@@ -15,7 +15,7 @@ use app::domain::time::Timestamp;
 
 use super::Session;
 use super::rows::job::{CHANGED, PINNED, changed_values, pinned_values};
-use super::statement::{Statement, Value, insert, update};
+use super::statement::{Places, Statement, Value, insert, update};
 use crate::store::attempts::{AttemptEnd, StoredAttempt};
 use crate::store::{Result, StoreError};
 
@@ -126,18 +126,18 @@ impl Pending {
     }
 
     /// The statements that write it all, each with the number of rows that it must write. An attempt needs its job.
-    fn statements(self) -> Vec<(Statement, u64)> {
+    fn statements(self, places: Places) -> Vec<(Statement, u64)> {
         let patches = self.attempts.into_iter().map(|((job, attempt), patch)| patch.row(&job, attempt)).collect();
         let key = "attempts.job_id = v.job_id AND attempts.attempt = v.attempt";
-        let mut statements = of_jobs(self.jobs.into_values());
-        statements.extend(portions(self.new_attempts, |rows| insert("attempts", &ATTEMPT, rows)));
-        statements.extend(portions(patches, |rows| update("attempts", &PATCH, PATCHED, key, rows)));
-        statements.extend(portions(self.audit, |rows| insert("audit", &AUDIT, rows)));
+        let mut statements = of_jobs(places, self.jobs.into_values());
+        statements.extend(portions(self.new_attempts, |rows| insert(places, "attempts", &ATTEMPT, rows)));
+        statements.extend(portions(patches, |rows| update(places, "attempts", &PATCH, PATCHED, key, rows)));
+        statements.extend(portions(self.audit, |rows| insert(places, "audit", &AUDIT, rows)));
         statements
     }
 }
 
-fn of_jobs(jobs: impl Iterator<Item = PendingJob>) -> Vec<(Statement, u64)> {
+fn of_jobs(places: Places, jobs: impl Iterator<Item = PendingJob>) -> Vec<(Statement, u64)> {
     let (mut new, mut changed) = (Vec::new(), Vec::new());
     for PendingJob { was, job } in jobs {
         let values = changed_values(&job).into_iter();
@@ -147,11 +147,11 @@ fn of_jobs(jobs: impl Iterator<Item = PendingJob>) -> Vec<(Statement, u64)> {
         }
     }
     let columns: Vec<&str> = PINNED.into_iter().chain(CHANGED).collect();
-    let mut statements = portions(new, |rows| insert("jobs", &columns, rows));
+    let mut statements = portions(new, |rows| insert(places, "jobs", &columns, rows));
     let columns: Vec<&str> = CHANGED.into_iter().chain(["was_state", "was_attempt"]).collect();
     let set: Vec<String> = CHANGED[1..].iter().map(|column| format!("{column} = v.{column}")).collect();
     let key = "jobs.id = v.id AND jobs.state = v.was_state AND jobs.attempt = v.was_attempt";
-    statements.extend(portions(changed, |rows| update("jobs", &columns, &set.join(", "), key, rows)));
+    statements.extend(portions(changed, |rows| update(places, "jobs", &columns, &set.join(", "), key, rows)));
     statements
 }
 
@@ -184,7 +184,8 @@ impl Session<'_> {
         if self.pending.is_empty() {
             return Ok(());
         }
-        for (statement, rows) in std::mem::take(&mut self.pending).statements() {
+        let places = self.places();
+        for (statement, rows) in std::mem::take(&mut self.pending).statements(places) {
             if self.execute(statement).await? != rows {
                 self.failed = true;
                 return Err(StoreError::Conflict);
@@ -217,7 +218,7 @@ mod tests {
     fn rows_come_in_few_sizes() {
         let sizes = |number: usize| -> Vec<u64> {
             let rows = (0..number).map(|_| vec![Value::from(1_u8)]).collect();
-            portions(rows, |rows| insert("t", &["a"], rows)).into_iter().map(|(_, size)| size).collect()
+            portions(rows, |rows| insert(Places::Bare, "t", &["a"], rows)).into_iter().map(|(_, size)| size).collect()
         };
         assert_eq!(sizes(0), Vec::<u64>::new());
         assert_eq!(sizes(1), [1]);

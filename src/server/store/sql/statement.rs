@@ -15,27 +15,38 @@ pub enum Value {
     Real(Option<f64>),
 }
 
+/// How the places of parameters are written where there are many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Places {
+    /// `$1, $2, …`: all that PostgreSQL knows.
+    Numbered,
+    /// `?, ?, …`: to SQLite `$1` is a name, and the driver looks up the name of each, past those before it.
+    Bare,
+}
+
 /// A statement without parameters yet.
 pub fn sql(text: &'static str) -> Statement {
     Statement { text: text.into_sql_str(), values: Vec::new() }
 }
 
 /// `INSERT` of several rows.
-pub fn insert(table: &'static str, columns: &[&'static str], rows: Vec<Vec<Value>>) -> Statement {
-    let text = format!("INSERT INTO {table} ({}) VALUES {}", columns.join(", "), places(columns.len(), rows.len()));
+pub fn insert(places: Places, table: &'static str, columns: &[&'static str], rows: Vec<Vec<Value>>) -> Statement {
+    let values = places.of(columns.len(), rows.len());
+    let text = format!("INSERT INTO {table} ({}) VALUES {values}", columns.join(", "));
     many(text, rows)
 }
 
 /// `UPDATE` of several rows, each by its own values: those of `v`, which has these `columns`.
 pub fn update(
+    places: Places,
     table: &'static str,
     columns: &[&'static str],
     set: &str,
     key: &'static str,
     rows: Vec<Vec<Value>>,
 ) -> Statement {
-    let (columns, places) = (columns.join(", "), places(columns.len(), rows.len()));
-    let text = format!("WITH v ({columns}) AS (VALUES {places}) UPDATE {table} SET {set} FROM v WHERE {key}");
+    let (columns, values) = (columns.join(", "), places.of(columns.len(), rows.len()));
+    let text = format!("WITH v ({columns}) AS (VALUES {values}) UPDATE {table} SET {set} FROM v WHERE {key}");
     many(text, rows)
 }
 
@@ -44,13 +55,18 @@ fn many(text: String, rows: Vec<Vec<Value>>) -> Statement {
     Statement { text: AssertSqlSafe(text).into_sql_str(), values: rows.into_iter().flatten().collect() }
 }
 
-/// `($1, $2), ($3, $4)` for two columns and two rows.
-fn places(columns: usize, rows: usize) -> String {
-    let row = |row: usize| {
-        let places: Vec<String> = (1..=columns).map(|column| format!("${}", row * columns + column)).collect();
-        format!("({})", places.join(", "))
-    };
-    (0..rows).map(row).collect::<Vec<_>>().join(", ")
+impl Places {
+    /// `($1, $2), ($3, $4)` or `(?, ?), (?, ?)` for two columns and two rows.
+    fn of(self, columns: usize, rows: usize) -> String {
+        let row = |row: usize| {
+            let place = |column| match self {
+                Self::Numbered => format!("${}", row * columns + column),
+                Self::Bare => "?".to_owned(),
+            };
+            format!("({})", (1..=columns).map(place).collect::<Vec<_>>().join(", "))
+        };
+        (0..rows).map(row).collect::<Vec<_>>().join(", ")
+    }
 }
 
 impl Statement {
@@ -156,9 +172,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_numbered_through() {
-        assert_eq!(places(2, 2), "($1, $2), ($3, $4)");
+    fn places_are_numbered_through_or_bare() {
+        assert_eq!(Places::Numbered.of(2, 2), "($1, $2), ($3, $4)");
+        assert_eq!(Places::Bare.of(2, 2), "(?, ?), (?, ?)");
         let rows = vec![vec![Value::from(1_u8), Value::from(2_u8)]];
-        assert_eq!(insert("t", &["a", "b"], rows).text.as_str(), "INSERT INTO t (a, b) VALUES ($1, $2)");
+        let text = insert(Places::Numbered, "t", &["a", "b"], rows).text;
+        assert_eq!(text.as_str(), "INSERT INTO t (a, b) VALUES ($1, $2)");
     }
 }

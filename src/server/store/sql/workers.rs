@@ -92,8 +92,9 @@ impl Workers for Session<'_> {
         let rows = seen.iter().map(|(id, at)| vec![id.as_str().into(), at.0.into()]).collect();
         // Another server may have heard of one later, and one may be gone.
         let key = "workers.id = v.id AND (workers.last_seen IS NULL OR workers.last_seen < v.seen)";
-        for (statement, _) in portions(rows, |rows| update("workers", &["id", "seen"], "last_seen = v.seen", key, rows))
-        {
+        let (places, columns) = (self.places(), ["id", "seen"]);
+        let statement = |rows| update(places, "workers", &columns, "last_seen = v.seen", key, rows);
+        for (statement, _) in portions(rows, statement) {
             self.run(statement).await?;
         }
         for (id, at) in seen {

@@ -78,7 +78,6 @@ CREATE TABLE jobs (
 );
 
 CREATE INDEX jobs_by_state ON jobs (state, urgency, submitted_at, id);
-CREATE INDEX jobs_by_worker ON jobs (worker_id, state);
 
 CREATE TABLE attempts (
     job_id TEXT NOT NULL REFERENCES jobs (id),
