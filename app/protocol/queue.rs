@@ -40,6 +40,10 @@ pub struct SubmitJob {
     /// After so many seconds of training an attempt is stopped, and the job has failed; left out, it may take its time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_runtime_seconds: Option<u32>,
+    /// Whether an attempt is to stop by itself before its lease ends, so that no two ever run at once. No agent can do
+    /// that yet: a submit that asks for it is refused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exclusive: bool,
     /// How urgent it is, 0 to 50.
     #[serde(default = "ten")]
     pub priority: u8,
@@ -73,6 +77,7 @@ impl SubmitJob {
             max_retries: three(),
             retry_on_failure: false,
             max_runtime_seconds: None,
+            exclusive: false,
             priority: ten(),
             dry_run: false,
         }

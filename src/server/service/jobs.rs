@@ -178,6 +178,10 @@ fn check(submit: &SubmitJob) -> Result<(), Refusal> {
         let allowed = "1 to 31536000 (a year), or left out";
         return Err(Invalid::Range { field: "max_runtime_seconds", allowed }.into());
     }
+    if submit.exclusive {
+        let allowed = "false, or left out: no agent stops by itself yet when it loses contact";
+        return Err(Invalid::Range { field: "exclusive", allowed }.into());
+    }
     if submit.max_retries > MAX_RETRIES {
         return Err(Invalid::Range { field: "max_retries", allowed: "0 to 100" }.into());
     }

@@ -82,6 +82,7 @@ fn of_people(worker: &str, job: &str) -> Vec<Route> {
                 ("max_retries", or(no_count(), &[json!(101)])),
                 ("retry_on_failure", vec![json!("yes"), json!(1)]),
                 ("max_runtime_seconds", or(no_count(), &[json!(0), json!(31_536_001)])),
+                ("exclusive", vec![json!("yes"), json!(1), json!(true)]),
                 ("priority", or(no_count(), &[json!(51), json!(256)])),
                 ("dry_run", vec![json!("yes"), json!(1)]),
             ],
