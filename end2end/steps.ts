@@ -5,7 +5,7 @@ import type { Server } from './fixtures';
 /** Signs in through the login page, as a person does. */
 export async function signIn(page: Page, server: Server): Promise<void> {
   await page.goto('/login');
-  await page.getByLabel('Admin token or setup code').fill(server.adminToken);
+  await page.getByLabel('Password').fill(server.adminToken);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
 }

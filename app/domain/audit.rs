@@ -57,7 +57,7 @@ pub enum Action {
     ConfigStored,
     /// A configuration was removed.
     ConfigDeleted,
-    /// A setup code was exchanged for the first admin token.
+    /// A setup code was exchanged for the first admin.
     SetupCompleted,
     /// An admin token came from the environment.
     TokenBootstrapped,
@@ -65,6 +65,20 @@ pub enum Action {
     LoggedIn,
     /// Somebody logged out.
     LoggedOut,
+    /// A session was ended from elsewhere.
+    SessionEnded,
+    /// Somebody was added.
+    UserCreated,
+    /// Somebody's role was changed, or whether they are let in.
+    UserEdited,
+    /// Somebody changed their password.
+    PasswordChanged,
+    /// An admin gave somebody another password.
+    PasswordReset,
+    /// Somebody made an API token.
+    TokenCreated,
+    /// An API token was taken away.
+    TokenRevoked,
 }
 
 impl Action {
@@ -101,6 +115,13 @@ impl Action {
             Self::TokenBootstrapped => "access.token_bootstrapped",
             Self::LoggedIn => "access.logged_in",
             Self::LoggedOut => "access.logged_out",
+            Self::SessionEnded => "access.session_ended",
+            Self::UserCreated => "access.user_created",
+            Self::UserEdited => "access.user_edited",
+            Self::PasswordChanged => "access.password_changed",
+            Self::PasswordReset => "access.password_reset",
+            Self::TokenCreated => "access.token_created",
+            Self::TokenRevoked => "access.token_revoked",
         }
     }
 }

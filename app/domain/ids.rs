@@ -65,6 +65,18 @@ id!(
     /// A job: one submitted training run with all its attempts, `j_…`.
     JobId, "j_"
 );
+id!(
+    /// A person, `u_…`.
+    UserId, "u_"
+);
+id!(
+    /// An API token, by which it is listed and revoked; not its secret, `t_…`.
+    TokenId, "t_"
+);
+id!(
+    /// A browser's session, by which it is listed and ended; not its secret, `s_…`.
+    SessionId, "s_"
+);
 
 /// Text that is no id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 //! Nothing in here reads a clock, draws a random number, or does I/O: time and randomness are
 //! parameters, so every decision can be tested as a table.
 
+pub mod access;
 pub mod audit;
 pub mod capability;
 pub mod explain;

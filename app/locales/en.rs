@@ -101,8 +101,6 @@ const STATUS: StatusWords = StatusWords {
 };
 
 const FLASH: FlashWords = FlashWords {
-    admin_token: "Your admin token",
-    admin_token_text: "Keep it now: it is shown only this once. It signs you in here, and scripts send it in the header “Authorization: Bearer …”.",
     signed_out: "You are signed out.",
     worker_deleted: "The worker was deleted and its token no longer works.",
     worker_draining: "The worker takes no new jobs.",

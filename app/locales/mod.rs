@@ -2,9 +2,11 @@
 //!
 //! Machine words (status words of the API, ids, commands) are not translated; their display words are.
 
+mod access;
 mod en;
 mod en_pages;
 
+pub(crate) use access::Login;
 pub(crate) use en::EN;
 
 /// A sentence.
@@ -354,20 +356,7 @@ pub(crate) struct Create {
     pub submit: Text,
 }
 
-pub(crate) struct Login {
-    pub title: Text,
-    pub intro: Text,
-    pub token: Text,
-    pub submit: Text,
-    pub where_token: Text,
-    pub where_token_text: Text,
-    pub where_code: Text,
-    pub where_code_text: Text,
-}
-
 pub(crate) struct FlashWords {
-    pub admin_token: Text,
-    pub admin_token_text: Text,
     pub signed_out: Text,
     pub worker_deleted: Text,
     pub worker_draining: Text,

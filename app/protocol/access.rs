@@ -1,16 +1,170 @@
-//! Who is asking.
+//! Who is asking, people, their API tokens and sessions.
 
 use serde::{Deserialize, Serialize};
+
+use crate::domain::access::{Permissions, Role};
+use crate::domain::ids::{SessionId, TokenId, UserId};
+use crate::domain::time::Timestamp;
 
 /// What the server knows of the caller: `GET /api/session`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionView {
     /// The caller's name, for the page's corner.
     pub name: String,
+    /// What the caller may do, with what it came with.
+    pub permissions: Permissions,
     /// Whether the server runs for one person on this machine, without accounts.
     pub single_user: bool,
     /// The server's version.
     pub server_version: String,
     /// The address under which this server was reached, for commands to copy: `http://host:8001`.
     pub base_url: String,
+}
+
+/// `POST /api/admin/users`
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CreateUser {
+    /// The name to log in with: 1 to 32 lower-case letters, digits, `.`, `_` and `-`.
+    pub name: String,
+    /// What they are here.
+    pub role: Role,
+    /// A password of 10 characters or more; left out, they have none yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<String>,
+}
+
+/// `PATCH /api/admin/users/{id}`; what is left out stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct EditUser {
+    /// What they are from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// Whether nothing of theirs opens anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disabled: Option<bool>,
+}
+
+/// `POST /api/admin/users/{id}/password`
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResetPassword {
+    /// The new password, of 10 characters or more.
+    pub password: String,
+}
+
+/// `POST /api/account/password`
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangePassword {
+    /// The password until now.
+    pub old: String,
+    /// The new one, of 10 characters or more.
+    pub new: String,
+}
+
+/// Somebody.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserView {
+    /// The id.
+    pub id: UserId,
+    /// The name.
+    pub name: String,
+    /// What they are here.
+    pub role: Role,
+    /// What they may do.
+    pub permissions: Permissions,
+    /// When they were added.
+    pub created_at: Timestamp,
+    /// Whether nothing of theirs opens anything.
+    pub disabled: bool,
+}
+
+/// `GET /api/admin/users`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsersPage {
+    /// Everybody, by name.
+    pub users: Vec<UserView>,
+}
+
+/// `GET /api/admin/users/{id}`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserDetail {
+    /// Somebody.
+    #[serde(flatten)]
+    pub user: UserView,
+    /// Their API tokens.
+    pub tokens: Vec<TokenView>,
+    /// Their browsers.
+    pub sessions: Vec<SessionEntry>,
+}
+
+/// `POST /api/account/tokens`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CreateToken {
+    /// What it is called: 1 to 32 lower-case letters, digits, `.`, `_` and `-`.
+    pub name: String,
+    /// What it is for; left out, all that its owner may do, now and later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scopes: Option<Permissions>,
+    /// After how many days it ends; left out, never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_in_days: Option<u32>,
+}
+
+/// The answer to [`CreateToken`].
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CreatedToken {
+    /// The token itself, shown this once.
+    pub secret: String,
+    /// What is kept of it.
+    #[serde(flatten)]
+    pub token: TokenView,
+}
+
+/// An API token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenView {
+    /// The id, by which it is revoked.
+    pub id: TokenId,
+    /// What its owner calls it.
+    pub name: String,
+    /// What it is for; null for all that its owner may do.
+    pub scopes: Option<Permissions>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it ends; null for never.
+    pub expires_at: Option<Timestamp>,
+    /// When it was last used, within seconds.
+    pub last_used_at: Option<Timestamp>,
+}
+
+/// `GET /api/account/tokens`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokensPage {
+    /// The caller's, oldest first.
+    pub tokens: Vec<TokenView>,
+}
+
+/// A browser that is logged in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionEntry {
+    /// The id, by which it is ended.
+    pub id: SessionId,
+    /// Whether it is the one that asks.
+    pub current: bool,
+    /// The host that it is on.
+    pub host: String,
+    /// What the browser calls itself.
+    pub agent: String,
+    /// When it logged in.
+    pub created_at: Timestamp,
+    /// When it was last used, within seconds.
+    pub seen_at: Timestamp,
+    /// When it ends in any case.
+    pub expires_at: Timestamp,
+}
+
+/// `GET /api/account/sessions`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionsPage {
+    /// The caller's, oldest first.
+    pub sessions: Vec<SessionEntry>,
 }

@@ -15,11 +15,6 @@ use crate::protocol::workers::CreatedWorker;
 pub enum Flash {
     /// A worker was made: its page shows the token.
     Created(CreatedWorker),
-    /// The setup code was accepted: the next page shows the admin's token.
-    AdminToken {
-        /// The new admin token.
-        token: String,
-    },
     /// A form was refused.
     Problem {
         /// Which form.

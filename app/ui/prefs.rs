@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::access::Permission;
 use crate::domain::time::Timestamp;
 use crate::protocol::access::SessionView;
 
@@ -75,11 +76,18 @@ pub struct Prefs {
     pub now: Timestamp,
     /// Who is reading; none on the login page.
     pub session: Option<SessionView>,
+    /// Whether nobody can log in yet: the login page then makes the first admin.
+    pub unclaimed: bool,
     /// The version of `/api/events` before the page asked for its data: the browser listens from here on.
     pub version: Option<String>,
 }
 
 impl Prefs {
+    /// Whether who reads may do this.
+    pub fn may(&self, permission: Permission) -> bool {
+        self.session.as_ref().is_some_and(|session| session.permissions.has(permission))
+    }
+
     /// Reads the cookie `theme` out of a raw `Cookie` header; the rest is for the caller to fill in.
     pub fn from_cookies(cookies: &str, now: Timestamp) -> Self {
         let theme = cookies

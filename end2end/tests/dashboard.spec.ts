@@ -5,7 +5,7 @@ import { jobIs, makeWorker, signIn, submit } from '../steps';
 test('strangers are shown the way in, and a wrong token says so', async ({ page }) => {
   await page.goto('/admin/workers');
   await expect(page).toHaveURL(/\/login\?next=/);
-  await page.getByLabel('Admin token or setup code').fill('st_wrong');
+  await page.getByLabel('Password').fill('st_wrong');
   await page.getByRole('button', { name: 'Sign in' }).click();
   await expect(page.getByText('opens nothing here')).toBeVisible();
   await expectAccessible(page);

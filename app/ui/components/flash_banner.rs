@@ -3,7 +3,6 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
-use super::copy::CopyBlock;
 use super::failure::Refusal;
 use super::icon::{Glyph, Icon};
 use crate::ui::erase::Erase;
@@ -26,7 +25,6 @@ pub(crate) fn FlashBanner() -> impl IntoView {
     });
     (move || match flash.get() {
         Some(Flash::Notice { code }) => view! { <Said text=word(&t().flash, code) flash=flash/> }.erased(),
-        Some(Flash::AdminToken { token }) => view! { <AdminToken token=token/> }.erased(),
         Some(Flash::Problem { form: FormName::Action, problem, .. }) => view! { <Refusal problem=problem/> }.erased(),
         _ => ().erased(),
     })
@@ -54,19 +52,6 @@ fn Said(text: &'static str, flash: RwSignal<Option<Flash>>) -> impl IntoView {
                 <Icon glyph=Glyph::Cross/>
             </button>
         </div>
-    }
-    .erased()
-}
-
-#[component]
-fn AdminToken(token: String) -> impl IntoView {
-    let words = &t().flash;
-    view! {
-        <section class="panel mb-6 p-5" aria-labelledby="admin-token">
-            <h2 id="admin-token" class="panel-title"><Icon glyph=Glyph::Key/>{words.admin_token}</h2>
-            <p class="mt-1 mb-3 max-w-prose text-muted">{words.admin_token_text}</p>
-            <CopyBlock text=token label=words.admin_token/>
-        </section>
     }
     .erased()
 }

@@ -8,6 +8,7 @@ use super::connection::Connection;
 use super::flash_banner::FlashBanner;
 use super::icon::{Glyph, Icon};
 use super::theme_switch::ThemeSwitch;
+use crate::domain::access::Permission;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::prefs::Prefs;
@@ -16,6 +17,8 @@ use crate::ui::prefs::Prefs;
 #[component]
 pub(crate) fn Layout() -> impl IntoView {
     let words = t();
+    let may = |permission| use_context::<Prefs>().is_some_and(|prefs| prefs.may(permission));
+    let (submits, workers) = (may(Permission::JobSubmit), may(Permission::AdminWorkers));
     view! {
         <a class="skip-link" href="#content">{words.common.skip_to_content}</a>
         <div class="frame">
@@ -35,12 +38,14 @@ pub(crate) fn Layout() -> impl IntoView {
                     <ul class="nav-list">
                         <NavItem href="/" exact=true glyph=Glyph::Overview label=words.nav.overview/>
                         <NavItem href="/jobs" glyph=Glyph::Jobs label=words.nav.jobs/>
-                        <NavItem href="/train" glyph=Glyph::Train label=words.nav.train/>
+                        {submits.then(|| view! { <NavItem href="/train" glyph=Glyph::Train label=words.nav.train/> })}
                     </ul>
-                    <p class="nav-section" id="nav-admin">{words.nav.administration}</p>
-                    <ul class="nav-list" aria-labelledby="nav-admin">
-                        <NavItem href="/admin/workers" glyph=Glyph::Workers label=words.nav.workers/>
-                    </ul>
+                    {workers.then(|| view! {
+                        <p class="nav-section" id="nav-admin">{words.nav.administration}</p>
+                        <ul class="nav-list" aria-labelledby="nav-admin">
+                            <NavItem href="/admin/workers" glyph=Glyph::Workers label=words.nav.workers/>
+                        </ul>
+                    })}
                 </nav>
                 <div class="px-2 pb-2"><Connection/></div>
                 <Foot/>
@@ -53,8 +58,10 @@ pub(crate) fn Layout() -> impl IntoView {
                 <ul>
                     <NavItem href="/" exact=true glyph=Glyph::Overview label=words.nav.overview/>
                     <NavItem href="/jobs" glyph=Glyph::Jobs label=words.nav.jobs/>
-                    <NavItem href="/train" glyph=Glyph::Train label=words.nav.train_short/>
-                    <NavItem href="/admin/workers" glyph=Glyph::Workers label=words.nav.workers/>
+                    {submits.then(|| view! { <NavItem href="/train" glyph=Glyph::Train label=words.nav.train_short/> })}
+                    {workers.then(|| view! {
+                        <NavItem href="/admin/workers" glyph=Glyph::Workers label=words.nav.workers/>
+                    })}
                 </ul>
             </nav>
         </div>

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::{use_params_map, use_query_map};
 
 use super::{Skeleton, use_port};
+use crate::domain::access::Permission;
 use crate::domain::ids::{Attempt, JobId};
 use crate::protocol::queue::JobView;
 use crate::protocol::topic::Topic;
@@ -26,6 +27,7 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::live::refreshed;
 use crate::ui::port::SharedPort;
+use crate::ui::prefs::Prefs;
 
 use super::not_found::NotFoundPage;
 
@@ -75,11 +77,13 @@ fn Shown(first: JobView, id: JobId, port: SharedPort) -> impl IntoView {
     let ended = Signal::derive(move || status.get().is_terminal());
     let newest = Memo::new(move |_| detail.with(|detail| detail.attempt));
     let attempts = Signal::derive(move || detail.with(|detail| detail.attempts.clone().unwrap_or_default()));
+    // Whose job it is says the server; who may cancel none is not asked.
+    let cancels = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::JobCancelOwn));
     let cancel =
         Deed { form: format!("/ui/jobs/{id}/cancel"), method: "POST", rest: format!("/api/queue/{id}/cancel") };
     view! {
         <PageHead title=name above=("/jobs", words.jobs.title)>
-            {move || (!ended.get()).then(|| view! {
+            {move || (cancels && !ended.get()).then(|| view! {
                 <ConfirmedAction
                     deed=cancel.clone()
                     label=words.job.cancel

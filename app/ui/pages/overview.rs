@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 
 use super::{Skeleton, use_port};
+use crate::domain::access::Permission;
 use crate::protocol::problem::Problem;
 use crate::protocol::queue::{JobView, JobsPage, JobsQuery};
 use crate::protocol::status::WorkerStatus;
@@ -23,14 +24,15 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::live::refreshed;
 use crate::ui::port::{Answer, SharedPort};
+use crate::ui::prefs::Prefs;
 
-/// Everything on the page, asked for together.
-type Snapshot = (WorkersPage, JobsPage);
+/// Everything on the page, asked for together: workers, if the reader may see them, and jobs.
+type Snapshot = (Option<WorkersPage>, JobsPage);
 
-fn ask(port: &SharedPort) -> Answer<Snapshot> {
+fn ask(port: &SharedPort, sees_workers: bool) -> Answer<Snapshot> {
     let port = port.clone();
     Box::pin(async move {
-        let workers = port.workers(WorkersQuery::default()).await?;
+        let workers = if sees_workers { Some(port.workers(WorkersQuery::default()).await?) } else { None };
         let jobs = port.jobs(JobsQuery { limit: Some(30), ..JobsQuery::default() }).await?;
         Ok((workers, jobs))
     })
@@ -41,9 +43,10 @@ fn ask(port: &SharedPort) -> Answer<Snapshot> {
 pub(crate) fn OverviewPage() -> impl IntoView {
     let words = &t().overview;
     let port = use_port();
+    let sees_workers = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::AdminWorkers));
     let snapshot = Resource::new(|| (), {
         let port = port.clone();
-        move |()| ask(&port)
+        move |()| ask(&port, sees_workers)
     });
     let shown = move || {
         let port = port.clone();
@@ -64,13 +67,18 @@ pub(crate) fn OverviewPage() -> impl IntoView {
 
 #[component]
 fn Shown(first: Snapshot, port: SharedPort) -> impl IntoView {
-    let now = refreshed(first, &[Topic::Workers, Topic::Jobs], move || ask(&port));
-    let is_new =
-        Memo::new(move |_| now.with(|(workers, jobs)| workers.total == 0 || jobs.total == 0 && jobs.jobs.is_empty()));
-    let has_worker = Memo::new(move |_| now.with(|(workers, _)| workers.total > 0));
-    let has_contact = Memo::new(move |_| {
-        now.with(|(workers, _)| workers.workers.iter().any(|worker| worker.last_heartbeat.is_some()))
+    let sees_workers = first.0.is_some();
+    let now = refreshed(first, &[Topic::Workers, Topic::Jobs], move || ask(&port, sees_workers));
+    let of_workers =
+        move |question: fn(&WorkersPage) -> bool| now.with(|(workers, _)| workers.as_ref().is_some_and(question));
+    // The first steps are those of whoever can make a worker.
+    let is_new = Memo::new(move |_| {
+        let unused = now.with(|(_, jobs)| jobs.total == 0 && jobs.jobs.is_empty());
+        sees_workers && (unused || of_workers(|workers| workers.total == 0))
     });
+    let has_worker = Memo::new(move |_| of_workers(|workers| workers.total > 0));
+    let has_contact =
+        Memo::new(move |_| of_workers(|workers| workers.workers.iter().any(|worker| worker.last_heartbeat.is_some())));
     view! {
         {move || is_new.get().then(|| view! { <StartSteps has_worker=has_worker.get() has_contact=has_contact.get()/> })}
         {move || (has_worker.get() || !is_new.get()).then(|| view! {
@@ -79,7 +87,7 @@ fn Shown(first: Snapshot, port: SharedPort) -> impl IntoView {
                 <div class="min-w-0 space-y-6">
                     {(!is_new.get()).then(|| view! { <RunningNow now=now/> <Recent now=now/> })}
                 </div>
-                <Fleet now=now/>
+                {sees_workers.then(|| view! { <Fleet now=now/> })}
             </div>
         })}
     }
@@ -91,15 +99,9 @@ fn Tiles(now: RwSignal<Snapshot>) -> impl IntoView {
     let words = &t().overview;
     let tiles = move || {
         now.with(|(workers, jobs)| {
-            let counts = workers.counts;
-            let online = counts.connecting + counts.idle + counts.busy + counts.draining;
-            let is_online = |status| status != WorkerStatus::Offline;
-            let gpus: u64 = workers.workers.iter().filter(|worker| is_online(worker.status)).map(|worker| u64::from(worker.gpu_count)).sum();
-            let used: u64 = workers.workers.iter().filter(|worker| !worker.jobs.is_empty() && is_online(worker.status)).map(|worker| u64::from(worker.gpu_count)).sum();
             let done = (words.ended_well)(jobs.counts.completed);
             view! {
-                <Tile href="/admin/workers" name=words.workers_online value=online note=(words.workers_of)(workers.total)/>
-                <Tile href="/admin/workers" name=words.gpus value=gpus note=(words.gpus_busy)(used)/>
+                {workers.as_ref().map(|workers| view! { <WorkerTiles workers=workers.clone()/> })}
                 <Tile href="/jobs?phase=active" name=words.running value=jobs.counts.running note=String::new()/>
                 <Tile href="/jobs?status=queued" name=words.waiting value=jobs.counts.waiting note=String::new()/>
                 <Tile href="/jobs?status=failed" name=words.failed value=jobs.counts.failed note=done/>
@@ -107,6 +109,20 @@ fn Tiles(now: RwSignal<Snapshot>) -> impl IntoView {
         })
     };
     view! { <ul class="tiles">{tiles}</ul> }.erased()
+}
+
+#[component]
+fn WorkerTiles(workers: WorkersPage) -> impl IntoView {
+    let (words, counts) = (&t().overview, workers.counts);
+    let online = counts.connecting + counts.idle + counts.busy + counts.draining;
+    let there = || workers.workers.iter().filter(|worker| worker.status != WorkerStatus::Offline);
+    let gpus: u64 = there().map(|worker| u64::from(worker.gpu_count)).sum();
+    let used: u64 = there().filter(|worker| !worker.jobs.is_empty()).map(|worker| u64::from(worker.gpu_count)).sum();
+    view! {
+        <Tile href="/admin/workers" name=words.workers_online value=online note=(words.workers_of)(workers.total)/>
+        <Tile href="/admin/workers" name=words.gpus value=gpus note=(words.gpus_busy)(used)/>
+    }
+    .erased()
 }
 
 #[component]
@@ -187,20 +203,24 @@ fn Recent(now: RwSignal<Snapshot>) -> impl IntoView {
 #[component]
 fn Fleet(now: RwSignal<Snapshot>) -> impl IntoView {
     let words = t();
-    let rows =
-        move || {
-            now.with(|(workers, _)| workers.workers.clone()).into_iter().take(12).map(|worker| {
-            view! {
-                <li class="fleet-row">
-                    <span class="min-w-0">
-                        <a class="row-link" href=format!("/admin/workers/{}", worker.id)>{worker.name.clone()}</a>
-                        <span class="row-sub">{gpus(&words.workers, &worker)}</span>
-                    </span>
-                    <WorkerBadge worker=worker/>
-                </li>
-            }
-        }).collect_view()
-        };
+    let rows = move || {
+        now.with(|(workers, _)| workers.as_ref().map(|page| page.workers.clone()))
+            .unwrap_or_default()
+            .into_iter()
+            .take(12)
+            .map(|worker| {
+                view! {
+                    <li class="fleet-row">
+                        <span class="min-w-0">
+                            <a class="row-link" href=format!("/admin/workers/{}", worker.id)>{worker.name.clone()}</a>
+                            <span class="row-sub">{gpus(&words.workers, &worker)}</span>
+                        </span>
+                        <WorkerBadge worker=worker/>
+                    </li>
+                }
+            })
+            .collect_view()
+    };
     view! {
         <section class="panel self-start" aria-labelledby="fleet">
             <h2 id="fleet" class="panel-head">{words.overview.fleet}<MoreLink href="/admin/workers" label=words.overview.all_workers/></h2>

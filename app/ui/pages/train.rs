@@ -6,6 +6,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
 use super::{Skeleton, use_port};
+use crate::domain::access::Permission;
 use crate::protocol::configs::{ConfigView, ConfigsPage};
 use crate::protocol::problem::Problem;
 use crate::protocol::status::Target;
@@ -19,19 +20,25 @@ use crate::ui::components::time::Moment;
 use crate::ui::erase::Erase;
 use crate::ui::flash::{FormName, refused};
 use crate::ui::i18n::t;
+use crate::ui::prefs::Prefs;
 
-type Snapshot = (ConfigsPage, WorkersPage);
+/// The configurations, and the workers if the reader may see them.
+type Snapshot = (ConfigsPage, Option<WorkersPage>);
 
 /// The form that submits a job.
 #[component]
 pub(crate) fn TrainPage() -> impl IntoView {
     let words = &t().train;
     let port = use_port();
+    let sees_workers = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::AdminWorkers));
     let snapshot = Resource::new(
         || (),
         move |()| {
             let port = port.clone();
-            async move { Ok::<Snapshot, Problem>((port.configs().await?, port.workers(WorkersQuery::default()).await?)) }
+            async move {
+                let workers = if sees_workers { Some(port.workers(WorkersQuery::default()).await?) } else { None };
+                Ok::<Snapshot, Problem>((port.configs().await?, workers))
+            }
         },
     );
     let shown = move || {
@@ -60,7 +67,7 @@ pub(crate) fn TrainPage() -> impl IntoView {
 }
 
 #[component]
-fn Submit(configs: ConfigsPage, workers: WorkersPage) -> impl IntoView {
+fn Submit(configs: ConfigsPage, workers: Option<WorkersPage>) -> impl IntoView {
     let words = t();
     let (problem, fields) = refused(FormName::Job);
     let asked = use_query_map().with_untracked(|query| query.get("config"));
@@ -93,7 +100,7 @@ fn Submit(configs: ConfigsPage, workers: WorkersPage) -> impl IntoView {
                         <Choice name="target" value="local" checked={target == Target::Local} label=words.status.target_local text=words.train.target_local/>
                     </div>
                 </fieldset>
-                <Fleet workers=workers.clone()/>
+                {workers.clone().map(|workers| view! { <Fleet workers=workers/> })}
                 <Field id="gpu_count" label=words.train.gpu_count hint=words.train.gpu_count_hint optional=true>
                     <input class="input w-28" id="gpu_count" name="gpu_count" type="number" min="1" max="64" inputmode="numeric" aria-describedby="gpu_count-hint" value=gpu_count/>
                 </Field>
@@ -108,7 +115,7 @@ fn Submit(configs: ConfigsPage, workers: WorkersPage) -> impl IntoView {
                         placeholder=words.train.labels_example
                         prop:value=labels
                     ></textarea>
-                    <KnownLabels workers=workers/>
+                    {workers.map(|workers| view! { <KnownLabels workers=workers/> })}
                 </Field>
                 <details class="fold">
                     <summary>{words.train.advanced}</summary>

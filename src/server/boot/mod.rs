@@ -28,6 +28,7 @@ use crate::flashes::Flashes;
 use crate::http::access::Mode;
 use crate::hub::Hub;
 use crate::random::{OsRandom, Random};
+use crate::service::access::Doors;
 use crate::service::contention::Contention;
 use crate::service::leader::Leadership;
 use crate::service::presence::Presence;
@@ -136,6 +137,7 @@ async fn open(args: &ServerArgs, data: &Path) -> Result<Core, Exit> {
         hub: Hub::default(),
         presence: Presence::default(),
         contention: Contention::default(),
+        doors: Doors::default(),
         clock: Arc::new(SystemClock),
         random,
         logs: Logs::open(data.join("logs")).map_err(|error| files(error.to_string()))?,

@@ -7,6 +7,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 
 use super::problem::{ApiError, unknown_host};
+use crate::service::access::Person;
 use crate::service::agents::WorkerKey;
 use crate::service::refusal::Refusal;
 use crate::service::reports::Subject;
@@ -23,13 +24,6 @@ pub enum Mode {
     Accounts,
     /// Whoever reaches the loopback address (`--single-user`).
     SingleUser,
-}
-
-/// A person or a script.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Person {
-    /// The name in the audit trail.
-    pub name: String,
 }
 
 /// What a job route was opened with.
@@ -63,14 +57,13 @@ impl JobKey {
 /// Finds out which person or script is asking.
 pub async fn identify(app: &App, headers: &HeaderMap) -> Result<Person, ApiError> {
     if let Some(token) = bearer(headers).or_else(|| text(headers, "x-api-key")) {
-        return Ok(Person { name: app.core.authenticate_token(token).await? });
+        return Ok(app.core.authenticate_token(token).await?);
     }
     if app.mode == Mode::SingleUser {
-        return Ok(Person { name: "local-user".to_owned() });
+        return Ok(Person::on_loopback());
     }
     let Some(cookie) = cookie(headers, SESSION_COOKIE) else { return Err(ApiError::not_authenticated()) };
-    let name = app.core.authenticate_session(cookie).await?;
-    name.map(|name| Person { name }).ok_or_else(ApiError::not_authenticated)
+    app.core.authenticate_session(cookie).await?.ok_or_else(ApiError::not_authenticated)
 }
 
 /// Lets in people and scripts.

@@ -1,24 +1,28 @@
 //! `/api/configs`
 
+use app::domain::access::Permission;
 use app::protocol::configs::{Bundle, ConfigDetail, ConfigView, ConfigsPage};
 use app::protocol::worker::Accepted;
 use axum::extract::{DefaultBodyLimit, Path, State};
-use axum::routing::get;
-use axum::{Extension, Json, Router};
+use axum::{Extension, Json};
 
-use super::access::Person;
 use super::json::Json as Body;
 use super::limits;
 use super::problem::ApiError;
 use super::request::caller;
+use super::routes::Routes;
+use crate::service::access::{Needs, Person};
 use crate::state::App;
 
 /// The routes.
-pub fn routes() -> Router<App> {
-    Router::new()
-        .route("/configs", get(list))
-        .route("/configs/{name}", get(show).put(put).delete(delete))
-        .layer(DefaultBodyLimit::max(limits::CONFIG))
+pub fn routes(app: &App) -> Routes {
+    let (sees, edits) = (Needs::To(Permission::ConfigView), Needs::To(Permission::ConfigEdit));
+    Routes::new(app)
+        .get("/configs", sees, list)
+        .get("/configs/{name}", sees, show)
+        .put("/configs/{name}", edits, put)
+        .delete("/configs/{name}", edits, delete)
+        .within(|router| router.layer(DefaultBodyLimit::max(limits::CONFIG)))
 }
 
 async fn list(State(app): State<App>) -> Result<Json<ConfigsPage>, ApiError> {
@@ -35,7 +39,7 @@ async fn put(
     Path(name): Path<String>,
     Body(bundle): Body<Bundle>,
 ) -> Result<Json<ConfigView>, ApiError> {
-    Ok(Json(app.core.put_config(caller(person.name), name, bundle).await?))
+    Ok(Json(app.core.put_config(caller(&person), name, bundle).await?))
 }
 
 async fn delete(
@@ -43,6 +47,6 @@ async fn delete(
     Extension(person): Extension<Person>,
     Path(name): Path<String>,
 ) -> Result<Json<Accepted>, ApiError> {
-    app.core.delete_config(caller(person.name), name).await?;
+    app.core.delete_config(caller(&person), name).await?;
     Ok(Json(Accepted { success: true }))
 }

@@ -5,17 +5,17 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use app::protocol::topic::{Topic, TopicsChanged};
-use axum::Router;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderName, header};
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::routing::get;
 use futures_util::Stream;
 use serde::Deserialize;
 
+use super::routes::Routes;
 use crate::hub::Changes;
 use crate::random::{OsRandom, Random};
+use crate::service::access::Needs;
 use crate::state::App;
 
 /// What keeps proxies from holding a stream back.
@@ -26,8 +26,8 @@ pub const STREAM_HEADERS: [(HeaderName, &str); 2] =
 const GATHER: Duration = Duration::from_millis(50);
 
 /// The routes.
-pub fn routes() -> Router<App> {
-    Router::new().route("/events", get(events))
+pub fn routes(app: &App) -> Routes {
+    Routes::new(app).get("/events", Needs::Login, events)
 }
 
 /// What to listen for.

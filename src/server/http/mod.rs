@@ -1,10 +1,11 @@
 //! The HTTP edge: routes, who may use them, and how refusals read.
 //!
 //! Every route belongs to exactly one group, and each group has one guard: [`worker`] routes take a worker's or a
-//! job's token, [`admin`], [`queue`] and the others below `/api` a person's or a script's, pages a browser's session.
-//! What is in no group does not exist.
+//! job's token, those of [`people`] a person's or a script's and the permission that each names ([`routes`]), pages a
+//! browser's session. What is in no group does not exist.
 
 pub mod access;
+mod account;
 mod admin;
 mod configs;
 mod events;
@@ -14,9 +15,10 @@ mod limits;
 pub mod problem;
 mod queue;
 pub mod request;
+pub mod routes;
 mod session;
 pub mod site;
-mod ui;
+pub mod ui;
 mod worker;
 
 use axum::Router;
@@ -26,18 +28,13 @@ use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::csrf::CsrfLayer;
 
+use self::routes::Routes;
 use crate::state::App;
 use problem::{cross_site, no_such_route, panicked};
 
 /// Everything this server answers.
 pub fn router(app: App) -> Router {
-    let people = Router::new()
-        .merge(admin::routes())
-        .merge(queue::routes())
-        .merge(configs::routes())
-        .merge(events::routes())
-        .merge(session::routes())
-        .route_layer(from_fn_with_state(app.clone(), access::person));
+    let people = people(&app).into_router().route_layer(from_fn_with_state(app.clone(), access::person));
     let api = Router::new()
         .merge(people)
         .merge(worker::routes(&app))
@@ -52,6 +49,16 @@ pub fn router(app: App) -> Router {
         .layer(CatchPanicLayer::custom(|_| panicked().into_response()))
         .layer(from_fn(request::in_context))
         .with_state(app)
+}
+
+/// What people and their scripts use, below `/api`.
+pub fn people(app: &App) -> Routes {
+    admin::routes(app)
+        .and(account::routes(app))
+        .and(queue::routes(app))
+        .and(configs::routes(app))
+        .and(events::routes(app))
+        .and(session::routes(app))
 }
 
 async fn unknown_route(request: Request) -> Response {

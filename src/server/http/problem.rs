@@ -149,6 +149,15 @@ impl From<Refusal> for ApiError {
                 "wrong_token",
                 "This token or code opens nothing here. Check it for typing errors.",
             ),
+            Refusal::WrongPassword
+            | Refusal::Denied(_)
+            | Refusal::NoUser(_)
+            | Refusal::NoToken(_)
+            | Refusal::NoSession(_)
+            | Refusal::PersonThere(_)
+            | Refusal::TokenThere(_)
+            | Refusal::LastAdmin
+            | Refusal::NoAccounts => access_refused(&refusal),
             Refusal::Upload { what, too_large } => {
                 let status = if too_large { S::PAYLOAD_TOO_LARGE } else { S::BAD_REQUEST };
                 Self::new(status, "upload_refused", format!("The file was not stored: {what}. Nothing was kept of it."))
@@ -163,6 +172,48 @@ impl From<Refusal> for ApiError {
             Refusal::Store(error) => store_failed(&error),
         }
     }
+}
+
+fn access_refused(refusal: &Refusal) -> ApiError {
+    use StatusCode as S;
+    let (status, code, detail) = match refusal {
+        Refusal::Denied(permission) => (
+            S::FORBIDDEN,
+            "permission_denied",
+            format!(
+                "This takes the permission `{}`. Ask an admin for a role that has it, or use a token that is made for it.",
+                permission.as_str()
+            ),
+        ),
+        Refusal::NoUser(id) => (S::NOT_FOUND, "user_not_found", format!("There is nobody of the id {id}.")),
+        Refusal::NoToken(id) => (S::NOT_FOUND, "token_not_found", format!("There is no API token {id} of yours.")),
+        Refusal::NoSession(id) => (S::NOT_FOUND, "session_not_found", format!("There is no session {id} of yours.")),
+        Refusal::PersonThere(name) => {
+            (S::CONFLICT, "name_taken", format!("Somebody named {name:?} is there already. Choose another name."))
+        }
+        Refusal::TokenThere(name) => (
+            S::CONFLICT,
+            "name_taken",
+            format!("You have a token named {name:?} already. Choose another name, or revoke that one first."),
+        ),
+        Refusal::LastAdmin => (
+            S::CONFLICT,
+            "last_admin",
+            "This is the last admin who is let in. Make somebody else an admin first.".to_owned(),
+        ),
+        Refusal::NoAccounts => (
+            S::CONFLICT,
+            "no_accounts",
+            "This server runs without accounts (--single-user). Start it without that to have people and tokens."
+                .to_owned(),
+        ),
+        _ => (
+            S::UNAUTHORIZED,
+            "wrong_password",
+            "This name and password do not open anything here. Check both for typing errors.".to_owned(),
+        ),
+    };
+    ApiError::new(status, code, detail)
 }
 
 fn unavailable(code: &'static str, detail: &str) -> ApiError {

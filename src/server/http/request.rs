@@ -8,6 +8,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 
 use crate::random::{OsRandom, Random};
+use crate::service::access::Person;
 use crate::service::unit::Caller;
 use crate::tokens::hex;
 
@@ -26,9 +27,15 @@ pub fn current_id() -> Option<String> {
     CURRENT.try_with(Clone::clone).ok()
 }
 
-/// The caller of a change, with the request's id.
-pub fn caller(actor: impl Into<String>) -> Caller {
-    Caller { actor: actor.into(), request_id: current_id() }
+/// A person as the caller of a change, with the request's id.
+pub fn caller(person: &Person) -> Caller {
+    Caller { actor: person.actor(), owner: person.name.clone(), request_id: current_id() }
+}
+
+/// Somebody else as the caller of a change: an agent, or whoever is not known yet.
+pub fn caller_named(actor: impl Into<String>) -> Caller {
+    let actor = actor.into();
+    Caller { owner: actor.clone(), actor, request_id: current_id() }
 }
 
 /// Gives the request its id, logs its end, and adds the headers that every answer has.

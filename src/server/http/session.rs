@@ -3,15 +3,16 @@
 use app::protocol::access::SessionView;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
-use axum::routing::get;
-use axum::{Extension, Json, Router};
+use axum::{Extension, Json};
 
-use super::access::{Mode, Person};
+use super::access::Mode;
+use super::routes::Routes;
+use crate::service::access::{Needs, Person};
 use crate::state::App;
 
 /// The routes.
-pub fn routes() -> Router<App> {
-    Router::new().route("/session", get(show))
+pub fn routes(app: &App) -> Routes {
+    Routes::new(app).get("/session", Needs::Login, show)
 }
 
 async fn show(State(app): State<App>, Extension(person): Extension<Person>, headers: HeaderMap) -> Json<SessionView> {
@@ -22,6 +23,7 @@ async fn show(State(app): State<App>, Extension(person): Extension<Person>, head
 pub fn view(app: &App, person: &Person, headers: &HeaderMap) -> SessionView {
     SessionView {
         name: person.name.clone(),
+        permissions: person.permissions,
         single_user: app.mode == Mode::SingleUser,
         server_version: env!("CARGO_PKG_VERSION").to_owned(),
         base_url: base_url(app, headers),

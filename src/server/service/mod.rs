@@ -27,6 +27,7 @@ use app::domain::ids::Entropy;
 use app::domain::plan::{Fleet, Limits};
 use app::domain::time::{Millis, Timestamp};
 
+use self::access::Doors;
 use crate::clock::Clock;
 use crate::files::artifacts::Artifacts;
 use crate::files::logs::Logs;
@@ -97,6 +98,8 @@ pub struct Core {
     pub hub: Hub,
     /// When workers were last heard of.
     pub presence: Presence,
+    /// What is in memory about those who come in.
+    pub doors: Doors,
     /// Which streams went from host to host.
     pub contention: Contention,
     /// The time.

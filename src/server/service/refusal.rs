@@ -1,6 +1,7 @@
 //! Why a use case said no: a code with its parameters. Sentences are made at the edge.
 
-use app::domain::ids::{JobId, WorkerId};
+use app::domain::access::Permission;
+use app::domain::ids::{JobId, SessionId, TokenId, UserId, WorkerId};
 use app::domain::labels::BadLabels;
 use app::domain::{job, worker};
 
@@ -34,8 +35,26 @@ pub enum Refusal {
         /// How many bytes are on disk.
         durable: u64,
     },
-    /// The token, code or password opens nothing.
+    /// The token or code opens nothing.
     WrongToken,
+    /// The name and password do not belong together, or nobody of that name is let in.
+    WrongPassword,
+    /// It takes this permission.
+    Denied(Permission),
+    /// There is nobody of this id.
+    NoUser(UserId),
+    /// There is no such API token.
+    NoToken(TokenId),
+    /// There is no such session.
+    NoSession(SessionId),
+    /// Somebody of this name is there.
+    PersonThere(String),
+    /// Its owner has a token of this name.
+    TokenThere(String),
+    /// Nobody else could do what an admin does.
+    LastAdmin,
+    /// The server has no accounts.
+    NoAccounts,
     /// An upload did not arrive as announced.
     Upload {
         /// What happened.

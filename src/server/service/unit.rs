@@ -20,8 +20,10 @@ use crate::store::{StoreError, Tx, Work};
 /// Who asked, for the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// `admin`, `worker:w_…`, `system`.
+    /// `ada`, `ada/ci` (her token of that name), `worker:w_…`, `system`.
     pub actor: String,
+    /// Whose the jobs are that come of it: `ada`.
+    pub owner: String,
     /// The request it came with.
     pub request_id: Option<String>,
 }
@@ -29,7 +31,7 @@ pub struct Caller {
 impl Caller {
     /// The server itself.
     pub fn system() -> Self {
-        Self { actor: "system".to_owned(), request_id: None }
+        Self { actor: "system".to_owned(), owner: "system".to_owned(), request_id: None }
     }
 }
 
@@ -133,6 +135,11 @@ impl<'t> Unit<'t> {
     /// Who asked.
     pub fn actor(&self) -> &str {
         &self.caller.actor
+    }
+
+    /// Whose the jobs are that come of it.
+    pub fn owner(&self) -> &str {
+        &self.caller.owner
     }
 
     /// Appends to the audit trail.

@@ -13,6 +13,7 @@ use app::domain::plan::{self, Fleet, Limits};
 use app::domain::time::Timestamp;
 use app::domain::worker::Worker;
 
+use super::people::{AccessChange, People};
 use super::workers::StoredWorker;
 
 /// See the module.
@@ -33,8 +34,8 @@ pub struct Known {
     /// Whose worker token has this digest, and the other way round.
     tokens: HashMap<String, WorkerId>,
     digests: HashMap<WorkerId, String>,
-    /// The name of the API token that has this digest.
-    api_tokens: HashMap<String, String>,
+    /// Who may come in.
+    people: People,
 }
 
 /// The order in which planning takes what waits; see [`plan::rank`].
@@ -66,13 +67,8 @@ pub enum Change {
     Removed(WorkerId),
     /// A job is like this now.
     Job(Arc<Job>),
-    /// The API token of this name has this digest.
-    ApiToken {
-        /// Its name.
-        name: String,
-        /// Its SHA-256, in hex.
-        digest: String,
-    },
+    /// Of who may come in.
+    Access(AccessChange),
 }
 
 impl Known {
@@ -81,10 +77,10 @@ impl Known {
         workers: impl IntoIterator<Item = StoredWorker>,
         tokens: HashMap<String, WorkerId>,
         jobs: impl IntoIterator<Item = Job>,
-        api_tokens: HashMap<String, String>,
+        people: People,
     ) -> Self {
         let digests = tokens.iter().map(|(digest, worker)| (worker.clone(), digest.clone())).collect();
-        let mut known = Self { tokens, digests, api_tokens, ..Self::default() };
+        let mut known = Self { tokens, digests, people, ..Self::default() };
         for stored in workers {
             known.put_worker(stored);
         }
@@ -121,10 +117,7 @@ impl Known {
                 }
             }
             Change::Job(job) => self.put_job(job),
-            Change::ApiToken { name, digest } => {
-                self.api_tokens.retain(|_, other| *other != name);
-                self.api_tokens.insert(digest, name);
-            }
+            Change::Access(change) => self.people.apply(change),
         }
     }
 
@@ -206,9 +199,9 @@ impl Known {
         self.tokens.get(digest)
     }
 
-    /// The name of the API token that has this digest.
-    pub fn api_token(&self, digest: &str) -> Option<&String> {
-        self.api_tokens.get(digest)
+    /// Who may come in.
+    pub fn people(&self) -> &People {
+        &self.people
     }
 
     /// A job that lives; one that is not here may have ended.

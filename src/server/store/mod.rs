@@ -14,6 +14,7 @@ pub mod group;
 pub mod jobs;
 pub mod known;
 pub mod look;
+pub mod people;
 pub mod postgres;
 pub mod servers;
 mod sql;

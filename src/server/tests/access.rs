@@ -1,41 +1,58 @@
 //! Who gets in.
 
 use axum::body::Body;
-use axum::http::{Request, StatusCode, header};
+use axum::http::{Request, StatusCode};
 use serde_json::json;
 
 use super::harness::{ADMIN, By, Server, read};
 use crate::http::access::Mode;
 
-/// Every route for people, with a method it knows.
-const PEOPLE: &[(&str, &str)] = &[
-    ("GET", "/api/admin/workers"),
-    ("POST", "/api/admin/workers"),
-    ("GET", "/api/admin/workers/w_1"),
-    ("PATCH", "/api/admin/workers/w_1"),
-    ("DELETE", "/api/admin/workers/w_1"),
-    ("POST", "/api/admin/workers/w_1/drain"),
-    ("POST", "/api/admin/workers/w_1/resume"),
-    ("POST", "/api/admin/workers/w_1/token"),
-    ("GET", "/api/queue"),
-    ("GET", "/api/queue/stats"),
-    ("POST", "/api/queue/submit"),
-    ("GET", "/api/queue/j_1"),
-    ("POST", "/api/queue/j_1/cancel"),
-    ("POST", "/api/queue/j_1/retry"),
-    ("POST", "/api/queue/j_1/priority"),
-    ("GET", "/api/queue/j_1/explain"),
-    ("GET", "/api/queue/j_1/logs"),
-    ("GET", "/api/queue/j_1/progress"),
-    ("GET", "/api/queue/j_1/artifacts"),
-    ("GET", "/api/queue/j_1/artifacts/a/b"),
-    ("GET", "/api/configs"),
-    ("GET", "/api/configs/x"),
-    ("PUT", "/api/configs/x"),
-    ("DELETE", "/api/configs/x"),
-    ("GET", "/api/events"),
-    ("GET", "/api/session"),
+/// Every route for people, and who may use it: viewer, researcher, lead, admin. An id is of something that is not there.
+const PEOPLE: &[(&str, &str, &str)] = &[
+    ("GET", "/admin/workers", "___a"),
+    ("POST", "/admin/workers", "___a"),
+    ("GET", "/admin/workers/{id}", "___a"),
+    ("PATCH", "/admin/workers/{id}", "___a"),
+    ("DELETE", "/admin/workers/{id}", "___a"),
+    ("POST", "/admin/workers/{id}/drain", "___a"),
+    ("POST", "/admin/workers/{id}/resume", "___a"),
+    ("POST", "/admin/workers/{id}/token", "___a"),
+    ("GET", "/admin/users", "___a"),
+    ("POST", "/admin/users", "___a"),
+    ("GET", "/admin/users/{id}", "___a"),
+    ("PATCH", "/admin/users/{id}", "___a"),
+    ("POST", "/admin/users/{id}/password", "___a"),
+    ("POST", "/account/password", "vrla"),
+    ("GET", "/account/tokens", "vrla"),
+    ("POST", "/account/tokens", "vrla"),
+    ("DELETE", "/account/tokens/{id}", "vrla"),
+    ("GET", "/account/sessions", "vrla"),
+    ("DELETE", "/account/sessions/{id}", "vrla"),
+    ("GET", "/queue", "vrla"),
+    ("GET", "/queue/stats", "vrla"),
+    ("POST", "/queue/submit", "_rla"),
+    ("GET", "/queue/{id}", "vrla"),
+    ("POST", "/queue/{id}/cancel", "_rla"),
+    ("POST", "/queue/{id}/retry", "_rla"),
+    ("POST", "/queue/{id}/priority", "__la"),
+    ("GET", "/queue/{id}/explain", "vrla"),
+    ("GET", "/queue/{id}/logs", "vrla"),
+    ("GET", "/queue/{id}/events", "vrla"),
+    ("GET", "/queue/{id}/progress", "vrla"),
+    ("GET", "/queue/{id}/artifacts", "vrla"),
+    ("GET", "/queue/{id}/artifacts/{*path}", "vrla"),
+    ("GET", "/configs", "vrla"),
+    ("GET", "/configs/{name}", "vrla"),
+    ("PUT", "/configs/{name}", "_rla"),
+    ("DELETE", "/configs/{name}", "_rla"),
+    ("GET", "/events", "vrla"),
+    ("GET", "/session", "vrla"),
 ];
+
+/// Where a row of that table is asked.
+fn address(path: &str) -> String {
+    format!("/api{}", path.replace("{id}", "x_1").replace("{name}", "none").replace("{*path}", "a/b"))
+}
 
 /// Every route for workers and their jobs.
 const WORKERS: &[(&str, &str)] = &[
@@ -55,8 +72,8 @@ const WORKERS: &[(&str, &str)] = &[
 #[tokio::test]
 async fn strangers_are_refused_everywhere() {
     let server = Server::start().await;
-    for (method, path) in PEOPLE {
-        server.call(&By::Nobody, method, path, "{}").await.problem(401, "not_authenticated");
+    for (method, path, _) in PEOPLE {
+        server.call(&By::Nobody, method, &address(path), "{}").await.problem(401, "not_authenticated");
     }
     for (method, path) in WORKERS {
         server.call(&By::Nobody, method, path, "{}").await.problem(401, "worker_token_refused");
@@ -67,9 +84,12 @@ async fn strangers_are_refused_everywhere() {
 async fn a_key_opens_its_own_doors_only() {
     let server = Server::start().await;
     let (_, worker) = server.worker("gpu-1").await;
-    for (method, path) in PEOPLE {
-        server.call(&worker, method, path, "{}").await.problem(401, "not_authenticated");
-        server.call(&By::Cookie("sid=made-up".to_owned()), method, path, "{}").await.problem(401, "not_authenticated");
+    let job = By::Job("jt_made-up".to_owned());
+    let made_up = By::Cookie("sid=made-up".to_owned());
+    for (method, path, _) in PEOPLE {
+        for by in [&worker, &job, &made_up] {
+            server.call(by, method, &address(path), "{}").await.problem(401, "not_authenticated");
+        }
     }
     for (method, path) in WORKERS {
         server.call(&By::Admin, method, path, "{}").await.problem(401, "worker_token_refused");
@@ -91,44 +111,24 @@ async fn both_spellings_of_an_api_token_work() {
 }
 
 #[tokio::test]
-async fn the_setup_code_opens_once_and_makes_the_admins_token() {
-    let server = Server::start_as(Mode::SingleUser).await;
-    let core = &server.app.core;
-    let stale = core.setup_code().await.expect("a database").expect("nobody can log in yet");
-    let fresh = core.setup_code().await.expect("a database").expect("nobody can log in yet");
-    assert_ne!(stale, fresh);
-    let log_in = async |secret: &str| core.log_in(crate::service::unit::Caller::system(), secret).await;
-    assert!(log_in(&stale).await.is_err() && log_in("").await.is_err());
-    let opened = log_in(&format!("  {fresh} ")).await.expect("the code is right");
-    let token = opened.new_token.expect("the first admin gets a token");
-    assert_eq!(core.authenticate_session(&opened.cookie).await, Ok(Some("admin".to_owned())));
-    assert_eq!(core.authenticate_token(&token).await, Ok("admin".to_owned()));
-    assert!(log_in(&fresh).await.is_err());
-    assert_eq!(core.setup_code().await, Ok(None));
-    assert!(log_in(&token).await.expect("a token logs in").new_token.is_none());
-}
-
-#[tokio::test]
-async fn a_session_ends_by_logout_and_by_age() {
+async fn each_route_lets_in_who_stands_in_the_table() {
     let server = Server::start().await;
-    let form = format!("token={ADMIN}&next=/jobs");
-    let answer = server.call(&By::Nobody, "POST", "/ui/login", form.clone()).await;
-    assert_eq!(
-        (answer.status, &answer.headers[header::LOCATION]),
-        (StatusCode::SEE_OTHER, &"/jobs".parse().expect("ascii"))
-    );
-    let cookie = answer.headers[header::SET_COOKIE].to_str().expect("ascii").to_owned();
-    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax"));
-    let session = By::Cookie(cookie.split(';').next().expect("a pair").to_owned());
-    assert_eq!(server.get(&session, "/api/session").await.status, StatusCode::OK);
-    server.call(&session, "POST", "/ui/logout", "").await;
-    server.get(&session, "/api/session").await.problem(401, "not_authenticated");
-
-    let answer = server.call(&By::Nobody, "POST", "/ui/login", form).await;
-    let cookie = answer.headers[header::SET_COOKIE].to_str().expect("ascii").to_owned();
-    let session = By::Cookie(cookie.split(';').next().expect("a pair").to_owned());
-    server.pass(app::domain::time::Millis::seconds(7 * 24 * 3_600)).await;
-    server.get(&session, "/api/session").await.problem(401, "not_authenticated");
+    let declared = crate::http::people(&server.app);
+    let found: Vec<_> = declared.declared().iter().map(|route| (route.method.as_str(), route.path)).collect();
+    assert_eq!(found, PEOPLE.iter().map(|(method, path, _)| (*method, *path)).collect::<Vec<_>>());
+    for role in ["viewer", "researcher", "lead", "admin"] {
+        let person = server.person(&format!("{role}-1"), role).await;
+        let token = server.post(&person, "/api/account/tokens", json!({"name": "all"})).await.ok(201);
+        let token = By::Token(token["secret"].as_str().expect("text").to_owned());
+        for (method, path, who) in PEOPLE {
+            let may = who.contains(&role[..1]);
+            for by in [&person, &token] {
+                let status = server.open(by, method, &address(path), "{}").await.status();
+                let denied = status == StatusCode::FORBIDDEN;
+                assert!(denied != may && status != StatusCode::UNAUTHORIZED, "{role}: {method} {path}: {status}");
+            }
+        }
+    }
 }
 
 #[tokio::test]

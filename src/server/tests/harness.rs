@@ -24,6 +24,7 @@ use crate::http::access::Mode;
 use crate::http::request::Peer;
 use crate::hub::Hub;
 use crate::random::CountedRandom;
+use crate::service::access::Doors;
 use crate::service::contention::Contention;
 use crate::service::dispatch::hooks;
 use crate::service::leader::Leadership;
@@ -36,6 +37,9 @@ use crate::store::sqlite::SqliteStore;
 
 /// The admin's token in these tests.
 pub const ADMIN: &str = "st_admin-token-of-the-tests";
+
+/// Everybody's password in these tests.
+pub const PASSWORD: &str = "correct-horse-battery";
 
 /// A server and what keeps it alive.
 pub struct Server {
@@ -88,6 +92,7 @@ pub enum By {
     Admin,
     Worker(String),
     Job(String),
+    Token(String),
     Cookie(String),
 }
 
@@ -152,6 +157,7 @@ impl Server {
             hub: Hub::default(),
             presence: Presence::default(),
             contention: Contention::default(),
+            doors: Doors::default(),
             clock: clock.clone(),
             random: Arc::new(CountedRandom::default()),
             logs: Logs::open(directory.path().join("logs")).expect("fresh"),
@@ -186,6 +192,7 @@ impl Server {
             By::Admin => request.header(header::AUTHORIZATION, format!("Bearer {ADMIN}")),
             By::Worker(token) => request.header("x-worker-token", token),
             By::Job(token) => request.header("x-upload-token", token),
+            By::Token(token) => request.header("x-api-key", token),
             By::Cookie(cookie) => request.header(header::COOKIE, cookie),
         };
         let request = if path.starts_with("/ui/") {
@@ -212,6 +219,22 @@ impl Server {
 
     pub async fn post(&self, by: &By, path: &str, body: Value) -> Answer {
         self.call(by, "POST", path, body.to_string()).await
+    }
+
+    /// Adds somebody; returns their browser, which is logged in.
+    pub async fn person(&self, name: &str, role: &str) -> By {
+        let body = json!({"name": name, "role": role, "password": PASSWORD});
+        self.post(&By::Admin, "/api/admin/users", body).await.ok(201);
+        self.log_in(name, PASSWORD).await.expect("the password is right")
+    }
+
+    /// Logs in; returns the browser, if it was let in.
+    pub async fn log_in(&self, name: &str, password: &str) -> Option<By> {
+        let form = format!("name={name}&password={password}");
+        let answer = self.call(&By::Nobody, "POST", "/ui/login", form).await;
+        let cookies = answer.headers.get_all(header::SET_COOKIE).into_iter().filter_map(|cookie| cookie.to_str().ok());
+        let session = cookies.filter_map(|cookie| cookie.split(';').next()).find(|pair| pair.starts_with("sid="));
+        session.map(|session| By::Cookie(session.to_owned()))
     }
 
     /// Makes a worker; returns its id and its key.

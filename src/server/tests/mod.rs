@@ -2,6 +2,7 @@
 //! the address space.
 
 mod access;
+mod accounts;
 mod agents;
 mod configs;
 mod dispatch;

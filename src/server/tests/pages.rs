@@ -17,7 +17,7 @@ async fn post(server: &Server, cookies: &str, path: &str, form: &str) -> (String
 }
 
 async fn log_in(server: &Server) -> String {
-    post(server, "theme=dark", "/ui/login", &format!("token={ADMIN}")).await.1
+    post(server, "theme=dark", "/ui/login", &format!("password={ADMIN}")).await.1
 }
 
 async fn page(server: &Server, cookies: &str, path: &str) -> String {
@@ -52,7 +52,7 @@ async fn strangers_are_shown_the_way_in() {
 #[tokio::test]
 async fn a_wrong_token_says_so_and_leads_nowhere_else() {
     let server = Server::start().await;
-    let (to, cookies) = post(&server, "", "/ui/login", "token=wrong&next=//evil.example").await;
+    let (to, cookies) = post(&server, "", "/ui/login", "password=wrong&next=//evil.example").await;
     assert_eq!(to, "/login?next=/");
     let shown = page(&server, &cookies, &to).await;
     assert!(shown.contains("opens nothing here"));

@@ -96,7 +96,7 @@ async fn what_happened_to_a_job_can_be_read() {
     let told: Vec<_> = events.iter().map(|event| (event["event"].as_str(), event["actor"].as_str())).collect();
     let by_worker = format!("worker:{worker}");
     let expected = [
-        ("job.submitted", "admin"),
+        ("job.submitted", "admin/bootstrap"),
         ("job.offered", "system"),
         ("job.starting", &by_worker),
         ("job.completed", &by_worker),

@@ -1,5 +1,8 @@
-//! `/api/admin/workers`
+//! `/api/admin`: workers, and people.
 
+mod users;
+
+use app::domain::access::Permission;
 use app::domain::ids::WorkerId;
 use app::protocol::worker::Accepted;
 use app::protocol::workers::{
@@ -7,27 +10,32 @@ use app::protocol::workers::{
 };
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
-use axum::routing::{get, post};
-use axum::{Extension, Json, Router};
+use axum::{Extension, Json};
 
-use super::access::Person;
 use super::json::{Json as Body, OptionalJson};
 use super::limits;
 use super::problem::ApiError;
 use super::request::caller;
+use super::routes::Routes;
 use super::session::base_url;
+use crate::service::access::{Needs, Person};
 use crate::state::App;
 use crate::text::shell_quoted;
 
 /// The routes.
-pub fn routes() -> Router<App> {
-    Router::new()
-        .route("/admin/workers", get(list).post(create))
-        .route("/admin/workers/{id}", get(show).patch(edit).delete(delete))
-        .route("/admin/workers/{id}/drain", post(drain))
-        .route("/admin/workers/{id}/resume", post(resume))
-        .route("/admin/workers/{id}/token", post(rotate))
-        .layer(DefaultBodyLimit::max(limits::API))
+pub fn routes(app: &App) -> Routes {
+    let workers = Needs::To(Permission::AdminWorkers);
+    Routes::new(app)
+        .get("/admin/workers", workers, list)
+        .post("/admin/workers", workers, create)
+        .get("/admin/workers/{id}", workers, show)
+        .patch("/admin/workers/{id}", workers, edit)
+        .delete("/admin/workers/{id}", workers, delete)
+        .post("/admin/workers/{id}/drain", workers, drain)
+        .post("/admin/workers/{id}/resume", workers, resume)
+        .post("/admin/workers/{id}/token", workers, rotate)
+        .within(|router| router.layer(DefaultBodyLimit::max(limits::API)))
+        .and(users::routes(app))
 }
 
 async fn list(State(app): State<App>, Query(query): Query<WorkersQuery>) -> Result<Json<WorkersPage>, ApiError> {
@@ -40,7 +48,7 @@ async fn create(
     headers: HeaderMap,
     Body(create): Body<CreateWorker>,
 ) -> Result<(StatusCode, Json<CreatedWorker>), ApiError> {
-    let created = app.core.create_worker(caller(person.name), create).await?;
+    let created = app.core.create_worker(caller(&person), create).await?;
     Ok((StatusCode::CREATED, Json(created_view(&base_url(&app, &headers), created))))
 }
 
@@ -53,7 +61,7 @@ async fn delete(
     Extension(person): Extension<Person>,
     Path(id): Path<String>,
 ) -> Result<Json<Accepted>, ApiError> {
-    app.core.delete_worker(caller(person.name), worker_id(&id)?).await?;
+    app.core.delete_worker(caller(&person), worker_id(&id)?).await?;
     Ok(Json(Accepted { success: true }))
 }
 
@@ -64,7 +72,7 @@ async fn edit(
     Body(edit): Body<EditWorker>,
 ) -> Result<Json<WorkerView>, ApiError> {
     let id = worker_id(&id)?;
-    app.core.edit_worker(caller(person.name), id.clone(), edit).await?;
+    app.core.edit_worker(caller(&person), id.clone(), edit).await?;
     Ok(Json(app.core.worker_page(&id).await?))
 }
 
@@ -75,7 +83,7 @@ async fn drain(
     OptionalJson(drain): OptionalJson<DrainWorker>,
 ) -> Result<Json<WorkerView>, ApiError> {
     let id = worker_id(&id)?;
-    app.core.drain_worker(caller(person.name), id.clone(), drain).await?;
+    app.core.drain_worker(caller(&person), id.clone(), drain).await?;
     Ok(Json(app.core.worker_page(&id).await?))
 }
 
@@ -85,7 +93,7 @@ async fn resume(
     Path(id): Path<String>,
 ) -> Result<Json<WorkerView>, ApiError> {
     let id = worker_id(&id)?;
-    app.core.resume_worker(caller(person.name), id.clone()).await?;
+    app.core.resume_worker(caller(&person), id.clone()).await?;
     Ok(Json(app.core.worker_page(&id).await?))
 }
 
@@ -95,7 +103,7 @@ async fn rotate(
     headers: HeaderMap,
     Path(id): Path<String>,
 ) -> Result<Json<CreatedWorker>, ApiError> {
-    let rotated = app.core.rotate_token(caller(person.name), worker_id(&id)?).await?;
+    let rotated = app.core.rotate_token(caller(&person), worker_id(&id)?).await?;
     Ok(Json(created_view(&base_url(&app, &headers), rotated)))
 }
 

@@ -3,47 +3,54 @@
 mod files;
 mod follow;
 
+use app::domain::access::Permission;
 use app::domain::ids::JobId;
+use app::domain::queue::DEFAULT_PRIORITY;
 use app::protocol::explain::ExplanationView;
 use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, SetPriority, SubmitJob, Submitted};
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
-use axum::{Extension, Json, Router};
+use axum::{Extension, Json};
 
-use super::access::Person;
 use super::json::Json as Body;
 use super::limits;
 use super::problem::ApiError;
 use super::request::caller;
+use super::routes::Routes;
+use crate::service::access::{Needs, Person};
 use crate::state::App;
 
 /// The routes.
-pub fn routes() -> Router<App> {
-    Router::new()
-        .route("/queue", get(list))
-        .route("/queue/stats", get(stats))
-        .route("/queue/submit", post(submit))
-        .route("/queue/{id}", get(show))
-        .route("/queue/{id}/cancel", post(cancel))
-        .route("/queue/{id}/retry", post(retry))
-        .route("/queue/{id}/priority", post(set_priority))
-        .route("/queue/{id}/explain", get(explain))
-        .route("/queue/{id}/logs", get(files::logs))
-        .route("/queue/{id}/events", get(files::events))
-        .route("/queue/{id}/progress", get(files::progress))
-        .route("/queue/{id}/artifacts", get(files::artifacts))
-        .route("/queue/{id}/artifacts/{*path}", get(files::download))
-        .layer(DefaultBodyLimit::max(limits::API))
+pub fn routes(app: &App) -> Routes {
+    let submits = Needs::To(Permission::JobSubmit);
+    Routes::new(app)
+        .get("/queue", Needs::SeeJobs, list)
+        .get("/queue/stats", Needs::SeeJobs, stats)
+        .post("/queue/submit", submits, submit)
+        .get("/queue/{id}", Needs::SeeJob, show)
+        .post("/queue/{id}/cancel", Needs::CancelJob, cancel)
+        .post("/queue/{id}/retry", Needs::SeeJobAnd(Permission::JobSubmit), retry)
+        .post("/queue/{id}/priority", Needs::SeeJobAnd(Permission::QueueManage), set_priority)
+        .get("/queue/{id}/explain", Needs::SeeJob, explain)
+        .get("/queue/{id}/logs", Needs::SeeJob, files::logs)
+        .get("/queue/{id}/events", Needs::SeeJob, files::events)
+        .get("/queue/{id}/progress", Needs::SeeJob, files::progress)
+        .get("/queue/{id}/artifacts", Needs::SeeJob, files::artifacts)
+        .get("/queue/{id}/artifacts/{*path}", Needs::SeeJob, files::download)
+        .within(|router| router.layer(DefaultBodyLimit::max(limits::API)))
 }
 
-async fn list(State(app): State<App>, Query(query): Query<JobsQuery>) -> Result<Json<JobsPage>, ApiError> {
-    Ok(Json(app.core.jobs_page(&query).await?))
+async fn list(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Query(query): Query<JobsQuery>,
+) -> Result<Json<JobsPage>, ApiError> {
+    Ok(Json(app.core.jobs_page(&person, &query).await?))
 }
 
-async fn stats(State(app): State<App>) -> Result<Json<JobCounts>, ApiError> {
-    Ok(Json(app.core.job_counts().await?))
+async fn stats(State(app): State<App>, Extension(person): Extension<Person>) -> Result<Json<JobCounts>, ApiError> {
+    Ok(Json(app.core.job_counts(&person).await?))
 }
 
 async fn submit(
@@ -52,11 +59,14 @@ async fn submit(
     headers: HeaderMap,
     Body(submit): Body<SubmitJob>,
 ) -> Result<Response, ApiError> {
+    if submit.priority > DEFAULT_PRIORITY {
+        person.need(Permission::QueueManage)?;
+    }
     if submit.dry_run {
         return Ok(Json(app.core.preview(person.name, &submit).await?).into_response());
     }
     let key = headers.get("idempotency-key").map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned());
-    let job = app.core.submit(caller(person.name), submit, key).await?;
+    let job = app.core.submit(caller(&person), submit, key).await?;
     Ok((StatusCode::CREATED, Json(app.core.submitted(&job.id).await?)).into_response())
 }
 
@@ -65,7 +75,7 @@ async fn retry(
     Extension(person): Extension<Person>,
     Path(id): Path<String>,
 ) -> Result<(StatusCode, Json<Submitted>), ApiError> {
-    let job = app.core.retry(caller(person.name), job_id(&id)?).await?;
+    let job = app.core.retry(caller(&person), job_id(&id)?).await?;
     Ok((StatusCode::CREATED, Json(app.core.submitted(&job.id).await?)))
 }
 
@@ -75,7 +85,7 @@ async fn set_priority(
     Path(id): Path<String>,
     Body(SetPriority { priority }): Body<SetPriority>,
 ) -> Result<Json<JobView>, ApiError> {
-    let job = app.core.set_priority(caller(person.name), job_id(&id)?, priority).await?;
+    let job = app.core.set_priority(caller(&person), job_id(&id)?, priority).await?;
     Ok(Json(app.core.job_view(&job.id).await?))
 }
 
@@ -92,7 +102,7 @@ async fn cancel(
     Extension(person): Extension<Person>,
     Path(id): Path<String>,
 ) -> Result<Json<JobView>, ApiError> {
-    let job = app.core.cancel(caller(person.name), job_id(&id)?).await?;
+    let job = app.core.cancel(caller(&person), job_id(&id)?).await?;
     Ok(Json(app.core.job_view(&job.id).await?))
 }
 

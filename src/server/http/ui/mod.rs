@@ -1,10 +1,12 @@
 //! The dashboard: pages rendered on the server, the forms they post, and the browser's half of them.
 
-mod forms;
+pub mod forms;
 mod port;
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock};
 
+use app::domain::access::Permission;
 use app::ui::flash::Flash;
 use app::ui::port::SharedPort;
 use app::ui::prefs::Prefs;
@@ -23,8 +25,10 @@ use leptos_axum::{
 };
 
 use self::port::ServerPort;
-use super::access::{self, Person};
+use super::access;
+use super::routes::Routes;
 use super::{limits, session, site};
+use crate::service::access::{Needs, Person};
 use crate::state::App;
 
 /// The cookie that names what the next page says once.
@@ -38,17 +42,10 @@ static LISTED: LazyLock<Vec<AxumRouteListing>> = LazyLock::new(|| generate_route
 pub fn routes(app: &App) -> Router<App> {
     let (login, pages): (Vec<_>, Vec<_>) = LISTED.iter().cloned().partition(|route| route.path() == "/login");
     let guard = || from_fn_with_state(app.clone(), access::page);
-    let forms = Router::new()
-        .route("/ui/logout", post(forms::access::log_out))
-        .route("/ui/workers", post(forms::workers::create))
-        .route("/ui/workers/{id}/drain", post(forms::workers::drain))
-        .route("/ui/workers/{id}/resume", post(forms::workers::resume))
-        .route("/ui/workers/{id}/delete", post(forms::workers::delete))
-        .route("/ui/jobs", post(forms::jobs::submit))
-        .route("/ui/jobs/{id}/cancel", post(forms::jobs::cancel))
-        .route_layer(guard());
+    let forms = forms(app).into_router().route_layer(guard());
     let open = Router::new()
         .route("/ui/login", post(forms::access::log_in))
+        .route("/ui/setup", post(forms::access::set_up))
         .route("/ui/theme", post(forms::access::set_theme));
     rendered(app, pages)
         .route_layer(guard())
@@ -57,6 +54,19 @@ pub fn routes(app: &App) -> Router<App> {
         .merge(open)
         .layer(DefaultBodyLimit::max(limits::API))
         .fallback(file_or_not_found)
+}
+
+/// What a page's buttons and forms post to.
+pub fn forms(app: &App) -> Routes {
+    let workers = Needs::To(Permission::AdminWorkers);
+    Routes::new(app)
+        .post("/ui/logout", Needs::Login, forms::access::log_out)
+        .post("/ui/workers", workers, forms::workers::create)
+        .post("/ui/workers/{id}/drain", workers, forms::workers::drain)
+        .post("/ui/workers/{id}/resume", workers, forms::workers::resume)
+        .post("/ui/workers/{id}/delete", workers, forms::workers::delete)
+        .post("/ui/jobs", Needs::To(Permission::JobSubmit), forms::jobs::submit)
+        .post("/ui/jobs/{id}/cancel", Needs::CancelJob, forms::jobs::cancel)
 }
 
 fn rendered(app: &App, routes: Vec<AxumRouteListing>) -> Router<App> {
@@ -71,13 +81,14 @@ fn provide(app: &App) {
     let cookies = parts.headers.get(header::COOKIE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let mut prefs = Prefs::from_cookies(cookies, app.core.now());
     prefs.version = Some(format!("{}-{}", app.epoch, app.core.hub.version()));
+    prefs.unclaimed = app.core.doors.unclaimed.load(Ordering::Relaxed);
     prefs.session = person.as_ref().map(|person| session::view(app, person, &parts.headers));
     let flash = access::cookie(&parts.headers, FLASH_COOKIE).and_then(|id| app.flashes.take(id, app.core.now()));
     if let Some(response) = use_context::<ResponseOptions>() {
         set_headers(&response, flash.is_some());
     }
-    if let Some(session) = prefs.session.clone() {
-        provide_context::<SharedPort>(Arc::new(ServerPort::new(app.clone(), session)));
+    if let (Some(person), Some(session)) = (person, prefs.session.clone()) {
+        provide_context::<SharedPort>(Arc::new(ServerPort::new(app.clone(), person, session)));
     }
     provide_context(prefs);
     provide_context::<Option<Flash>>(flash);

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use app::domain::access::Permission;
 use app::domain::ids::{Attempt, JobId, WorkerId};
 use app::protocol::access::SessionView;
 use app::protocol::configs::ConfigsPage;
@@ -12,27 +13,44 @@ use app::ui::port::{Answer, Port};
 
 use crate::http::problem::ApiError;
 use crate::service::Core;
+use crate::service::access::{Needs, Person};
 use crate::service::refusal::Refusal;
 use crate::state::App;
+
+const WORKERS: Needs = Needs::To(Permission::AdminWorkers);
+const CONFIGS: Needs = Needs::To(Permission::ConfigView);
 
 /// Asks the use cases.
 pub struct ServerPort {
     app: App,
+    person: Person,
     session: SessionView,
 }
 
 impl ServerPort {
     /// For one reader.
-    pub fn new(app: App, session: SessionView) -> Self {
-        Self { app, session }
+    pub fn new(app: App, person: Person, session: SessionView) -> Self {
+        Self { app, person, session }
     }
 
-    fn ask<T, F>(&self, question: impl FnOnce(Arc<Core>) -> F + Send + 'static) -> Answer<T>
+    /// Asks a use case, if the reader may: the same rule as the API's.
+    fn ask<T, F>(
+        &self,
+        needs: Needs,
+        job: Option<JobId>,
+        question: impl FnOnce(Arc<Core>, Person) -> F + Send + 'static,
+    ) -> Answer<T>
     where
         F: Future<Output = Result<T, Refusal>> + Send,
     {
-        let core = self.app.core.clone();
-        Box::pin(async move { question(core).await.map_err(|refusal| ApiError::from(refusal).problem()) })
+        let (core, person) = (self.app.core.clone(), self.person.clone());
+        Box::pin(async move {
+            let answer = async {
+                core.permit(&person, needs, job.as_ref()).await?;
+                question(core, person).await
+            };
+            answer.await.map_err(|refusal| ApiError::from(refusal).problem())
+        })
     }
 }
 
@@ -43,34 +61,36 @@ impl Port for ServerPort {
     }
 
     fn workers(&self, query: WorkersQuery) -> Answer<WorkersPage> {
-        self.ask(|core| async move { core.workers_page(&query).await })
+        self.ask(WORKERS, None, |core, _| async move { core.workers_page(&query).await })
     }
 
     fn worker(&self, id: WorkerId) -> Answer<WorkerView> {
-        self.ask(|core| async move { core.worker_page(&id).await })
+        self.ask(WORKERS, None, |core, _| async move { core.worker_page(&id).await })
     }
 
     fn jobs(&self, query: JobsQuery) -> Answer<JobsPage> {
-        self.ask(|core| async move { core.jobs_page(&query).await })
+        self.ask(Needs::SeeJobs, None, |core, person| async move { core.jobs_page(&person, &query).await })
     }
 
     fn job(&self, id: JobId) -> Answer<JobView> {
-        self.ask(|core| async move { core.job_detail(&id).await })
+        self.ask(Needs::SeeJob, Some(id.clone()), |core, _| async move { core.job_detail(&id).await })
     }
 
     fn job_log(&self, id: JobId, attempt: Attempt, offset: Option<u64>, limit: u32) -> Answer<LogChunk> {
-        self.ask(move |core| async move { core.read_log(&id, Some(attempt), offset, limit).await })
+        self.ask(Needs::SeeJob, Some(id.clone()), move |core, _| async move {
+            core.read_log(&id, Some(attempt), offset, limit).await
+        })
     }
 
     fn job_progress(&self, id: JobId) -> Answer<ProgressSeries> {
-        self.ask(|core| async move { core.progress_series(&id).await })
+        self.ask(Needs::SeeJob, Some(id.clone()), |core, _| async move { core.progress_series(&id).await })
     }
 
     fn job_artifacts(&self, id: JobId) -> Answer<ArtifactsPage> {
-        self.ask(|core| async move { core.artifacts_page(&id).await })
+        self.ask(Needs::SeeJob, Some(id.clone()), |core, _| async move { core.artifacts_page(&id).await })
     }
 
     fn configs(&self) -> Answer<ConfigsPage> {
-        self.ask(|core| async move { core.configs().await })
+        self.ask(CONFIGS, None, |core, _| async move { core.configs().await })
     }
 }

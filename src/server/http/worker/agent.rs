@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::http::json::{Json as Body, OptionalJson};
 use crate::http::problem::ApiError;
-use crate::http::request::caller;
+use crate::http::request::caller_named;
 use crate::service::agents::WorkerKey;
 use crate::state::App;
 
@@ -18,7 +18,7 @@ pub async fn register(
     Extension(worker): Extension<WorkerId>,
     Body(register): Body<Register>,
 ) -> Result<Json<Registered>, ApiError> {
-    Ok(Json(app.core.register(caller(actor(&worker)), worker, register).await?))
+    Ok(Json(app.core.register(caller_named(actor(&worker)), worker, register).await?))
 }
 
 /// `POST /api/workers/heartbeat`
@@ -27,7 +27,7 @@ pub async fn heartbeat(
     Extension(key): Extension<WorkerKey>,
     Body(beat): Body<Heartbeat>,
 ) -> Result<Json<HeartbeatAnswer>, ApiError> {
-    Ok(Json(app.core.heartbeat(caller(actor(&key.worker)), key, beat).await?))
+    Ok(Json(app.core.heartbeat(caller_named(actor(&key.worker)), key, beat).await?))
 }
 
 /// `GET /api/workers/queue`: whether there is work; for older agents.
@@ -42,7 +42,7 @@ pub async fn disconnect(
     Extension(worker): Extension<WorkerId>,
     OptionalJson(goodbye): OptionalJson<Disconnect>,
 ) -> Result<Json<Accepted>, ApiError> {
-    app.core.disconnect(caller(actor(&worker)), worker, goodbye).await?;
+    app.core.disconnect(caller_named(actor(&worker)), worker, goodbye).await?;
     Ok(Json(Accepted { success: true }))
 }
 

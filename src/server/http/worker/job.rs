@@ -13,7 +13,7 @@ use super::agent::actor;
 use crate::http::access::JobKey;
 use crate::http::json::{Json as Body, body};
 use crate::http::problem::ApiError;
-use crate::http::request::caller;
+use crate::http::request::caller_named;
 use crate::service::artifacts::Announced;
 use crate::service::configs::bundle_bytes;
 use crate::state::App;
@@ -35,7 +35,7 @@ pub async fn status(
     Body(report): Body<StatusReport>,
 ) -> Result<Json<Accepted>, ApiError> {
     let subject = key.subject(&id, report.attempt.map(|attempt| attempt.0))?;
-    app.core.report_status(caller(actor(&subject.worker)), subject, report).await?;
+    app.core.report_status(caller_named(actor(&subject.worker)), subject, report).await?;
     Ok(Json(Accepted { success: true }))
 }
 
@@ -47,7 +47,7 @@ pub async fn progress(
     Body(report): Body<ProgressReport>,
 ) -> Result<Json<Accepted>, ApiError> {
     let subject = key.subject(&id, Some(report.attempt.0))?;
-    app.core.report_progress(caller(actor(&subject.worker)), subject, report).await?;
+    app.core.report_progress(caller_named(actor(&subject.worker)), subject, report).await?;
     Ok(Json(Accepted { success: true }))
 }
 
@@ -77,7 +77,7 @@ pub async fn artifact(
     let subject = key.subject(&id, place.attempt)?;
     let sha256 = headers.get("x-content-sha256").and_then(|value| value.to_str().ok()).map(str::to_owned);
     let announced = Announced { path, kind: place.kind.unwrap_or(ArtifactKind::Other), sha256 };
-    let caller = caller(actor(&subject.worker));
+    let caller = caller_named(actor(&subject.worker));
     Ok(Json(app.core.put_artifact(caller, subject, announced, content.into_data_stream()).await?))
 }
 

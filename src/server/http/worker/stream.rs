@@ -18,7 +18,7 @@ use serde::Deserialize;
 use super::agent::actor;
 use crate::http::events::{STREAM_HEADERS, goodbye};
 use crate::http::problem::ApiError;
-use crate::http::request::{Peer, caller};
+use crate::http::request::{Peer, caller_named};
 use crate::service::agents::WorkerKey;
 use crate::service::contention::stream_name;
 use crate::service::unit::Caller;
@@ -38,7 +38,7 @@ pub async fn stream(
     peer: Option<Extension<Peer>>,
 ) -> Result<impl IntoResponse, ApiError> {
     let open = OpenStream::new(&app, key, &host(peer))?;
-    app.core.listening(caller(actor(&open.key.worker)), open.key.worker.clone(), open.stream.clone()).await?;
+    app.core.listening(caller_named(actor(&open.key.worker)), open.key.worker.clone(), open.stream.clone()).await?;
     Ok((STREAM_HEADERS, Sse::new(events(open))))
 }
 
@@ -58,7 +58,7 @@ pub async fn next(
     let mut bell = app.core.hub.follow(&Topic::Worker(worker.clone()));
     // Without its host: who asks from several addresses in turn takes nothing away from anybody.
     let stream = format!("{}/{POLLED}", app.core.server);
-    app.core.listening(caller(actor(&worker)), worker.clone(), stream).await?;
+    app.core.listening(caller_named(actor(&worker)), worker.clone(), stream).await?;
     let deadline = tokio::time::Instant::now() + Duration::from_secs(wait.min(LONGEST_WAIT));
     loop {
         bell.mark_unchanged();
@@ -100,7 +100,7 @@ impl Drop for OpenStream {
             return;
         }
         let (core, worker, stream) = (self.app.core.clone(), self.key.worker.clone(), std::mem::take(&mut self.stream));
-        let caller = Caller { actor: actor(&worker), request_id: None };
+        let caller = Caller { request_id: None, ..caller_named(actor(&worker)) };
         tokio::spawn(async move {
             if let Err(refusal) = core.stopped_listening(caller, worker, stream).await {
                 tracing::debug!(?refusal, "the end of a stream was not noted");

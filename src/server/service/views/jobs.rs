@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use app::domain::access::Permission;
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Job, Previous, State, Target as DomainTarget};
 use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, Phase, ProgressView, Submitted};
@@ -10,6 +11,7 @@ use app::protocol::worker::ProgressPoint;
 
 use super::files::attempt_view;
 use crate::service::Core;
+use crate::service::access::Person;
 use crate::service::refusal::{Invalid, Refusal};
 use crate::service::unit::{failure_words, loss_words};
 use crate::store::Tx;
@@ -29,8 +31,8 @@ struct Around {
 }
 
 impl Core {
-    /// A page of jobs.
-    pub async fn jobs_page(&self, query: &JobsQuery) -> Result<JobsPage, Refusal> {
+    /// A page of the jobs that somebody may see.
+    pub async fn jobs_page(&self, person: &Person, query: &JobsQuery) -> Result<JobsPage, Refusal> {
         let mut tx = self.read().await?;
         let before = query.cursor.as_deref().map(JobId::parse).transpose();
         let before = before.map_err(|_| Invalid::Range { field: "cursor", allowed: "a next_cursor of this list" })?;
@@ -40,11 +42,16 @@ impl Core {
             Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
             None => (label.to_owned(), None),
         });
-        let filter = JobFilter { states: states.clone(), user: query.user.clone(), label, before, limit: limit + 1 };
+        let only = JobFilter { user: person.sees_only(), ..JobFilter::default() };
+        if only.user.is_some() && query.user.is_some() && only.user != query.user {
+            return Err(Refusal::Denied(Permission::JobViewAll));
+        }
+        let user = query.user.clone().or_else(|| only.user.clone());
+        let filter = JobFilter { states: states.clone(), user, label, before, limit: limit + 1 };
         let mut jobs = tx.jobs(&filter).await?;
         let more = jobs.len() > limit as usize;
         jobs.truncate(limit as usize);
-        let by_state = tx.count_jobs(&JobFilter::default()).await?;
+        let by_state = tx.count_jobs(&only).await?;
         let of_filter = tx.count_jobs(&filter).await?;
         let counted = |(word, _): &&(String, u64)| states.is_empty() || states.contains(&word.as_str());
         let total = of_filter.iter().filter(counted).map(|(_, number)| number).sum();
@@ -58,9 +65,10 @@ impl Core {
         })
     }
 
-    /// How many jobs there are in each status.
-    pub async fn job_counts(&self) -> Result<JobCounts, Refusal> {
-        Ok(counts(&self.read().await?.count_jobs(&JobFilter::default()).await?))
+    /// How many jobs that somebody may see there are in each status.
+    pub async fn job_counts(&self, person: &Person) -> Result<JobCounts, Refusal> {
+        let only = JobFilter { user: person.sees_only(), ..JobFilter::default() };
+        Ok(counts(&self.read().await?.count_jobs(&only).await?))
     }
 
     /// One job.

@@ -9,8 +9,10 @@ use app::domain::job::{Job, Report};
 use app::domain::time::Timestamp;
 use app::domain::worker::{Kind, Worker};
 
+use super::access::{session, token, user};
 use super::history::attempt;
 use super::{Fresh, NOW, job, on_every_engine, worker};
+use crate::store::access::{StoredUser, Used};
 use crate::store::attempts::{AttemptEnd, StoredAttempt};
 use crate::store::jobs::JobFilter;
 use crate::store::known::Known;
@@ -165,7 +167,8 @@ async fn all_that_lives(tx: &mut dyn Tx) -> (String, Known) {
         found.push(format!("{:?}", tx.place(&job(n)).await));
     }
     for digest in ["one", "two", "three", "four", "none"] {
-        found.push(format!("{:?} {:?}", tx.worker_by_token(digest).await, tx.api_token(digest).await));
+        found.push(format!("{:?} {:?}", tx.worker_by_token(digest).await, tx.by_token(digest).await));
+        found.push(format!("{:?}", tx.by_cookie(digest).await));
     }
     found.push(format!("{:?}", tx.leased_jobs(None).await));
     (found.join("\n"), tx.see(Known::clone).await.expect("readable"))
@@ -212,8 +215,19 @@ async fn memory_says_what_the_database_says(fresh: &Fresh) {
             let drained = worker(1).drained(NOW, Some("upgrade".to_owned()), None);
             tx.update_worker(&worker(1), &drained).await?;
             tx.update_worker(&worker(4), &listening(&worker(4))).await?;
-            tx.put_api_token("admin", "one", NOW).await?;
-            tx.put_api_token("admin", "two", NOW).await
+            tx.insert_user(&user(1)).await?;
+            tx.insert_api_token(&token(1, 1), "one").await?;
+            tx.insert_api_token(&token(2, 1), "two").await?;
+            tx.insert_api_token(&token(3, 1), "three").await?;
+            tx.insert_session(&session(1, 1, None), "one").await?;
+            tx.insert_session(&session(2, 1, Some(3)), "two").await?;
+            tx.insert_session(&session(3, 1, None), "three").await?;
+            tx.insert_session(&session(4, 1, None), "four").await?;
+            tx.delete_api_token(&token(3, 1).id).await?;
+            tx.delete_session(&session(3, 1, None).id).await?;
+            tx.sweep_sessions(Timestamp(1_000), Timestamp(0)).await?;
+            tx.update_user(&StoredUser { disabled_at: Some(Timestamp(5)), ..user(1) }).await?;
+            tx.note_used(&[Used::Token(token(1, 1).id, NOW), Used::Session(session(4, 1, None).id, NOW)]).await
         })
     });
     changes.await.expect("as it was read");

@@ -3,16 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use app::domain::time::Timestamp;
-
 use super::{Fresh, NOW, job, on_every_engine, worker};
 use crate::store::StoreError;
-use crate::store::access::StoredSession;
 use crate::store::configs::StoredConfig;
 
 on_every_engine!(
     revisions_stay_when_a_configuration_goes,
-    tokens_sessions_and_settings,
     a_refusal_writes_nothing_and_harms_nobody,
     a_conflict_undoes_what_came_before_it,
     concurrent_writers_all_get_their_answer,
@@ -45,41 +41,6 @@ async fn revisions_stay_when_a_configuration_goes(fresh: &Fresh) {
     assert_eq!(tx.config("digits").await, Ok(None));
     assert_eq!(tx.config_revision("digits", 2).await, Ok(Some(Arc::new(config(2)))));
     assert_eq!(tx.newest_revision("digits").await, Ok(2));
-}
-
-async fn tokens_sessions_and_settings(fresh: &Fresh) {
-    assert_eq!(fresh.read().await.has_api_tokens().await, Ok(false));
-    let session = |digest: &str, until: i64| StoredSession {
-        digest: digest.to_owned(),
-        name: "admin".to_owned(),
-        created_at: NOW,
-        expires_at: Timestamp(until),
-    };
-    let write = fresh.write(move |tx| {
-        Box::pin(async move {
-            tx.put_api_token("admin", "old", NOW).await?;
-            tx.put_api_token("admin", "new", NOW).await?;
-            tx.insert_session(&session("a", 10)).await?;
-            tx.insert_session(&session("b", 20)).await?;
-            tx.insert_session(&session("c", 30)).await?;
-            tx.sweep_sessions(Timestamp(10)).await?;
-            tx.delete_session("b").await?;
-            tx.put_setting("key", Some("one")).await?;
-            tx.put_setting("key", Some("two")).await?;
-            tx.put_setting("gone", Some("x")).await?;
-            tx.put_setting("gone", None).await
-        })
-    });
-    write.await.expect("written");
-    let mut tx = fresh.read().await;
-    assert_eq!(tx.has_api_tokens().await, Ok(true));
-    assert_eq!(tx.api_token("old").await, Ok(None));
-    assert_eq!(tx.api_token("new").await, Ok(Some("admin".to_owned())));
-    assert_eq!(tx.session("a").await, Ok(None));
-    assert_eq!(tx.session("b").await, Ok(None));
-    assert_eq!(tx.session("c").await, Ok(Some(session("c", 30))));
-    assert_eq!(tx.setting("key").await, Ok(Some("two".to_owned())));
-    assert_eq!(tx.setting("gone").await, Ok(None));
 }
 
 async fn a_refusal_writes_nothing_and_harms_nobody(fresh: &Fresh) {

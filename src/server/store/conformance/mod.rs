@@ -1,5 +1,6 @@
 //! What every store must do, whatever it is made of. Each check takes a fresh, empty store.
 
+mod access;
 mod groups;
 mod history;
 mod life;

@@ -122,12 +122,8 @@ impl<'c> Session<'c> {
         let living =
             sql("SELECT * FROM jobs WHERE state IN ('queued', 'offered', 'starting', 'running', 'cancelling')");
         let jobs = whole_jobs(&self.all(living).await?);
-        let mut api_tokens = HashMap::new();
-        for row in &self.all(sql("SELECT name, digest FROM api_tokens")).await? {
-            let row = Named::new(row, "api_tokens", "name")?;
-            api_tokens.insert(row.get("digest")?, row.get("name")?);
-        }
-        Ok(Known::new(workers, tokens, jobs, api_tokens))
+        let people = self.load_people().await?;
+        Ok(Known::new(workers, tokens, jobs, people))
     }
 }
 

@@ -2,52 +2,89 @@
 
 use app::ui::flash::{Flash, FormName, Notice};
 use app::ui::prefs::Theme;
-use axum::Form;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
+use axum::{Extension, Form};
 
 use super::{Fields, answer, field, refused};
-use crate::http::access::{SESSION_COOKIE, cookie};
-use crate::http::request::caller;
+use crate::http::access::SESSION_COOKIE;
+use crate::http::request::{Peer, caller, caller_named};
+use crate::service::access::{Browser, LoggedIn, Person, SESSION};
 use crate::state::App;
 use crate::text::{local_path, percent_escaped};
 
-/// `POST /ui/login`: an admin token, or the setup code.
-pub async fn log_in(State(app): State<App>, Form(fields): Form<Fields>) -> Response {
+/// `POST /ui/login`: a name with its password, or an API token without a name.
+pub async fn log_in(
+    State(app): State<App>,
+    peer: Option<Extension<Peer>>,
+    headers: HeaderMap,
+    Form(fields): Form<Fields>,
+) -> Response {
     let next = local_path(field(&fields, "next").unwrap_or("/")).to_owned();
-    let secret = field(&fields, "token").unwrap_or_default();
-    match app.core.log_in(caller("anonymous"), secret).await {
+    let (browser, by) = (browser(peer, &headers), caller_named("anonymous"));
+    // A password may begin or end with a blank.
+    let secret = fields.get("password").map_or("", String::as_str);
+    let opened = match field(&fields, "name") {
+        Some(name) => app.core.log_in(by, name, secret, browser).await,
+        None => app.core.log_in_with_token(by, secret, browser).await,
+    };
+    match opened {
+        Ok(opened) => welcome(&opened, &next),
         Err(refusal) => {
             let back = format!("/login?next={}", percent_escaped(&next));
-            refused(&app, &back, FormName::Login, refusal, Fields::new())
-        }
-        Ok(session) => {
-            let mut response = match session.new_token {
-                Some(token) => answer(&app, &next, Flash::AdminToken { token }),
-                None => Redirect::to(&next).into_response(),
-            };
-            let week = 7 * 24 * 3_600;
-            let value = format!("{SESSION_COOKIE}={}; Path=/; Max-Age={week}; HttpOnly; SameSite=Lax", session.cookie);
-            if let Ok(value) = HeaderValue::from_str(&value) {
-                response.headers_mut().append(header::SET_COOKIE, value);
-            }
-            response
+            refused(&app, &back, FormName::Login, refusal, shown(&fields, &["name"]))
         }
     }
 }
 
+/// `POST /ui/setup`: the setup code, and who the first admin is to be.
+pub async fn set_up(
+    State(app): State<App>,
+    peer: Option<Extension<Peer>>,
+    headers: HeaderMap,
+    Form(fields): Form<Fields>,
+) -> Response {
+    let (code, name) = (field(&fields, "code").unwrap_or_default(), field(&fields, "name").unwrap_or_default());
+    let password = fields.get("password").map_or("", String::as_str);
+    let browser = browser(peer, &headers);
+    match app.core.set_up(caller_named("anonymous"), code, name, password, browser).await {
+        Ok(opened) => welcome(&opened, "/"),
+        Err(refusal) => refused(&app, "/login", FormName::Login, refusal, shown(&fields, &["name"])),
+    }
+}
+
 /// `POST /ui/logout`
-pub async fn log_out(State(app): State<App>, headers: HeaderMap) -> Response {
-    if let Some(secret) = cookie(&headers, SESSION_COOKIE)
-        && let Err(refusal) = app.core.log_out(caller("anonymous"), secret).await
-    {
+pub async fn log_out(State(app): State<App>, Extension(person): Extension<Person>) -> Response {
+    if let Err(refusal) = app.core.log_out(caller(&person), &person).await {
         return refused(&app, "/", FormName::Action, refusal, Fields::new());
     }
     let mut response = answer(&app, "/login", Flash::Notice { code: Notice::SignedOut });
     let gone = HeaderValue::from_static("sid=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax");
     response.headers_mut().append(header::SET_COOKIE, gone);
     response
+}
+
+/// To the next page, logged in.
+fn welcome(opened: &LoggedIn, next: &str) -> Response {
+    let mut response = Redirect::to(next).into_response();
+    let age = SESSION.0 / 1_000;
+    let value = format!("{SESSION_COOKIE}={}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax", opened.cookie);
+    if let Ok(value) = HeaderValue::from_str(&value) {
+        response.headers_mut().append(header::SET_COOKIE, value);
+    }
+    response
+}
+
+fn browser(peer: Option<Extension<Peer>>, headers: &HeaderMap) -> Browser {
+    let agent = headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
+    Browser { host: peer.map(|Extension(Peer(host))| host.to_string()).unwrap_or_default(), agent: agent.to_owned() }
+}
+
+/// Those fields that may be shown again: no secret.
+fn shown(fields: &Fields, names: &[&str]) -> Fields {
+    let field = |name: &&str| Some(((*name).to_owned(), fields.get(*name)?.clone()));
+    names.iter().filter_map(field).collect()
 }
 
 /// `POST /ui/theme`

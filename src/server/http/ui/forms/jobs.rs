@@ -8,9 +8,9 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Form};
 
 use super::{Fields, answer, field, labels, refused};
-use crate::http::access::Person;
 use crate::http::queue::job_id;
 use crate::http::request::caller;
+use crate::service::access::Person;
 use crate::service::refusal::Invalid;
 use crate::state::App;
 
@@ -22,7 +22,7 @@ pub async fn submit(
 ) -> Response {
     let submitted = match asked(&fields) {
         Err(invalid) => Err(invalid.into()),
-        Ok(submit) => app.core.submit(caller(person.name), submit, None).await,
+        Ok(submit) => app.core.submit(caller(&person), submit, None).await,
     };
     match submitted {
         Ok(job) => answer(&app, &format!("/jobs/{}", job.id), Flash::Notice { code: Notice::JobSubmitted }),
@@ -37,7 +37,7 @@ pub async fn cancel(State(app): State<App>, Extension(person): Extension<Person>
         Err(error) => return error.into_response(),
     };
     let page = format!("/jobs/{id}");
-    match app.core.cancel(caller(person.name), id).await {
+    match app.core.cancel(caller(&person), id).await {
         Ok(_) => answer(&app, &page, Flash::Notice { code: Notice::JobCancelled }),
         Err(refusal) => refused(&app, &page, FormName::Action, refusal, Fields::new()),
     }

@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 
 use app::domain::labels::Labels;
 use app::ui::flash::{Flash, FormName};
-use axum::http::header;
+use axum::http::{HeaderMap, Uri, header};
 use axum::response::{IntoResponse, Redirect, Response};
 
 use super::FLASH_COOKIE;
 use crate::http::problem::ApiError;
 use crate::service::refusal::Refusal;
 use crate::state::App;
+use crate::text::local_path;
 
 /// What a form sends.
 pub type Fields = BTreeMap<String, String>;
@@ -29,6 +30,13 @@ pub fn answer(app: &App, to: &str, flash: Flash) -> Response {
 /// Back to the form, which says what was wrong and keeps what was typed.
 pub fn refused(app: &App, to: &str, form: FormName, refusal: Refusal, fields: Fields) -> Response {
     answer(app, to, Flash::Problem { form, problem: ApiError::from(refusal).problem(), fields })
+}
+
+/// Back to where it was asked, which says that the reader may not.
+pub fn denied(app: &App, headers: &HeaderMap, refusal: Refusal) -> Response {
+    let from = headers.get(header::REFERER).and_then(|from| from.to_str().ok()?.parse::<Uri>().ok());
+    let back = from.as_ref().map_or("/", Uri::path);
+    refused(app, local_path(back), FormName::Action, refusal, Fields::new())
 }
 
 /// A field without surrounding blanks; none if it is empty.

@@ -10,10 +10,10 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Form};
 
 use super::{Fields, answer, field, labels, refused};
-use crate::http::access::Person;
 use crate::http::admin::{created_view, worker_id};
 use crate::http::request::caller;
 use crate::http::session::base_url;
+use crate::service::access::Person;
 use crate::service::refusal::Refusal;
 use crate::state::App;
 
@@ -30,7 +30,7 @@ pub async fn create(
         labels: labels(field(&fields, "labels")),
         ignore_reported_labels: false,
     };
-    match app.core.create_worker(caller(person.name), create).await {
+    match app.core.create_worker(caller(&person), create).await {
         Err(refusal) => refused(&app, "/admin/workers/new", FormName::Worker, refusal, fields),
         Ok(created) => {
             let created = created_view(&base_url(&app, &headers), created);
@@ -53,7 +53,7 @@ pub async fn drain(
         Err(error) => return error.into_response(),
     };
     let drained =
-        app.core.drain_worker(caller(person.name), id.clone(), DrainWorker { reason, ..DrainWorker::default() }).await;
+        app.core.drain_worker(caller(&person), id.clone(), DrainWorker { reason, ..DrainWorker::default() }).await;
     done(&app, &id, drained.map(|_| Notice::WorkerDraining))
 }
 
@@ -63,7 +63,7 @@ pub async fn resume(State(app): State<App>, Extension(person): Extension<Person>
         Ok(id) => id,
         Err(error) => return error.into_response(),
     };
-    let resumed = app.core.resume_worker(caller(person.name), id.clone()).await;
+    let resumed = app.core.resume_worker(caller(&person), id.clone()).await;
     done(&app, &id, resumed.map(|_| Notice::WorkerResumed))
 }
 
@@ -73,7 +73,7 @@ pub async fn delete(State(app): State<App>, Extension(person): Extension<Person>
         Ok(id) => id,
         Err(error) => return error.into_response(),
     };
-    match app.core.delete_worker(caller(person.name), id.clone()).await {
+    match app.core.delete_worker(caller(&person), id.clone()).await {
         Ok(()) => answer(&app, "/admin/workers", Flash::Notice { code: Notice::WorkerDeleted }),
         Err(refusal) => done(&app, &id, Err(refusal)),
     }

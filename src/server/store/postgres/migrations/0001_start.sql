@@ -135,16 +135,46 @@ CREATE TABLE configs (
     revision BIGINT NOT NULL
 );
 
+CREATE TABLE users (
+    id TEXT COLLATE "C" PRIMARY KEY,
+    name TEXT COLLATE "C" NOT NULL UNIQUE,
+    -- viewer | researcher | lead | admin
+    role TEXT NOT NULL,
+    -- Argon2id, as a PHC string; without one nobody logs in with a password
+    password_hash TEXT,
+    created_at BIGINT NOT NULL,
+    -- since when nothing of this person's opens anything
+    disabled_at BIGINT
+);
+
 CREATE TABLE api_tokens (
-    name TEXT COLLATE "C" PRIMARY KEY,
+    id TEXT COLLATE "C" PRIMARY KEY,
+    user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id),
+    name TEXT COLLATE "C" NOT NULL,
+    -- SHA-256 of the token, in hex
     digest TEXT NOT NULL UNIQUE,
-    created_at BIGINT NOT NULL
+    -- the permissions that it is for, a list; NULL for all that its owner has
+    scopes TEXT,
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT,
+    -- when it was last used; written in batches
+    used_at BIGINT,
+    UNIQUE (user_id, name)
 );
 
 CREATE TABLE sessions (
+    -- SHA-256 of the cookie, in hex
     digest TEXT PRIMARY KEY,
-    name TEXT COLLATE "C" NOT NULL,
+    id TEXT COLLATE "C" NOT NULL UNIQUE,
+    user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id),
+    -- the API token that opened it: it ends with that, and can do no more
+    token_id TEXT COLLATE "C",
+    -- the host and the browser that opened it, as they said
+    host TEXT NOT NULL,
+    agent TEXT NOT NULL,
     created_at BIGINT NOT NULL,
+    -- when it was last used; written in batches
+    seen_at BIGINT NOT NULL,
     expires_at BIGINT NOT NULL
 );
 

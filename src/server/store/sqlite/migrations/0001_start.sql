@@ -133,16 +133,46 @@ CREATE TABLE configs (
     revision INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE users (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    -- viewer | researcher | lead | admin
+    role TEXT NOT NULL,
+    -- Argon2id, as a PHC string; without one nobody logs in with a password
+    password_hash TEXT,
+    created_at INTEGER NOT NULL,
+    -- since when nothing of this person's opens anything
+    disabled_at INTEGER
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE api_tokens (
-    name TEXT PRIMARY KEY,
+    id TEXT PRIMARY KEY,
+    user_id TEXT NOT NULL REFERENCES users (id),
+    name TEXT NOT NULL,
+    -- SHA-256 of the token, in hex
     digest TEXT NOT NULL UNIQUE,
-    created_at INTEGER NOT NULL
+    -- the permissions that it is for, a list; NULL for all that its owner has
+    scopes TEXT,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    -- when it was last used; written in batches
+    used_at INTEGER,
+    UNIQUE (user_id, name)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sessions (
+    -- SHA-256 of the cookie, in hex
     digest TEXT PRIMARY KEY,
-    name TEXT NOT NULL,
+    id TEXT NOT NULL UNIQUE,
+    user_id TEXT NOT NULL REFERENCES users (id),
+    -- the API token that opened it: it ends with that, and can do no more
+    token_id TEXT,
+    -- the host and the browser that opened it, as they said
+    host TEXT NOT NULL,
+    agent TEXT NOT NULL,
     created_at INTEGER NOT NULL,
+    -- when it was last used; written in batches
+    seen_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 

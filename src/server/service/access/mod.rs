@@ -1,0 +1,213 @@
+//! Who may come in, and what they may do.
+
+mod passwords;
+mod sessions;
+mod setup;
+mod tokens;
+mod users;
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+
+use app::domain::access::{Permission, Permissions};
+use app::domain::ids::{JobId, SessionId, TokenId, UserId};
+use app::domain::time::{Millis, Timestamp};
+use tokio::sync::Semaphore;
+
+pub use self::sessions::{Browser, LoggedIn};
+pub use self::setup::job_token_key;
+use super::Core;
+use super::refusal::Refusal;
+use crate::store::access::{Opened, Used};
+use crate::tokens as secrets;
+
+/// How long a browser stays logged in that nobody uses.
+pub const IDLE: Millis = Millis::seconds(12 * 3_600);
+/// How long it stays logged in at most.
+pub const SESSION: Millis = Millis::seconds(7 * 24 * 3_600);
+
+/// A person, or a script of theirs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    /// The name: whose jobs they are.
+    pub name: String,
+    /// The person; none for whoever reaches a server without accounts.
+    pub user: Option<UserId>,
+    /// How they came in.
+    pub via: Via,
+    /// What they may do.
+    pub permissions: Permissions,
+}
+
+/// How somebody came in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Via {
+    /// Over the loopback address of a server without accounts.
+    Loopback,
+    /// With an API token of this name.
+    Token {
+        /// Its id.
+        id: TokenId,
+        /// What its owner calls it.
+        name: String,
+    },
+    /// With a browser.
+    Session(SessionId),
+}
+
+/// What a route is for, and so what it takes to use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// To be somebody.
+    Login,
+    /// This permission.
+    To(Permission),
+    /// To see jobs: all of them, or those of one's own.
+    SeeJobs,
+    /// To see the job that is named.
+    SeeJob,
+    /// To see the job that is named, and to cancel it.
+    CancelJob,
+    /// To see the job that is named, and this permission.
+    SeeJobAnd(Permission),
+}
+
+impl Person {
+    /// Whoever reaches the loopback address of a server without accounts.
+    pub fn on_loopback() -> Self {
+        Self { name: "local-user".to_owned(), user: None, via: Via::Loopback, permissions: Permissions::all() }
+    }
+
+    /// As they stand in the audit trail: the name, and the token that they used.
+    pub fn actor(&self) -> String {
+        match &self.via {
+            Via::Token { name, .. } => format!("{}/{name}", self.name),
+            Via::Loopback | Via::Session(_) => self.name.clone(),
+        }
+    }
+
+    /// Refuses who may not do this.
+    pub fn need(&self, permission: Permission) -> Result<(), Refusal> {
+        if self.permissions.has(permission) { Ok(()) } else { Err(Refusal::Denied(permission)) }
+    }
+
+    /// Whether what belongs to this person is theirs to see to.
+    pub fn sees_to(&self, user: &UserId) -> bool {
+        self.user.as_ref() == Some(user) || self.permissions.has(Permission::AdminUsers)
+    }
+
+    /// Whose jobs they see: everybody's, if it is nobody's in particular.
+    pub fn sees_only(&self) -> Option<String> {
+        (!self.permissions.has(Permission::JobViewAll)).then(|| self.name.clone())
+    }
+}
+
+/// What the server keeps in memory about those who come in.
+pub struct Doors {
+    /// Whether nobody can log in yet, so that the login page asks for the setup code.
+    pub unclaimed: AtomicBool,
+    /// What was used since it was last written down.
+    used: Mutex<HashMap<String, Used>>,
+    /// Hashing a password takes a core for a while, and much memory: so many at once.
+    hashing: Semaphore,
+}
+
+impl Default for Doors {
+    fn default() -> Self {
+        Self { unclaimed: AtomicBool::default(), used: Mutex::default(), hashing: Semaphore::new(2) }
+    }
+}
+
+impl Core {
+    /// Whose an API token is.
+    pub async fn authenticate_token(&self, token: &str) -> Result<Person, Refusal> {
+        let opened = self.recent().await?.by_token(&secrets::digest(token.trim())).await?;
+        opened.and_then(|opened| self.let_in(&opened)).ok_or(Refusal::WrongToken)
+    }
+
+    /// Whose a session's cookie is, if it is not over.
+    pub async fn authenticate_session(&self, cookie: &str) -> Result<Option<Person>, Refusal> {
+        let opened = self.recent().await?.by_cookie(&secrets::digest(cookie)).await?;
+        Ok(opened.and_then(|opened| self.let_in(&opened)))
+    }
+
+    /// Whether somebody may do what a route is for, to the job that is named.
+    ///
+    /// A job that they may not see is not there for them.
+    pub async fn permit(&self, person: &Person, needs: Needs, job: Option<&JobId>) -> Result<(), Refusal> {
+        match needs {
+            Needs::Login => return Ok(()),
+            Needs::To(permission) => return person.need(permission),
+            Needs::SeeJobs => return person.need(Permission::JobViewOwn),
+            Needs::SeeJob => {}
+            Needs::CancelJob => person.need(Permission::JobCancelOwn)?,
+            Needs::SeeJobAnd(permission) => person.need(permission)?,
+        }
+        person.need(Permission::JobViewOwn)?;
+        let broad = [(true, Permission::JobViewAll), (needs == Needs::CancelJob, Permission::JobCancelAll)];
+        let Some(job) = job else { return Ok(()) };
+        if broad.into_iter().all(|(asked, permission)| !asked || person.permissions.has(permission)) {
+            return Ok(());
+        }
+        let owner = self.recent().await?.job(job).await?.map(|job| job.submitted_by);
+        if owner.is_none_or(|owner| owner == person.name) {
+            return Ok(());
+        }
+        person.need(Permission::JobViewAll).map_err(|_| Refusal::NoJob(job.clone()))?;
+        person.need(Permission::JobCancelAll)
+    }
+
+    /// Writes down when tokens and sessions were last used.
+    pub async fn flush_used(&self) -> Result<(), Refusal> {
+        let used: Vec<Used> = {
+            let mut used = self.doors.used.lock().expect("no panic while it is held");
+            std::mem::take(&mut *used).into_values().collect()
+        };
+        if used.is_empty() {
+            return Ok(());
+        }
+        let used = std::sync::Arc::new(used);
+        let write = self.store.write(Box::new(move |tx| {
+            let used = std::sync::Arc::clone(&used);
+            Box::pin(async move { tx.note_used(&used).await })
+        }));
+        Ok(write.await?)
+    }
+
+    /// Who it is, if the door is not shut to them; that it was used is noted.
+    fn let_in(&self, opened: &Opened) -> Option<Person> {
+        let now = self.now();
+        let permissions = permissions(opened, now)?;
+        let (user, token) = (&opened.user, opened.token.as_ref());
+        let via = match (&opened.session, token) {
+            (Some(session), _) => {
+                self.used(session.id.as_str(), Used::Session(session.id.clone(), now));
+                Via::Session(session.id.clone())
+            }
+            (None, Some(token)) => {
+                self.used(token.id.as_str(), Used::Token(token.id.clone(), now));
+                Via::Token { id: token.id.clone(), name: token.name.clone() }
+            }
+            (None, None) => return None,
+        };
+        Some(Person { name: user.name.clone(), user: Some(user.id.clone()), via, permissions })
+    }
+
+    fn used(&self, key: &str, used: Used) {
+        self.doors.used.lock().expect("no panic while it is held").insert(key.to_owned(), used);
+    }
+}
+
+/// What somebody may do with what they came with; none if it opens nothing any more.
+fn permissions(opened: &Opened, now: Timestamp) -> Option<Permissions> {
+    let over =
+        |session: &crate::store::access::StoredSession| session.expires_at <= now || session.seen_at + IDLE <= now;
+    let expired = opened.token.as_ref().and_then(|token| token.expires_at).is_some_and(|end| end <= now);
+    if opened.user.disabled_at.is_some() || expired || opened.session.as_deref().is_some_and(over) {
+        return None;
+    }
+    let scopes = opened.token.as_ref().and_then(|token| token.scopes);
+    let role = opened.user.role.permissions();
+    Some(scopes.map_or(role, |scopes| role.and(scopes)))
+}

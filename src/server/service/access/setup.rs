@@ -1,0 +1,134 @@
+//! The first admin, and the server's own secrets.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use app::domain::access::Role;
+use app::domain::audit::Action;
+use app::domain::ids::{TokenId, UserId};
+use serde_json::json;
+use subtle::ConstantTimeEq;
+
+use super::users::{check_name, new_user};
+use super::{Browser, LoggedIn, passwords};
+use crate::random::Random;
+use crate::service::Core;
+use crate::service::refusal::Refusal;
+use crate::service::unit::{Caller, Unit};
+use crate::store::Store;
+use crate::store::access::{Opened, StoredToken};
+use crate::tokens;
+
+const SETUP_CODE: &str = "setup_code";
+const JOB_TOKEN_KEY: &str = "job_token_key";
+/// Who has the token of the environment, and what it is called.
+const BOOTSTRAPPED: (&str, &str) = ("admin", "bootstrap");
+
+impl Core {
+    /// At start: a setup code to print, if nobody can log in yet. Each start makes a new one.
+    pub async fn setup_code(self: &Arc<Self>) -> Result<Option<String>, Refusal> {
+        let code = tokens::setup_code(&*self.random);
+        let code = self.change(Caller::system(), move |unit| {
+            let code = code.clone();
+            Box::pin(async move {
+                if !unit.tx.users().await?.is_empty() {
+                    return Ok(None);
+                }
+                unit.tx.put_setting(SETUP_CODE, Some(&tokens::digest(&code))).await?;
+                Ok(Some(code))
+            })
+        });
+        let code = code.await?;
+        self.doors.unclaimed.store(code.is_some(), Ordering::Relaxed);
+        Ok(code)
+    }
+
+    /// Exchanges the setup code for the first admin, who is logged in at once.
+    pub async fn set_up(
+        self: &Arc<Self>,
+        caller: Caller,
+        code: &str,
+        name: &str,
+        password: &str,
+        browser: Browser,
+    ) -> Result<LoggedIn, Refusal> {
+        check_name(name)?;
+        passwords::check(password)?;
+        let hash = self.hashed(password).await?;
+        let id = UserId::new(self.now(), self.entropy());
+        let (code, name) = (tokens::digest(code.trim()), name.to_owned());
+        let logged_in = self.open_session(caller, browser, move |unit| {
+            let (id, code, name, hash) = (id.clone(), code.clone(), name.clone(), hash.clone());
+            Box::pin(async move {
+                let expected = unit.tx.setting(SETUP_CODE).await?;
+                let fits = expected.is_some_and(|expected| expected.as_bytes().ct_eq(code.as_bytes()).into());
+                if !fits {
+                    return Err(Refusal::WrongToken);
+                }
+                unit.tx.put_setting(SETUP_CODE, None).await?;
+                let user = new_user(unit, id, &name, Role::Admin).await?;
+                unit.tx.put_password(&user.id, &hash).await?;
+                unit.record(Action::SetupCompleted, &name, &json!({})).await?;
+                Ok(Opened { user: Arc::new(user), token: None, session: None })
+            })
+        });
+        let logged_in = logged_in.await?;
+        self.doors.unclaimed.store(false, Ordering::Relaxed);
+        Ok(logged_in)
+    }
+
+    /// At start: takes the token that the environment names as the admin's, if it is not already.
+    pub async fn bootstrap_token(self: &Arc<Self>, token: &str) -> Result<(), Refusal> {
+        let digest = tokens::digest(token.trim());
+        let ids = (UserId::new(self.now(), self.entropy()), TokenId::new(self.now(), self.entropy()));
+        self.change(Caller::system(), move |unit| {
+            let (digest, ids) = (digest.clone(), ids.clone());
+            Box::pin(async move {
+                if unit.tx.by_token(&digest).await?.is_some() {
+                    return Ok(());
+                }
+                put_bootstrapped(unit, ids, &digest).await
+            })
+        })
+        .await
+    }
+}
+
+async fn put_bootstrapped(unit: &mut Unit<'_>, ids: (UserId, TokenId), digest: &str) -> Result<(), Refusal> {
+    let (owner, name) = BOOTSTRAPPED;
+    let user = match unit.tx.user_by_name(owner).await? {
+        Some(user) => user,
+        None => new_user(unit, ids.0, owner, Role::Admin).await?,
+    };
+    for old in unit.tx.api_tokens(&user.id).await?.into_iter().filter(|token| token.name == name) {
+        unit.tx.delete_api_token(&old.id).await?;
+        unit.record(Action::TokenRevoked, owner, &json!({"token": old.id, "name": name})).await?;
+    }
+    let token = StoredToken {
+        id: ids.1,
+        user: user.id,
+        name: name.to_owned(),
+        scopes: None,
+        created_at: unit.now,
+        expires_at: None,
+        used_at: None,
+    };
+    unit.tx.insert_api_token(&token, digest).await?;
+    unit.tx.put_setting(SETUP_CODE, None).await?;
+    unit.record(Action::TokenBootstrapped, owner, &json!({"token": token.id})).await
+}
+
+/// At start: the key that job tokens are derived from, made once for each database.
+pub async fn job_token_key(store: &dyn Store, random: &dyn Random) -> Result<Vec<u8>, Refusal> {
+    if let Some(key) = store.read().await?.setting(JOB_TOKEN_KEY).await? {
+        return Ok(key.into_bytes());
+    }
+    let key = tokens::hex(&random.bytes::<32>());
+    let value = key.clone();
+    let write = store.write(Box::new(move |tx| {
+        let value = value.clone();
+        Box::pin(async move { tx.put_setting(JOB_TOKEN_KEY, Some(&value)).await })
+    }));
+    write.await?;
+    Ok(key.into_bytes())
+}

@@ -1,0 +1,118 @@
+//! API tokens: for scripts, each for as much as it needs and for as long.
+
+use std::sync::Arc;
+
+use app::domain::audit::Action;
+use app::domain::ids::{TokenId, UserId};
+use app::domain::time::Millis;
+use app::protocol::access::{CreateToken, CreatedToken, SessionEntry, TokenView};
+use serde_json::json;
+
+use super::users::check_name;
+use super::{Person, Via};
+use crate::service::Core;
+use crate::service::refusal::{Invalid, Refusal};
+use crate::service::unit::Caller;
+use crate::store::StoreError;
+use crate::store::access::StoredToken;
+use crate::tokens;
+
+/// The longest life of a token that has an end, in days.
+const LONGEST_DAYS: u32 = 3_660;
+
+impl Core {
+    /// The tokens of somebody.
+    pub async fn tokens_of(&self, user: &UserId) -> Result<Vec<TokenView>, Refusal> {
+        self.flush_used().await?;
+        Ok(self.read().await?.api_tokens(user).await?.into_iter().map(view).collect())
+    }
+
+    /// The sessions of somebody.
+    pub async fn sessions_of(&self, person: &Person, user: &UserId) -> Result<Vec<SessionEntry>, Refusal> {
+        self.flush_used().await?;
+        let sessions = self.read().await?.sessions(user).await?;
+        let entry = |session: crate::store::access::StoredSession| SessionEntry {
+            current: person.via == Via::Session(session.id.clone()),
+            id: session.id,
+            host: session.host,
+            agent: session.agent,
+            created_at: session.created_at,
+            seen_at: session.seen_at,
+            expires_at: session.expires_at,
+        };
+        Ok(sessions.into_iter().map(entry).collect())
+    }
+
+    /// Makes a token of somebody's own; its secret is shown this once. It can do no more than what made it.
+    pub async fn create_token(
+        self: &Arc<Self>,
+        caller: Caller,
+        person: &Person,
+        create: CreateToken,
+    ) -> Result<CreatedToken, Refusal> {
+        check_name(&create.name)?;
+        if create.expires_in_days.is_some_and(|days| !(1..=LONGEST_DAYS).contains(&days)) {
+            return Err(Invalid::Range { field: "expires_in_days", allowed: "1 to 3660, or left out" }.into());
+        }
+        let user = person.user.clone().ok_or(Refusal::NoAccounts)?;
+        if let Some(missing) = create.scopes.and_then(|scopes| scopes.iter().find(|one| !person.permissions.has(*one)))
+        {
+            return Err(Refusal::Denied(missing));
+        }
+        // What came in with less than its owner has makes nothing that has more.
+        let narrow = matches!(person.via, Via::Token { .. });
+        let scopes = create.scopes.or(narrow.then_some(person.permissions));
+        let secret = tokens::mint("st_", &*self.random);
+        let token = StoredToken {
+            id: TokenId::new(self.now(), self.entropy()),
+            user,
+            name: create.name,
+            scopes,
+            created_at: self.now(),
+            expires_at: create.expires_in_days.map(|days| self.now() + Millis::seconds(i64::from(days) * 86_400)),
+            used_at: None,
+        };
+        let shared = Arc::new((token, tokens::digest(&secret), person.name.clone()));
+        let token = self.change(caller, move |unit| {
+            let shared = Arc::clone(&shared);
+            Box::pin(async move {
+                let (token, digest, owner) = &*shared;
+                if unit.tx.api_tokens(&token.user).await?.iter().any(|other| other.name == token.name) {
+                    return Err(Refusal::TokenThere(token.name.clone()));
+                }
+                unit.tx.insert_api_token(token, digest).await?;
+                let detail = json!({"token": token.id, "name": token.name, "scopes": token.scopes});
+                unit.record(Action::TokenCreated, owner, &detail).await?;
+                Ok(token.clone())
+            })
+        });
+        Ok(CreatedToken { secret, token: view(token.await?) })
+    }
+
+    /// Takes a token away, of somebody's own or of anybody's for who may. It opens nothing from then on.
+    pub async fn revoke_token(self: &Arc<Self>, caller: Caller, person: &Person, id: TokenId) -> Result<(), Refusal> {
+        let person = person.clone();
+        self.change(caller, move |unit| {
+            let (person, id) = (person.clone(), id.clone());
+            Box::pin(async move {
+                let token = unit.tx.api_token(&id).await?.filter(|token| person.sees_to(&token.user));
+                let token = token.ok_or_else(|| Refusal::NoToken(id.clone()))?;
+                let owner = unit.tx.user(&token.user).await?.ok_or(StoreError::Conflict)?;
+                unit.tx.delete_api_token(&id).await?;
+                unit.record(Action::TokenRevoked, &owner.name, &json!({"token": id, "name": token.name})).await
+            })
+        })
+        .await
+    }
+}
+
+fn view(token: StoredToken) -> TokenView {
+    TokenView {
+        id: token.id,
+        name: token.name,
+        scopes: token.scopes,
+        created_at: token.created_at,
+        expires_at: token.expires_at,
+        last_used_at: token.used_at,
+    }
+}

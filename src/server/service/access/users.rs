@@ -1,0 +1,133 @@
+//! People: who there is, and what they are here.
+
+use std::sync::Arc;
+
+use app::domain::access::{Role, is_name};
+use app::domain::audit::Action;
+use app::domain::ids::UserId;
+use app::protocol::access::{CreateUser, EditUser, UserDetail, UserView, UsersPage};
+use serde_json::json;
+
+use super::sessions::end_sessions;
+use super::{Person, passwords};
+use crate::service::Core;
+use crate::service::refusal::{Invalid, Refusal};
+use crate::service::unit::{Caller, Unit};
+use crate::store::access::StoredUser;
+
+impl Core {
+    /// Everybody.
+    pub async fn users_page(&self) -> Result<UsersPage, Refusal> {
+        let users = self.read().await?.users().await?;
+        Ok(UsersPage { users: users.into_iter().map(view).collect() })
+    }
+
+    /// Somebody, with their tokens and sessions.
+    pub async fn user_detail(&self, person: &Person, id: &UserId) -> Result<UserDetail, Refusal> {
+        let user = self.read().await?.user(id).await?.ok_or_else(|| Refusal::NoUser(id.clone()))?;
+        let (tokens, sessions) = (self.tokens_of(id).await?, self.sessions_of(person, id).await?);
+        Ok(UserDetail { user: view(user), tokens, sessions })
+    }
+
+    /// Adds somebody. Without a password they use API tokens that an admin makes, until an admin gives them one.
+    pub async fn create_user(self: &Arc<Self>, caller: Caller, create: CreateUser) -> Result<UserView, Refusal> {
+        check_name(&create.name)?;
+        let hash = match &create.password {
+            None => None,
+            Some(password) => {
+                passwords::check(password)?;
+                Some(self.hashed(password).await?)
+            }
+        };
+        let id = UserId::new(self.now(), self.entropy());
+        self.change(caller, move |unit| {
+            let (id, hash, name) = (id.clone(), hash.clone(), create.name.clone());
+            Box::pin(async move {
+                let user = new_user(unit, id, &name, create.role).await?;
+                if let Some(hash) = hash {
+                    unit.tx.put_password(&user.id, &hash).await?;
+                }
+                Ok(view(user))
+            })
+        })
+        .await
+    }
+
+    /// Changes somebody's role, or whether they are let in. Who is shut out is logged out at once.
+    pub async fn edit_user(self: &Arc<Self>, caller: Caller, id: UserId, edit: EditUser) -> Result<UserView, Refusal> {
+        self.change(caller, move |unit| {
+            let id = id.clone();
+            Box::pin(async move { edit_in(unit, &id, edit).await })
+        })
+        .await
+    }
+
+    /// Gives somebody another password, without knowing the one before; they are logged out everywhere.
+    pub async fn reset_password(self: &Arc<Self>, caller: Caller, id: UserId, password: &str) -> Result<(), Refusal> {
+        passwords::check(password)?;
+        let hash = self.hashed(password).await?;
+        self.change(caller, move |unit| {
+            let (id, hash) = (id.clone(), hash.clone());
+            Box::pin(async move {
+                let user = unit.tx.user(&id).await?.ok_or_else(|| Refusal::NoUser(id.clone()))?;
+                unit.tx.put_password(&id, &hash).await?;
+                unit.record(Action::PasswordReset, &user.name, &json!({})).await?;
+                end_sessions(unit, &user, None).await
+            })
+        })
+        .await
+    }
+}
+
+async fn edit_in(unit: &mut Unit<'_>, id: &UserId, edit: EditUser) -> Result<UserView, Refusal> {
+    let before = unit.tx.user(id).await?.ok_or_else(|| Refusal::NoUser(id.clone()))?;
+    let mut after = before.clone();
+    after.role = edit.role.unwrap_or(before.role);
+    match edit.disabled {
+        Some(true) => after.disabled_at = before.disabled_at.or(Some(unit.now)),
+        Some(false) => after.disabled_at = None,
+        None => {}
+    }
+    if after == before {
+        return Ok(view(after));
+    }
+    let is_admin = |user: &StoredUser| user.role == Role::Admin && user.disabled_at.is_none();
+    let others = unit.tx.users().await?;
+    if is_admin(&before) && !is_admin(&after) && !others.iter().any(|user| user.id != *id && is_admin(user)) {
+        return Err(Refusal::LastAdmin);
+    }
+    unit.tx.update_user(&after).await?;
+    let detail = json!({"role": after.role, "disabled": after.disabled_at.is_some()});
+    unit.record(Action::UserEdited, &after.name, &detail).await?;
+    if after.disabled_at.is_some() {
+        end_sessions(unit, &after, None).await?;
+    }
+    Ok(view(after))
+}
+
+/// Adds somebody who has no password yet.
+pub(super) async fn new_user(unit: &mut Unit<'_>, id: UserId, name: &str, role: Role) -> Result<StoredUser, Refusal> {
+    if unit.tx.user_by_name(name).await?.is_some() {
+        return Err(Refusal::PersonThere(name.to_owned()));
+    }
+    let user = StoredUser { id, name: name.to_owned(), role, created_at: unit.now, disabled_at: None };
+    unit.tx.insert_user(&user).await?;
+    unit.record(Action::UserCreated, name, &json!({"role": role})).await?;
+    Ok(user)
+}
+
+pub(super) fn check_name(name: &str) -> Result<(), Refusal> {
+    let allowed = "1 to 32 lower-case letters, digits, `.`, `_` and `-`";
+    if is_name(name) { Ok(()) } else { Err(Invalid::Range { field: "name", allowed }.into()) }
+}
+
+fn view(user: StoredUser) -> UserView {
+    UserView {
+        id: user.id,
+        name: user.name,
+        role: user.role,
+        permissions: user.role.permissions(),
+        created_at: user.created_at,
+        disabled: user.disabled_at.is_some(),
+    }
+}

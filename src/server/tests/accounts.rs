@@ -1,0 +1,282 @@
+//! People, passwords, tokens and sessions, and whose jobs are whose.
+
+use app::domain::time::Millis;
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use super::harness::{ADMIN, By, PASSWORD, Server};
+use crate::http::access::Mode;
+use crate::service::access::Browser;
+use crate::service::refusal::Refusal;
+use crate::service::unit::Caller;
+
+/// Makes a token of somebody's; returns what the server says of it, and the key.
+async fn token(server: &Server, by: &By, body: Value) -> (Value, By) {
+    let made = server.post(by, "/api/account/tokens", body).await.ok(201);
+    let key = By::Token(made["secret"].as_str().expect("text").to_owned());
+    (made, key)
+}
+
+async fn id_of(server: &Server, name: &str) -> String {
+    let users = server.get(&By::Admin, "/api/admin/users").await.ok(200);
+    let user =
+        users["users"].as_array().expect("a list").iter().find(|user| user["name"] == name).expect("there").clone();
+    user["id"].as_str().expect("text").to_owned()
+}
+
+/// Whether somebody is let in at all.
+async fn is_in(server: &Server, by: &By) -> bool {
+    server.get(by, "/api/session").await.status == StatusCode::OK
+}
+
+#[tokio::test]
+async fn the_setup_code_makes_the_first_admin_once() {
+    let server = Server::start_as(Mode::SingleUser).await;
+    let core = &server.app.core;
+    let stale = core.setup_code().await.expect("a database").expect("nobody can log in yet");
+    let fresh = core.setup_code().await.expect("a database").expect("nobody can log in yet");
+    assert_ne!(stale, fresh);
+    assert!(server.get(&By::Nobody, "/login").await.text().contains("action=\"/ui/setup\""));
+    let set_up = async |code: &str, name: &str, password: &str| {
+        core.set_up(Caller::system(), code, name, password, Browser::default()).await
+    };
+    for (code, name, password) in
+        [(stale.as_str(), "ada", PASSWORD), ("", "ada", PASSWORD), (&fresh, "Ada", PASSWORD), (&fresh, "ada", "short")]
+    {
+        assert!(set_up(code, name, password).await.is_err(), "{code} {name} {password}");
+    }
+    let opened = set_up(&format!("  {fresh} "), "ada", PASSWORD).await.expect("the code is right");
+    let ada = core.authenticate_session(&opened.cookie).await.expect("a database").expect("logged in");
+    assert_eq!((ada.name.as_str(), ada.permissions.iter().count()), ("ada", 11));
+    assert_eq!(set_up(&fresh, "eve", PASSWORD).await.err(), Some(Refusal::WrongToken));
+    assert_eq!(core.setup_code().await, Ok(None));
+    assert!(server.get(&By::Nobody, "/login").await.text().contains("action=\"/ui/login\""));
+    assert!(server.log_in("ada", PASSWORD).await.is_some());
+}
+
+#[tokio::test]
+async fn a_name_and_its_password_open_and_nothing_else_does() {
+    let server = Server::start().await;
+    server.person("ada", "researcher").await;
+    for (name, password) in [("ada", "wrong"), ("ada", ""), ("eve", PASSWORD), ("Ada", PASSWORD), ("", PASSWORD)] {
+        assert!(server.log_in(name, password).await.is_none(), "{name} {password}");
+    }
+    // Who has no password cannot log in without one.
+    let body = json!({"name": "bot", "role": "viewer"});
+    server.post(&By::Admin, "/api/admin/users", body.clone()).await.ok(201);
+    assert!(server.log_in("bot", "").await.is_none());
+    server.post(&By::Admin, "/api/admin/users", body).await.problem(409, "name_taken");
+    let again = server.log_in("ada", PASSWORD).await.expect("the password is right");
+    let session = server.get(&again, "/api/session").await.ok(200);
+    assert_eq!(session["name"], "ada");
+    assert!(session["permissions"].as_array().is_some_and(|all| all.contains(&json!("job.submit"))));
+}
+
+#[tokio::test]
+async fn a_session_ends_by_logout_by_age_and_when_nobody_uses_it() {
+    let server = Server::start().await;
+    let ada = server.person("ada", "viewer").await;
+    server.call(&ada, "POST", "/ui/logout", "").await;
+    assert!(!is_in(&server, &ada).await);
+
+    let (busy, idle) =
+        (server.log_in("ada", PASSWORD).await.expect("in"), server.log_in("ada", PASSWORD).await.expect("in"));
+    server.pass(Millis::seconds(11 * 3_600)).await;
+    assert!(is_in(&server, &busy).await);
+    server.pass(Millis::seconds(3_600)).await;
+    assert!(is_in(&server, &busy).await && !is_in(&server, &idle).await, "twelve hours without use");
+    for _ in 0..15 {
+        assert!(is_in(&server, &busy).await);
+        server.pass(Millis::seconds(11 * 3_600)).await;
+    }
+    assert!(!is_in(&server, &busy).await, "a week in any case");
+}
+
+#[tokio::test]
+async fn people_see_and_end_their_sessions_and_admins_everybodys() {
+    let server = Server::start().await;
+    let (ada, eve) = (server.person("ada", "viewer").await, server.person("eve", "viewer").await);
+    let second = server.log_in("ada", PASSWORD).await.expect("in");
+    let list = server.get(&ada, "/api/account/sessions").await.ok(200);
+    let sessions = list["sessions"].as_array().expect("a list");
+    let current: Vec<_> = sessions.iter().map(|session| session["current"].as_bool()).collect();
+    assert_eq!(current, [Some(true), Some(false)]);
+    let address = format!("/api/account/sessions/{}", sessions[1]["id"].as_str().expect("text"));
+    server.call(&eve, "DELETE", &address, "").await.problem(404, "session_not_found");
+    assert!(is_in(&server, &second).await);
+    server.call(&ada, "DELETE", &address, "").await.ok(200);
+    assert!(!is_in(&server, &second).await && is_in(&server, &ada).await);
+    let detail = server.get(&By::Admin, &format!("/api/admin/users/{}", id_of(&server, "ada").await)).await.ok(200);
+    let address = format!("/api/account/sessions/{}", detail["sessions"][0]["id"].as_str().expect("text"));
+    server.call(&By::Admin, "DELETE", &address, "").await.ok(200);
+    assert!(!is_in(&server, &ada).await);
+}
+
+#[tokio::test]
+async fn a_password_is_changed_by_its_owner_and_reset_by_an_admin() {
+    let server = Server::start().await;
+    let (ada, other) = (server.person("ada", "viewer").await, server.log_in("ada", PASSWORD).await.expect("in"));
+    let change = |old: &str, new: &str| json!({"old": old, "new": new});
+    let path = "/api/account/password";
+    server.post(&ada, path, change("wrong", "another-good-one")).await.problem(401, "wrong_password");
+    server.post(&ada, path, change(PASSWORD, "short")).await.problem(422, "out_of_range");
+    server.post(&ada, path, change(PASSWORD, "another-good-one")).await.ok(200);
+    assert!(is_in(&server, &ada).await && !is_in(&server, &other).await, "other browsers are logged out");
+    assert!(server.log_in("ada", PASSWORD).await.is_none());
+    let path = format!("/api/admin/users/{}/password", id_of(&server, "ada").await);
+    server.post(&ada, &path, json!({"password": "given-by-an-admin"})).await.problem(403, "permission_denied");
+    server.post(&By::Admin, &path, json!({"password": "given-by-an-admin"})).await.ok(200);
+    assert!(!is_in(&server, &ada).await && server.log_in("ada", "given-by-an-admin").await.is_some());
+}
+
+#[tokio::test]
+async fn who_is_shut_out_is_out_at_once_and_the_last_admin_stays() {
+    let server = Server::start().await;
+    let ada = server.person("ada", "researcher").await;
+    let (_, script) = token(&server, &ada, json!({"name": "script"})).await;
+    let path = format!("/api/admin/users/{}", id_of(&server, "ada").await);
+    let edit = async |path: &str, body: Value| server.call(&By::Admin, "PATCH", path, body.to_string()).await;
+    edit(&path, json!({"role": "viewer"})).await.ok(200);
+    for by in [&ada, &script] {
+        server.call(by, "PUT", "/api/configs/x", "{}").await.problem(403, "permission_denied");
+    }
+    edit(&path, json!({"disabled": true})).await.ok(200);
+    assert!(!is_in(&server, &ada).await && !is_in(&server, &script).await);
+    assert!(server.log_in("ada", PASSWORD).await.is_none());
+    edit(&path, json!({"disabled": false})).await.ok(200);
+    assert!(!is_in(&server, &ada).await && is_in(&server, &script).await, "sessions are over, tokens are not");
+    let own = format!("/api/admin/users/{}", id_of(&server, "admin").await);
+    edit(&own, json!({"role": "lead"})).await.problem(409, "last_admin");
+    edit(&own, json!({"disabled": true})).await.problem(409, "last_admin");
+    edit(&path, json!({"role": "admin"})).await.ok(200);
+    edit(&own, json!({"role": "lead"})).await.ok(200);
+    server.get(&By::Admin, "/api/admin/users").await.problem(403, "permission_denied");
+}
+
+#[tokio::test]
+async fn tokens_do_what_they_are_for_as_long_as_they_last() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let ada = server.person("ada", "researcher").await;
+    let body = json!({"name": "ci", "scopes": ["job.submit", "job.view.own"], "expires_in_days": 1});
+    let (made, ci) = token(&server, &ada, body.clone()).await;
+    server.post(&ada, "/api/account/tokens", body).await.problem(409, "name_taken");
+    let job = server.post(&ci, "/api/queue/submit", json!({"config_name": "digits"})).await.ok(201);
+    let job = job["job_id"].as_str().expect("text");
+    let seen = server.get(&ci, &format!("/api/queue/{job}")).await.ok(200);
+    assert_eq!(seen["submitted_by"], "ada");
+    let refused = server.call(&ci, "PUT", "/api/configs/x", "{}").await.problem(403, "permission_denied");
+    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("`config.edit`")), "{refused}");
+    server.post(&ci, &format!("/api/queue/{job}/cancel"), json!({})).await.problem(403, "permission_denied");
+
+    // A token makes none that can do more, and nobody makes one that can do what they cannot.
+    let all = json!({"name": "more"});
+    let (more, key) = token(&server, &ci, all).await;
+    assert_eq!(more["scopes"], json!(["job.submit", "job.view.own"]));
+    server.call(&key, "PUT", "/api/configs/x", "{}").await.problem(403, "permission_denied");
+    for (by, scope) in [(&ci, "config.edit"), (&ada, "admin.workers")] {
+        let body = json!({"name": "wide", "scopes": [scope]});
+        server.post(by, "/api/account/tokens", body).await.problem(403, "permission_denied");
+    }
+    server
+        .post(&ada, "/api/account/tokens", json!({"name": "x", "scopes": ["root"]}))
+        .await
+        .problem(400, "invalid_json");
+
+    let listed = server.get(&ada, "/api/account/tokens").await.ok(200);
+    let found =
+        listed["tokens"].as_array().expect("a list").iter().find(|token| token["id"] == made["id"]).expect("there");
+    assert_eq!(found["name"], "ci");
+    assert!(found["last_used_at"].is_string() && found.get("secret").is_none(), "{found}");
+    let opened = server
+        .log_in(
+            "",
+            match &ci {
+                By::Token(secret) => secret,
+                _ => "",
+            },
+        )
+        .await
+        .expect("a token logs in");
+    server.call(&opened, "PUT", "/api/configs/x", "{}").await.problem(403, "permission_denied");
+    server
+        .call(&ada, "DELETE", &format!("/api/account/tokens/{}", more["id"].as_str().expect("text")), "")
+        .await
+        .ok(200);
+    assert!(!is_in(&server, &key).await);
+    server.pass(Millis::seconds(86_400)).await;
+    assert!(!is_in(&server, &ci).await && !is_in(&server, &opened).await, "its day is over");
+}
+
+#[tokio::test]
+async fn a_revoked_token_ends_the_browsers_that_it_opened() {
+    let server = Server::start().await;
+    let ada = server.person("ada", "viewer").await;
+    let (made, key) = token(&server, &ada, json!({"name": "laptop"})).await;
+    let By::Token(secret) = &key else { panic!("a token") };
+    let opened = server.log_in("", secret).await.expect("a token logs in");
+    let path = format!("/api/account/tokens/{}", made["id"].as_str().expect("text"));
+    server.call(&server.person("eve", "lead").await, "DELETE", &path, "").await.problem(404, "token_not_found");
+    assert!(is_in(&server, &opened).await);
+    server.call(&By::Admin, "DELETE", &path, "").await.ok(200);
+    assert!(!is_in(&server, &opened).await && !is_in(&server, &key).await && is_in(&server, &ada).await);
+}
+
+#[tokio::test]
+async fn jobs_of_others_are_not_there_for_who_may_not_see_them() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (ada, eve) = (server.person("ada", "researcher").await, server.person("eve", "researcher").await);
+    let (lead, viewer) = (server.person("lea", "lead").await, server.person("vic", "viewer").await);
+    let submit = async |by: &By, priority: u8| {
+        server.post(by, "/api/queue/submit", json!({"config_name": "digits", "priority": priority})).await
+    };
+    let job = submit(&ada, 10).await.ok(201)["job_id"].as_str().expect("text").to_owned();
+    submit(&ada, 11).await.problem(403, "permission_denied");
+    submit(&lead, 50).await.ok(201);
+
+    let at = |rest: &str| format!("/api/queue/{job}{rest}");
+    for rest in ["", "/logs", "/logs?follow=1", "/explain", "/events", "/progress", "/artifacts", "/artifacts/a"] {
+        server.get(&eve, &at(rest)).await.problem(404, "job_not_found");
+    }
+    server.post(&eve, &at("/cancel"), json!({})).await.problem(404, "job_not_found");
+    server.post(&eve, &at("/retry"), json!({})).await.problem(404, "job_not_found");
+    server.post(&viewer, &at("/cancel"), json!({})).await.problem(403, "permission_denied");
+    server.post(&ada, &at("/priority"), json!({"priority": 1})).await.problem(403, "permission_denied");
+    for (by, number) in [(&ada, 1), (&eve, 0), (&lead, 2), (&viewer, 2)] {
+        let page = server.get(by, "/api/queue").await.ok(200);
+        let stats = server.get(by, "/api/queue/stats").await.ok(200);
+        assert_eq!(
+            (&page["total"], &page["counts"]["waiting"], &stats["waiting"]),
+            (&json!(number), &json!(number), &json!(number))
+        );
+    }
+    server.get(&eve, "/api/queue?user=ada").await.problem(403, "permission_denied");
+    server.get(&lead, &at("")).await.ok(200);
+    let page = server.call(&eve, "GET", &format!("/jobs/{job}"), "").await;
+    assert!(page.text().contains("There is no job"), "the page asks as its reader");
+    assert_eq!(server.call(&eve, "POST", &format!("/ui/jobs/{job}/cancel"), "").await.status, StatusCode::SEE_OTHER);
+    assert_eq!(server.status_of(&job).await, "queued");
+    server.post(&lead, &at("/cancel"), json!({})).await.ok(200);
+    assert_eq!(server.status_of(&job).await, "cancelled");
+}
+
+#[tokio::test]
+async fn what_is_done_by_a_token_says_so_in_the_trail() {
+    let server = Server::start().await;
+    let (_, ci) = token(&server, &By::Admin, json!({"name": "ci"})).await;
+    let made = server.post(&ci, "/api/admin/workers", json!({"name": "gpu-1"})).await.ok(201);
+    let id = made["worker_id"].as_str().expect("text");
+    let trail = server.app.core.store.read().await.expect("a reader").audit_of(id).await.expect("readable");
+    assert_eq!(trail[0].actor, "admin/ci");
+    assert!(!ADMIN.is_empty());
+}
+
+#[tokio::test]
+async fn a_server_without_accounts_has_no_tokens() {
+    let server = Server::start_as(Mode::SingleUser).await;
+    for path in ["/api/account/tokens", "/api/account/sessions"] {
+        server.get(&By::Nobody, path).await.problem(409, "no_accounts");
+    }
+    server.post(&By::Nobody, "/api/account/tokens", json!({"name": "x"})).await.problem(409, "no_accounts");
+}
