@@ -27,6 +27,8 @@ export interface AgentOptions {
 }
 
 interface Fixtures {
+  /** Whether the server has an admin when a test begins. */
+  claimed: boolean;
   server: Server;
   /** Starts an agent of `server` on this machine with the example trainer; it is stopped at the test's end. */
   agent(options: AgentOptions): Program;
@@ -36,12 +38,12 @@ interface Fixtures {
   complaints: string[];
 }
 
-async function startServer(dataDir: string): Promise<Server> {
+async function startServer(dataDir: string, claimed: boolean): Promise<Server> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const adminToken = `st_${'end2end'.repeat(6)}`;
   const args = ['server', '--host', '127.0.0.1', '--port', `${port}`, '--data-dir', dataDir, '--configs-dir', join(ROOT, 'examples/configs')];
-  const env = { SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN: adminToken, SIMPLETUNER_LOCAL: 'off' };
+  const env = { SIMPLETUNER_LOCAL: 'off', ...(claimed && { SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN: adminToken }) };
   const start = async () => {
     const program = new Program('server', 'simpletuner', args, env, join(dataDir, 'server.log'));
     await program.until('ready', () => fetch(`${url}/readyz`).then((answer) => answer.ok, () => false));
@@ -78,10 +80,12 @@ function listen(context: BrowserContext, complaints: string[], scripts: boolean)
 }
 
 export const test = base.extend<Fixtures>({
-  server: async ({}, use) => {
+  claimed: [true, { option: true }],
+
+  server: async ({ claimed }, use) => {
     const dataDir = mkdtempSync(join(tmpdir(), 'simpletuner-end2end-'));
     try {
-      const server = await startServer(dataDir);
+      const server = await startServer(dataDir, claimed);
       await use(server);
       await server.program.stop();
     } finally {

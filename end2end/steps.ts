@@ -10,6 +10,19 @@ export async function signIn(page: Page, server: Server): Promise<void> {
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
 }
 
+export const PASSWORD = 'correct-horse-battery';
+
+/** Adds somebody through the API, and signs in as them. */
+export async function signInAs(page: Page, server: Server, name: string, role: string): Promise<void> {
+  const body = JSON.stringify({ name, role, password: PASSWORD });
+  expect((await server.api('/api/admin/users', { method: 'POST', body })).status).toBe(201);
+  await page.goto('/login');
+  await page.getByLabel('Name').fill(name);
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
+}
+
 /** Waits until the browser's half has taken over and listens. */
 export async function live(page: Page): Promise<void> {
   await expect(page.locator('.is-live:visible').first()).toBeVisible();

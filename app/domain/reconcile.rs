@@ -28,22 +28,13 @@ pub enum Verdict {
 pub fn judge(now: Timestamp, worker: &Worker, held: &[Job], claim: &Claim, job: Option<&Job>) -> Verdict {
     let Some(job) = job else { return Verdict::Stop };
     let attempt = claim.attempt.unwrap_or(job.attempt);
-    match &job.state {
-        // It must go on until the worker has been told to stop, and confirmed.
-        State::Cancelling { lease, .. } if lease.worker == worker.id && lease.attempt == attempt => {
-            Verdict::Keep(Box::new(job.clone()))
-        }
-        _ => match job.clone().reported(now, &worker.id, attempt, Report::Running) {
-            Ok(after) if displaced(job, &after, Some(worker), held) => Verdict::Stop,
-            Ok(after) => Verdict::Keep(Box::new(after)),
-            Err(
-                Refused::Ended
-                | Refused::OldAttempt { .. }
-                | Refused::NotYours
-                | Refused::NotQueued
-                | Refused::NotEnded,
-            ) => Verdict::Stop,
-        },
+    // What is being cancelled goes on until the worker has been told to stop, and confirmed.
+    match job.clone().reported(now, &worker.id, attempt, Report::Running) {
+        Ok(after) if displaced(job, &after, Some(worker), held) => Verdict::Stop,
+        Ok(after) => Verdict::Keep(Box::new(after)),
+        Err(
+            Refused::Ended | Refused::OldAttempt { .. } | Refused::NotYours | Refused::NotQueued | Refused::NotEnded,
+        ) => Verdict::Stop,
     }
 }
 

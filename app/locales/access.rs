@@ -1,6 +1,6 @@
 //! The words around coming in.
 
-use super::Text;
+use super::{Named, Text};
 
 pub(crate) struct Login {
     pub title: Text,
@@ -19,4 +19,38 @@ pub(crate) struct Login {
     pub name_hint: Text,
     pub password_hint: Text,
     pub setup_submit: Text,
+}
+
+pub(crate) struct Account {
+    pub intro: Text,
+    pub link: Text,
+    pub tokens: Text,
+    pub no_tokens: Text,
+    pub everything: Text,
+    pub used: Text,
+    pub never_used: Text,
+    pub ends: Text,
+    pub revoke: Text,
+    pub revoke_named: Named,
+    pub new_token: Text,
+    pub token_name: Text,
+    pub token_name_hint: Text,
+    pub days: Text,
+    pub days_hint: Text,
+    pub scopes: Text,
+    pub scopes_hint: Text,
+    pub make: Text,
+    pub made: Named,
+    pub made_text: Text,
+    pub secret: Text,
+    pub revoked: Text,
+    pub password: Text,
+    pub old_password: Text,
+    pub new_password: Text,
+    pub change: Text,
+    pub changed: Text,
+    pub sessions: Text,
+    pub this_browser: Text,
+    pub end: Text,
+    pub ended: Text,
 }

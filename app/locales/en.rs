@@ -1,6 +1,7 @@
 //! English: what every page shares.
 
-use super::en_pages::{CREATE, JOB, JOBS, LOG, LOGIN, OVERVIEW, TRAIN, WORKER, WORKERS};
+use super::en_access::{ACCOUNT, LOGIN};
+use super::en_pages::{CREATE, JOB, JOBS, LOG, OVERVIEW, TRAIN, WORKER, WORKERS};
 use super::{Common, FlashWords, Messages, Nav, ProblemWords, StatusWords, TimeWords};
 
 /// English.
@@ -18,6 +19,7 @@ pub(crate) const EN: Messages = Messages {
     worker: WORKER,
     create: CREATE,
     login: LOGIN,
+    account: ACCOUNT,
     flash: FLASH,
     problem: PROBLEM,
 };

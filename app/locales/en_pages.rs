@@ -1,6 +1,6 @@
 //! English: the pages.
 
-use super::{Create, Job, Jobs, Log, Login, Overview, Train, Worker, Workers};
+use super::{Create, Job, Jobs, Log, Overview, Train, Worker, Workers};
 
 pub(super) const OVERVIEW: Overview = Overview {
     title: "Overview",
@@ -256,23 +256,4 @@ pub(super) const CREATE: Create = Create {
     labels_hint: "One “key=value” a line. Jobs choose workers by them.",
     labels_example: "location=datacenter-a\ngpu_type=a100",
     submit: "Create worker",
-};
-
-pub(super) const LOGIN: Login = Login {
-    title: "Sign in",
-    intro: "To the orchestrator of your training fleet.",
-    name: "Name",
-    password: "Password",
-    submit: "Sign in",
-    with_token: "With an API token",
-    with_token_text: "Leave the name empty and paste the token as the password.",
-    lost: "Password lost?",
-    lost_text: "An admin can give you a new one.",
-    setup_title: "Set up",
-    setup_intro: "Nobody can sign in yet. Make yourself the first admin.",
-    code: "Setup code",
-    code_hint: "The server printed it to its log when it started. It works once.",
-    name_hint: "Lower-case letters, digits, “.”, “_” and “-”.",
-    password_hint: "At least 10 characters.",
-    setup_submit: "Set up and sign in",
 };

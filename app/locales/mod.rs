@@ -4,9 +4,10 @@
 
 mod access;
 mod en;
+mod en_access;
 mod en_pages;
 
-pub(crate) use access::Login;
+pub(crate) use access::{Account, Login};
 pub(crate) use en::EN;
 
 /// A sentence.
@@ -31,6 +32,7 @@ pub(crate) struct Messages {
     pub worker: Worker,
     pub create: Create,
     pub login: Login,
+    pub account: Account,
     pub flash: FlashWords,
     pub problem: ProblemWords,
 }

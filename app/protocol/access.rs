@@ -110,7 +110,7 @@ pub struct CreateToken {
 }
 
 /// The answer to [`CreateToken`].
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreatedToken {
     /// The token itself, shown this once.
     pub secret: String,

@@ -10,6 +10,7 @@ use super::clock::Clock;
 use super::components::layout::Layout;
 use super::flash::{CurrentFlash, Flash};
 use super::live::Live;
+use super::pages::account::AccountPage;
 use super::pages::job::JobPage;
 use super::pages::jobs::JobsPage;
 use super::pages::login::LoginPage;
@@ -51,6 +52,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/jobs") view=JobsPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/:id") view=JobPage ssr=SsrMode::Async/>
                     <Route path=path!("/train") view=TrainPage ssr=SsrMode::Async/>
+                    <Route path=path!("/account") view=AccountPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers") view=WorkersPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/new") view=WorkerNewPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/:id") view=WorkerPage ssr=SsrMode::Async/>

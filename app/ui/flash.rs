@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::protocol::access::CreatedToken;
 use crate::protocol::problem::Problem;
 use crate::protocol::workers::CreatedWorker;
 
@@ -15,6 +16,8 @@ use crate::protocol::workers::CreatedWorker;
 pub enum Flash {
     /// A worker was made: its page shows the token.
     Created(CreatedWorker),
+    /// An API token was made: the next page shows it.
+    TokenMade(CreatedToken),
     /// A form was refused.
     Problem {
         /// Which form.
@@ -41,6 +44,10 @@ pub enum FormName {
     Worker,
     /// `POST /ui/jobs`.
     Job,
+    /// `POST /ui/account/tokens`.
+    Token,
+    /// `POST /ui/account/password`.
+    Password,
     /// A button: drain, resume, delete, cancel.
     Action,
 }
@@ -61,6 +68,12 @@ pub enum Notice {
     JobSubmitted,
     /// A job is being cancelled.
     JobCancelled,
+    /// An API token was revoked.
+    TokenRevoked,
+    /// The reader's password was changed.
+    PasswordChanged,
+    /// Another browser of the reader's was signed out.
+    SessionEnded,
 }
 
 /// The flash of this page, until it is dismissed or another page is opened.

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::domain::ids::{Attempt, JobId, WorkerId};
-use crate::protocol::access::SessionView;
+use crate::protocol::access::{SessionView, SessionsPage, TokensPage};
 use crate::protocol::configs::ConfigsPage;
 use crate::protocol::problem::Problem;
 use crate::protocol::queue::{ArtifactsPage, JobView, JobsPage, JobsQuery, LogChunk, ProgressSeries};
@@ -38,6 +38,10 @@ pub trait Port: Send + Sync {
     fn job_progress(&self, id: JobId) -> Answer<ProgressSeries>;
     /// The files that a job made.
     fn job_artifacts(&self, id: JobId) -> Answer<ArtifactsPage>;
+    /// The reader's API tokens.
+    fn tokens(&self) -> Answer<TokensPage>;
+    /// The browsers in which the reader is logged in.
+    fn sessions(&self) -> Answer<SessionsPage>;
     /// The configurations that can be submitted.
     fn configs(&self) -> Answer<ConfigsPage>;
 }

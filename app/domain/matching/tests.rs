@@ -156,3 +156,17 @@ fn what_helps() {
     }
     assert!(Remedy::Time < Remedy::Worker && Remedy::Worker < Remedy::Demand);
 }
+
+#[test]
+fn who_has_room() {
+    let host = worker(1, &[80, 80], 2);
+    assert_eq!([0, 1, 2, 3].map(|jobs| has_room(&host, jobs)), [true, true, false, false]);
+    let away = [
+        host.clone().drained(NOW, None, None),
+        host.clone().stopped_listening(NOW, "s"),
+        host.clone().gone(NOW, OfflineCause::Silent),
+        unseen(1),
+    ];
+    assert!(away.iter().all(|worker| !has_room(worker, 0)));
+    assert!(free(&host).has_room() && !holding(&host, &[&[], &[]]).has_room());
+}

@@ -4,9 +4,11 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 
 use super::icon::{Glyph, Icon};
+use crate::domain::access::Permission;
 use crate::ui::browser;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
+use crate::ui::prefs::Prefs;
 
 /// What a button does: without JavaScript it posts to `form`, with it it sends `method` to `rest`.
 #[derive(Debug, Clone)]
@@ -108,6 +110,13 @@ pub(crate) fn ButtonLink(
     #[prop(default = "btn btn-sm btn-primary")] class: &'static str,
 ) -> impl IntoView {
     view! { <a class=class href=href><Icon glyph=glyph/>{label}</a> }.erased()
+}
+
+/// The way to submit a job, for who may.
+#[component]
+pub(crate) fn TrainLink() -> impl IntoView {
+    let may = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::JobSubmit));
+    may.then(|| view! { <ButtonLink href="/train" label=t().jobs.new glyph=Glyph::Train/> }).erased()
 }
 
 /// The form that signs out.

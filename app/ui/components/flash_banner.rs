@@ -39,6 +39,9 @@ fn word(words: &FlashWords, notice: Notice) -> Text {
         Notice::WorkerResumed => words.worker_resumed,
         Notice::JobSubmitted => words.job_submitted,
         Notice::JobCancelled => words.job_cancelled,
+        Notice::TokenRevoked => t().account.revoked,
+        Notice::PasswordChanged => t().account.changed,
+        Notice::SessionEnded => t().account.ended,
     }
 }
 

@@ -106,7 +106,7 @@ fn Foot() -> impl IntoView {
     let account = session.filter(|session| !session.single_user);
     view! {
         <div class="foot">
-            {account.map(|session| view! { <p class="foot-name">{session.name}</p> <SignOut/> })}
+            {account.map(|session| view! { <p class="foot-name"><a class="row-link" href="/account" aria-label=t().account.link>{session.name}</a></p> <SignOut/> })}
             <ThemeSwitch/>
             {version.map(|version| view! { <p class="foot-version">{version}</p> })}
         </div>

@@ -8,7 +8,7 @@ use super::{Skeleton, use_port};
 use crate::protocol::queue::{JobCounts, JobsPage, JobsQuery, Phase};
 use crate::protocol::status::JobStatus;
 use crate::protocol::topic::Topic;
-use crate::ui::components::action::ButtonLink;
+use crate::ui::components::action::TrainLink;
 use crate::ui::components::empty::Empty;
 use crate::ui::components::failure::Failure;
 use crate::ui::components::filters::{Filter, Filters};
@@ -62,7 +62,7 @@ pub(crate) fn JobsPage() -> impl IntoView {
     };
     view! {
         <PageHead title=words.title>
-            <ButtonLink href="/train" label=words.new glyph=Glyph::Train/>
+            <TrainLink/>
         </PageHead>
         <Transition fallback=Skeleton>{shown}</Transition>
     }
@@ -99,7 +99,7 @@ fn Shown(first: JobsPage, query: JobsQuery, port: SharedPort) -> impl IntoView {
                 } else {
                     view! {
                         <Empty glyph=Glyph::Jobs title=words.none_yet text=words.none_yet_hint>
-                            <ButtonLink href="/train" label=words.new glyph=Glyph::Train/>
+                            <TrainLink/>
                         </Empty>
                     }
                     .erased()

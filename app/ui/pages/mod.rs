@@ -1,5 +1,6 @@
 //! The pages, one a file. Each asks the port for what it shows, and is complete without JavaScript.
 
+pub(crate) mod account;
 pub(crate) mod job;
 pub(crate) mod jobs;
 pub(crate) mod login;

@@ -9,8 +9,7 @@ use crate::protocol::queue::{JobView, JobsPage, JobsQuery};
 use crate::protocol::status::WorkerStatus;
 use crate::protocol::topic::Topic;
 use crate::protocol::workers::{WorkersPage, WorkersQuery};
-use crate::ui::components::action::ButtonLink;
-use crate::ui::components::action::MoreLink;
+use crate::ui::components::action::{MoreLink, TrainLink};
 use crate::ui::components::empty::Empty;
 use crate::ui::components::failure::Failure;
 use crate::ui::components::icon::Glyph;
@@ -83,7 +82,7 @@ fn Shown(first: Snapshot, port: SharedPort) -> impl IntoView {
         {move || is_new.get().then(|| view! { <StartSteps has_worker=has_worker.get() has_contact=has_contact.get()/> })}
         {move || (has_worker.get() || !is_new.get()).then(|| view! {
             <Tiles now=now/>
-            <div class="overview-grid">
+            <div class=if sees_workers { "overview-grid" } else { "" }>
                 <div class="min-w-0 space-y-6">
                     {(!is_new.get()).then(|| view! { <RunningNow now=now/> <Recent now=now/> })}
                 </div>
@@ -157,7 +156,7 @@ fn RunningNow(now: RwSignal<Snapshot>) -> impl IntoView {
                 if running.with(Vec::is_empty) {
                     view! {
                         <Empty glyph=Glyph::Train title=words.nothing_running text=words.nothing_running_hint>
-                            <ButtonLink href="/train" label=t().jobs.new glyph=Glyph::Train/>
+                            <TrainLink/>
                         </Empty>
                     }
                     .erased()

@@ -61,6 +61,10 @@ pub fn forms(app: &App) -> Routes {
     let workers = Needs::To(Permission::AdminWorkers);
     Routes::new(app)
         .post("/ui/logout", Needs::Login, forms::access::log_out)
+        .post("/ui/account/password", Needs::Login, forms::account::change_password)
+        .post("/ui/account/tokens", Needs::Login, forms::account::create_token)
+        .post("/ui/account/tokens/{id}/revoke", Needs::Login, forms::account::revoke_token)
+        .post("/ui/account/sessions/{id}/end", Needs::Login, forms::account::end_session)
         .post("/ui/workers", workers, forms::workers::create)
         .post("/ui/workers/{id}/drain", workers, forms::workers::drain)
         .post("/ui/workers/{id}/resume", workers, forms::workers::resume)

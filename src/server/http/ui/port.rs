@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use app::domain::access::Permission;
 use app::domain::ids::{Attempt, JobId, WorkerId};
-use app::protocol::access::SessionView;
+use app::protocol::access::{SessionView, SessionsPage, TokensPage};
 use app::protocol::configs::ConfigsPage;
 use app::protocol::queue::{ArtifactsPage, JobView, JobsPage, JobsQuery, LogChunk, ProgressSeries};
 use app::protocol::workers::{WorkerView, WorkersPage, WorkersQuery};
@@ -88,6 +88,20 @@ impl Port for ServerPort {
 
     fn job_artifacts(&self, id: JobId) -> Answer<ArtifactsPage> {
         self.ask(Needs::SeeJob, Some(id.clone()), |core, _| async move { core.artifacts_page(&id).await })
+    }
+
+    fn tokens(&self) -> Answer<TokensPage> {
+        self.ask(Needs::Login, None, |core, person| async move {
+            let user = person.user.as_ref().ok_or(Refusal::NoAccounts)?;
+            Ok(TokensPage { tokens: core.tokens_of(user).await? })
+        })
+    }
+
+    fn sessions(&self) -> Answer<SessionsPage> {
+        self.ask(Needs::Login, None, |core, person| async move {
+            let user = person.user.as_ref().ok_or(Refusal::NoAccounts)?;
+            Ok(SessionsPage { sessions: core.sessions_of(&person, user).await? })
+        })
     }
 
     fn configs(&self) -> Answer<ConfigsPage> {

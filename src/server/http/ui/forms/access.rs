@@ -82,7 +82,7 @@ fn browser(peer: Option<Extension<Peer>>, headers: &HeaderMap) -> Browser {
 }
 
 /// Those fields that may be shown again: no secret.
-fn shown(fields: &Fields, names: &[&str]) -> Fields {
+pub(super) fn shown(fields: &Fields, names: &[&str]) -> Fields {
     let field = |name: &&str| Some(((*name).to_owned(), fields.get(*name)?.clone()));
     names.iter().filter_map(field).collect()
 }

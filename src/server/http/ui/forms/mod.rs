@@ -1,6 +1,7 @@
 //! Plain forms: each calls the use case that the API calls, and answers with a redirect and a word for the next page.
 
 pub mod access;
+pub mod account;
 pub mod jobs;
 pub mod workers;
 

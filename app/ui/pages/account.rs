@@ -1,0 +1,222 @@
+//! What is the reader's own: password, API tokens, and browsers that are logged in.
+
+use leptos::prelude::*;
+
+use super::{Skeleton, use_port};
+use crate::domain::access::Permission;
+use crate::protocol::access::{CreatedToken, SessionEntry, SessionsPage, TokenView, TokensPage};
+use crate::protocol::problem::Problem;
+use crate::ui::components::copy::CopyBlock;
+use crate::ui::components::failure::{Failure, Refusal};
+use crate::ui::components::field::Field;
+use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::page_head::PageHead;
+use crate::ui::components::time::Moment;
+use crate::ui::erase::Erase;
+use crate::ui::flash::{CurrentFlash, Flash, FormName, refused};
+use crate::ui::format;
+use crate::ui::i18n::t;
+use crate::ui::prefs::Prefs;
+
+/// Everything on the page, asked for together.
+type Snapshot = (TokensPage, SessionsPage);
+
+/// The page.
+#[component]
+pub(crate) fn AccountPage() -> impl IntoView {
+    let words = &t().account;
+    let port = use_port();
+    let name = use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.name).unwrap_or_default();
+    let snapshot = Resource::new(
+        || (),
+        move |()| {
+            let port = port.clone();
+            async move { Ok::<Snapshot, Problem>((port.tokens().await?, port.sessions().await?)) }
+        },
+    );
+    let shown = move || {
+        Suspend::new(async move {
+            match snapshot.await {
+                Ok((tokens, sessions)) => view! {
+                    <div class="space-y-6">
+                        <Tokens tokens=tokens.tokens/>
+                        <NewToken/>
+                        <Password/>
+                        <Sessions sessions=sessions.sessions/>
+                    </div>
+                }
+                .erased(),
+                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+            }
+        })
+    };
+    view! {
+        <PageHead title=name intro=words.intro/>
+        {made_now().map(|made| view! { <Made made=made/> })}
+        <Suspense fallback=Skeleton>{shown}</Suspense>
+    }
+    .erased()
+}
+
+/// The token that was made a moment ago, if this is the page after that.
+fn made_now() -> Option<CreatedToken> {
+    match use_context::<CurrentFlash>()?.0.get_untracked()? {
+        Flash::TokenMade(made) => Some(made),
+        _ => None,
+    }
+}
+
+#[component]
+fn Made(made: CreatedToken) -> impl IntoView {
+    let words = &t().account;
+    view! {
+        <section class="panel mb-6 p-5" aria-labelledby="made">
+            <h2 id="made" class="panel-title"><Icon glyph=Glyph::Key/>{(words.made)(&made.token.name)}</h2>
+            <p class="mt-1 mb-3 max-w-prose text-muted">{words.made_text}</p>
+            <CopyBlock text=made.secret label=words.secret/>
+        </section>
+    }
+    .erased()
+}
+
+#[component]
+fn Tokens(tokens: Vec<TokenView>) -> impl IntoView {
+    let words = &t().account;
+    let none = tokens.is_empty().then(|| view! { <p class="p-5 text-muted">{words.no_tokens}</p> });
+    let rows = tokens.into_iter().map(|token| view! { <Token token=token/> }).collect_view();
+    view! {
+        <section class="panel" aria-labelledby="tokens">
+            <h2 id="tokens" class="panel-head">{words.tokens}</h2>
+            {none}
+            <ul class="rows">{rows}</ul>
+        </section>
+    }
+    .erased()
+}
+
+#[component]
+fn Token(token: TokenView) -> impl IntoView {
+    let words = &t().account;
+    let scopes = match token.scopes {
+        None => words.everything.to_owned(),
+        Some(scopes) => scopes.iter().map(Permission::as_str).collect::<Vec<_>>().join(", "),
+    };
+    let used = match token.last_used_at {
+        Some(at) => view! { {words.used}" "<Moment at=at/> }.erased(),
+        None => view! { {words.never_used} }.erased(),
+    };
+    let ends = token.expires_at.map(|at| format!(" · {} {}", words.ends, format::moment(at)));
+    view! {
+        <li class="fleet-row">
+            <span class="min-w-0">
+                <span class="font-medium">{token.name.clone()}</span>
+                <span class="row-sub">{scopes}</span>
+                <span class="row-sub">{used}{ends}</span>
+            </span>
+            <form method="post" action=format!("/ui/account/tokens/{}/revoke", token.id)>
+                <button class="btn btn-sm btn-ghost text-bad" aria-label=(words.revoke_named)(&token.name)>{words.revoke}</button>
+            </form>
+        </li>
+    }
+    .erased()
+}
+
+#[component]
+fn NewToken() -> impl IntoView {
+    let words = &t().account;
+    let (problem, typed) = refused(FormName::Token);
+    let name = typed.get("name").cloned().unwrap_or_default();
+    let may = use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.permissions);
+    let scope = |permission: Permission| {
+        let id = format!("scope.{}", permission.as_str());
+        let (label, name) = (id.clone(), id.clone());
+        view! {
+            <label class="flex items-center gap-2 font-mono text-sm" for=label>
+                <input type="checkbox" class="checkbox checkbox-sm" id=id name=name/>
+                {permission.as_str()}
+            </label>
+        }
+    };
+    let scopes = may.unwrap_or_default().iter().map(scope).collect_view();
+    view! {
+        <section class="panel form" aria-labelledby="new-token">
+            <h2 id="new-token" class="panel-title">{words.new_token}</h2>
+            {problem.map(|problem| view! { <Refusal problem=problem/> })}
+            <form method="post" action="/ui/account/tokens" class="space-y-4">
+                <Field id="name" label=words.token_name hint=words.token_name_hint>
+                    <input class="input w-full" id="name" name="name" required=true maxlength="32" autocomplete="off"
+                        aria-describedby="name-hint" value=name/>
+                </Field>
+                <Field id="days" label=words.days hint=words.days_hint optional=true>
+                    <input class="input w-full" id="days" name="days" type="number" min="1" max="3660" value="90"
+                        aria-describedby="days-hint"/>
+                </Field>
+                <fieldset class="field">
+                    <legend>{words.scopes}</legend>
+                    <p class="field-hint">{words.scopes_hint}</p>
+                    <div class="grid gap-1 sm:grid-cols-2">{scopes}</div>
+                </fieldset>
+                <div class="form-actions">
+                    <button class="btn btn-primary"><Icon glyph=Glyph::Plus/>{words.make}</button>
+                </div>
+            </form>
+        </section>
+    }
+    .erased()
+}
+
+#[component]
+fn Password() -> impl IntoView {
+    let words = &t().account;
+    let (problem, _) = refused(FormName::Password);
+    view! {
+        <section class="panel form" aria-labelledby="password">
+            <h2 id="password" class="panel-title">{words.password}</h2>
+            {problem.map(|problem| view! { <Refusal problem=problem/> })}
+            <form method="post" action="/ui/account/password" class="space-y-4">
+                <Field id="old" label=words.old_password>
+                    <input class="input w-full" id="old" name="old" type="password" autocomplete="current-password" required=true/>
+                </Field>
+                <Field id="new" label=words.new_password hint=t().login.password_hint>
+                    <input class="input w-full" id="new" name="new" type="password" autocomplete="new-password" required=true
+                        minlength="10" aria-describedby="new-hint"/>
+                </Field>
+                <div class="form-actions"><button class="btn">{words.change}</button></div>
+            </form>
+        </section>
+    }
+    .erased()
+}
+
+#[component]
+fn Sessions(sessions: Vec<SessionEntry>) -> impl IntoView {
+    let words = &t().account;
+    let row = |session: SessionEntry| {
+        let end = if session.current {
+            view! { <span class="text-sm text-muted">{words.this_browser}</span> }.erased()
+        } else {
+            view! {
+                <form method="post" action=format!("/ui/account/sessions/{}/end", session.id)>
+                    <button class="btn btn-sm btn-ghost text-bad">{words.end}</button>
+                </form>
+            }
+            .erased()
+        };
+        view! {
+            <li class="fleet-row">
+                <span class="min-w-0">
+                    <span class="break-words">{session.agent}</span>
+                    <span class="row-sub">{session.host}" · "{words.used}" "<Moment at=session.seen_at/></span>
+                </span>
+                {end}
+            </li>
+        }
+    };
+    view! {
+        <section class="panel" aria-labelledby="sessions">
+            <h2 id="sessions" class="panel-head">{words.sessions}</h2>
+            <ul class="rows">{sessions.into_iter().map(row).collect_view()}</ul>
+        </section>
+    }
+    .erased()
+}

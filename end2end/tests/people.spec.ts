@@ -1,0 +1,100 @@
+// Who comes in and what they find, with and without JavaScript.
+import { expect, expectAccessible, picture, test } from '../fixtures';
+import { PASSWORD, signInAs, submit } from '../steps';
+
+test.describe('a server that nobody can sign in to yet', () => {
+  test.use({ claimed: false });
+
+  test('the setup code makes the first admin, who signs in with a password from then on', async ({ page, server }) => {
+    const code = /setup code for the login page is (\S+)/.exec(server.program.log())?.[1] ?? '';
+    expect(code).toMatch(/^\w{4}(-\w{4}){3}$/);
+    await page.goto('/jobs');
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText('Set up');
+    await expectAccessible(page);
+    await picture(page, 'setup');
+    await page.getByLabel('Setup code').fill('AAAA-BBBB-CCCC-DDDD');
+    await page.getByLabel('Name').fill('ada');
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Set up and sign in' }).click();
+    await expect(page.getByText('opens nothing here')).toBeVisible();
+    await expect(page.getByLabel('Name')).toHaveValue('ada');
+    await page.getByLabel('Setup code').fill(code);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Set up and sign in' }).click();
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
+
+    await page.getByRole('button', { name: 'Sign out' }).first().click();
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText('Sign in');
+    await page.getByLabel('Name').fill('ada');
+    await page.getByLabel('Password').fill('not-the-password');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await expect(page.getByText('do not open anything here')).toBeVisible();
+    await picture(page, 'sign-in-refused');
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
+  });
+});
+
+test('a researcher finds their own jobs and no administration', async ({ page, server }) => {
+  const others = await submit(server, 'digits');
+  await signInAs(page, server, 'eve', 'researcher');
+  await expect(page.getByRole('link', { name: 'Jobs', exact: true }).first()).toBeVisible();
+  await expect(page.getByRole('link', { name: 'Workers' })).toHaveCount(0);
+  await expect(page.getByText('digits')).toHaveCount(0);
+  await picture(page, 'researcher');
+  await expectAccessible(page);
+  await page.goto('/train');
+  await page.getByRole('button', { name: 'Submit job' }).click();
+  await expect(page.locator('#content').getByText('eve')).toBeVisible();
+  await page.goto(`/jobs/${others}`);
+  await expect(page.getByText('There is no job')).toBeVisible();
+  await page.goto('/admin/workers');
+  await expect(page.getByText('admin.workers')).toBeVisible();
+});
+
+test('a token is made, shown once, works, and is revoked', async ({ page, server }) => {
+  await signInAs(page, server, 'ada', 'researcher');
+  await page.goto('/account');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('ada');
+  await expectAccessible(page);
+  await page.getByLabel('What it is for').fill('Not a name');
+  await page.getByRole('button', { name: 'Make token' }).click();
+  await expect(page.getByText('lower-case letters').first()).toBeVisible();
+  await page.getByLabel('What it is for').fill('ci');
+  await page.getByLabel('job.submit').check();
+  await page.getByRole('button', { name: 'Make token' }).click();
+  const secret = await page.locator('pre', { hasText: 'st_' }).innerText();
+  await picture(page, 'account');
+  const ask = (path: string) => fetch(server.url + path, { headers: { authorization: `Bearer ${secret}` } });
+  expect((await ask('/api/session')).status).toBe(200);
+  expect((await ask('/api/queue')).status).toBe(403);
+  await page.reload();
+  await expect(page.getByText(/st_\w{20}/)).toHaveCount(0);
+  await page.getByRole('button', { name: 'Revoke ci' }).click();
+  await expect(page.getByText('opens nothing any more')).toBeVisible();
+  expect((await ask('/api/session')).status).toBe(401);
+});
+
+test('a password is changed by who knows it', async ({ page, server }) => {
+  await signInAs(page, server, 'ada', 'viewer');
+  await page.goto('/account');
+  const change = async (old: string, now: string) => {
+    await page.getByLabel('Password until now').fill(old);
+    await page.getByLabel('New password').fill(now);
+    await page.getByRole('button', { name: 'Change password' }).click();
+  };
+  await change('not-the-password', 'another-good-one');
+  await expect(page.getByText('do not open anything here')).toBeVisible();
+  await change(PASSWORD, 'another-good-one');
+  await expect(page.getByText('Your password is changed')).toBeVisible();
+});
+
+test('a viewer sees every job and can stop none', async ({ page, server }) => {
+  const job = await submit(server, 'digits');
+  await signInAs(page, server, 'vic', 'viewer');
+  await expect(page.getByRole('link', { name: 'Train in Cloud' })).toHaveCount(0);
+  await page.goto(`/jobs/${job}`);
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('digits');
+  await expect(page.getByText('Cancel job')).toHaveCount(0);
+});
