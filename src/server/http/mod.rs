@@ -6,6 +6,7 @@
 
 pub mod access;
 mod admin;
+mod audit;
 mod configs;
 mod events;
 mod health;
@@ -37,6 +38,7 @@ pub fn router(app: App) -> Router {
         .merge(configs::routes())
         .merge(events::routes())
         .merge(session::routes())
+        .merge(audit::routes())
         .route_layer(from_fn_with_state(app.clone(), access::person));
     let api = Router::new()
         .merge(people)

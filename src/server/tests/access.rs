@@ -35,6 +35,8 @@ const PEOPLE: &[(&str, &str)] = &[
     ("DELETE", "/api/configs/x"),
     ("GET", "/api/events"),
     ("GET", "/api/session"),
+    ("GET", "/api/audit"),
+    ("GET", "/api/audit/export"),
 ];
 
 /// Every route for workers and their jobs.

@@ -18,12 +18,15 @@ use tower::ServiceExt;
 
 use crate::clock::ManualClock;
 use crate::files::artifacts::Artifacts;
+use crate::files::checkpoints::Checkpoints;
 use crate::files::logs::Logs;
 use crate::flashes::Flashes;
 use crate::http::access::Mode;
 use crate::http::request::Peer;
 use crate::hub::Hub;
 use crate::random::CountedRandom;
+use crate::service::audit::checkpoint::Signer;
+use crate::service::audit::refused::Floods;
 use crate::service::contention::Contention;
 use crate::service::dispatch::hooks;
 use crate::service::leader::Leadership;
@@ -42,7 +45,7 @@ pub struct Server {
     pub app: App,
     pub clock: Arc<ManualClock>,
     router: Router,
-    _directory: tempfile::TempDir,
+    pub directory: tempfile::TempDir,
 }
 
 /// An answer, read whole.
@@ -152,6 +155,8 @@ impl Server {
             hub: Hub::default(),
             presence: Presence::default(),
             contention: Contention::default(),
+            floods: Floods::default(),
+            signer: Signer::new(Checkpoints::open(directory.path(), [7; 32]).expect("fresh")),
             clock: clock.clone(),
             random: Arc::new(CountedRandom::default()),
             logs: Logs::open(directory.path().join("logs")).expect("fresh"),
@@ -174,7 +179,7 @@ impl Server {
             flashes: Flashes::default(),
             leptos: LeptosOptions::builder().output_name("simpletuner").build(),
         });
-        Self { router: crate::http::router(app.clone()), app, clock, _directory: directory }
+        Self { router: crate::http::router(app.clone()), app, clock, directory }
     }
 
     /// Sends a request; nothing of the body is read yet.

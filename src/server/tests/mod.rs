@@ -3,6 +3,7 @@
 
 mod access;
 mod agents;
+mod audit;
 mod configs;
 mod dispatch;
 mod events;

@@ -1,24 +1,31 @@
 //! Login, logout, theme.
 
+use app::domain::audit::flood::Refused;
 use app::ui::flash::{Flash, FormName, Notice};
 use app::ui::prefs::Theme;
-use axum::Form;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
+use axum::{Extension, Form};
+use serde_json::json;
 
 use super::{Fields, answer, field, refused};
 use crate::http::access::{SESSION_COOKIE, cookie};
-use crate::http::request::caller;
+use crate::http::request::{Peer, address, caller};
+use crate::service::refusal::Refusal;
 use crate::state::App;
 use crate::text::{local_path, percent_escaped};
 
 /// `POST /ui/login`: an admin token, or the setup code.
-pub async fn log_in(State(app): State<App>, Form(fields): Form<Fields>) -> Response {
+pub async fn log_in(State(app): State<App>, peer: Option<Extension<Peer>>, Form(fields): Form<Fields>) -> Response {
     let next = local_path(field(&fields, "next").unwrap_or("/")).to_owned();
     let secret = field(&fields, "token").unwrap_or_default();
     match app.core.log_in(caller("anonymous"), secret).await {
         Err(refusal) => {
+            if refusal == Refusal::WrongToken {
+                let (by, detail) = (caller("unknown"), json!({"reason": "wrong_token"}));
+                app.core.record_refused(by, Refused::Login, address(peer), "", detail).await;
+            }
             let back = format!("/login?next={}", percent_escaped(&next));
             refused(&app, &back, FormName::Login, refusal, Fields::new())
         }
