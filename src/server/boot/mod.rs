@@ -141,6 +141,8 @@ async fn open(args: &ServerArgs, data: &Path) -> Result<Core, Exit> {
     let chain = format!("c_{}", tokens::hex(&random.bytes::<8>()));
     let store = open_store(args, data, &chain).await.map_err(|error| Exit::config(format!("{error:#}")))?;
     let files = |error: String| Exit::config(format!("the data directory {} cannot be used: {error}", data.display()));
+    let database = if args.database_url.is_some() { "postgres" } else { "sqlite" };
+    let checkpoints = Checkpoints::open(data, database, random.bytes()).map_err(|error| files(error.to_string()))?;
     Ok(Core {
         job_token_key: access::job_token_key(&*store, &*random).await.map_err(Exit::refused)?,
         store,
@@ -148,7 +150,7 @@ async fn open(args: &ServerArgs, data: &Path) -> Result<Core, Exit> {
         presence: Presence::default(),
         contention: Contention::default(),
         floods: Floods::default(),
-        signer: Signer::new(Checkpoints::open(data, random.bytes()).map_err(|error| files(error.to_string()))?),
+        signer: Signer::new(checkpoints),
         clock: Arc::new(SystemClock),
         random,
         logs: Logs::open(data.join("logs")).map_err(|error| files(error.to_string()))?,

@@ -344,14 +344,14 @@ async fn checkpoints_are_signed_when_there_is_something_new() {
     assert_eq!(entries(&server, "?action=audit.checkpoint").await.len(), 1);
     server.worker("gpu-1").await;
     core.sign_audit().await.expect("a database");
-    let files = Checkpoints::find(server.directory.path()).expect("readable").expect("a key");
+    let files = Checkpoints::find(server.directory.path(), "sqlite").expect("readable").expect("a key");
     let (signed, broken) = files.signed().expect("readable");
     assert_eq!((signed["c_test"].keys().copied().collect::<Vec<_>>(), broken), (vec![1, 3], vec![]));
     let mut tx = core.read().await.expect("a database");
     let verdict = verify(&mut *tx, Some(&files), signed).await.expect("readable");
     assert_eq!((verdict.signed, verdict.foreign, verdict.report.faults), (2, 0, vec![]));
     let other = tempfile::tempdir().expect("a temporary directory");
-    let other = Checkpoints::open(other.path(), [1; 32]).expect("writable");
+    let other = Checkpoints::open(other.path(), "sqlite", [1; 32]).expect("writable");
     let verdict = verify(&mut *tx, Some(&other), Signed::new()).await.expect("readable");
     assert_eq!((verdict.signed, verdict.foreign, verdict.report.is_clean()), (0, 2, true));
 }

@@ -156,7 +156,7 @@ impl Server {
             presence: Presence::default(),
             contention: Contention::default(),
             floods: Floods::default(),
-            signer: Signer::new(Checkpoints::open(directory.path(), [7; 32]).expect("fresh")),
+            signer: Signer::new(Checkpoints::open(directory.path(), "sqlite", [7; 32]).expect("fresh")),
             clock: clock.clone(),
             random: Arc::new(CountedRandom::default()),
             logs: Logs::open(directory.path().join("logs")).expect("fresh"),

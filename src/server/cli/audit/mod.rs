@@ -128,9 +128,10 @@ async fn report(args: VerifyArgs, out: &mut impl Write) -> Result<ExitCode, Exit
 async fn look(database: &Database) -> Result<Found, Exit> {
     let archive = open(database).await?;
     let directory = chosen_directory(database.data_dir.as_deref());
+    let kind = if database.database_url.is_some() { "postgres" } else { "sqlite" };
     let unreadable =
         |error: io::Error| Exit::config(format!("the key or the file of checkpoints cannot be read: {error}"));
-    let key = directory.map_or(Ok(None), |directory| Checkpoints::find(&directory)).map_err(unreadable)?;
+    let key = directory.map_or(Ok(None), |directory| Checkpoints::find(&directory, kind)).map_err(unreadable)?;
     let (signed, broken_lines) = match &key {
         Some(key) => key.signed().map_err(unreadable)?,
         None => (Signed::new(), Vec::new()),

@@ -105,8 +105,9 @@ async fn what_was_done_by_sql_is_named() {
 #[tokio::test]
 async fn a_chain_that_was_written_anew_is_found_by_its_checkpoint() {
     let directory = left_behind().await;
-    let files = Checkpoints::open(directory.path(), [7; 32]).expect("writable");
-    let signed = r#"{"chain": "c_1", "seq": 20, "hash": "what it was", "key": "KEY", "mac": "MAC"}"#;
+    let files = Checkpoints::open(directory.path(), "sqlite", [7; 32]).expect("writable");
+    let signed =
+        r#"{"database": "sqlite", "chain": "c_1", "seq": 20, "hash": "what it was", "key": "KEY", "mac": "MAC"}"#;
     let mac = files.mac("c_1", 20, "what it was");
     files.append(&signed.replace("KEY", files.key_id()).replace("MAC", &mac)).expect("writable");
     let (text, intact) = verified(directory.path(), false).await;
@@ -120,7 +121,7 @@ async fn a_chain_that_was_written_anew_is_found_by_its_checkpoint() {
 #[tokio::test]
 async fn a_line_that_was_not_signed_is_named() {
     let directory = left_behind().await;
-    let files = Checkpoints::open(directory.path(), [7; 32]).expect("writable");
+    let files = Checkpoints::open(directory.path(), "sqlite", [7; 32]).expect("writable");
     files.append("{}").expect("writable");
     let (text, intact) = verified(directory.path(), false).await;
     assert!(text.contains("audit-checkpoints.jsonl: line 1 was not signed") && !intact, "{text}");

@@ -39,7 +39,13 @@ impl Core {
                 let files = &unit.core.signer.files;
                 let (chain, mac) = (&unit.core.server, files.mac(&unit.core.server, seq, &hash));
                 let line = json!({
-                    "at": unit.now, "chain": chain, "seq": seq, "hash": hash, "key": files.key_id(), "mac": mac,
+                    "at": unit.now,
+                    "database": files.database(),
+                    "chain": chain,
+                    "seq": seq,
+                    "hash": hash,
+                    "key": files.key_id(),
+                    "mac": mac,
                 });
                 let detail = json!({"seq": seq, "key": files.key_id(), "mac": mac});
                 unit.record(Action::AuditCheckpoint, chain, &detail).await?;
