@@ -123,6 +123,9 @@ async fn entries_are_read_back_and_forth(fresh: &Fresh) {
     assert_eq!(rest, back[2..3]);
     let forth = tx.audit_page(&all, &Reading::Forth(Some(places[2].clone())), 9).await.expect("readable");
     assert_eq!(forth.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [2, 4]);
+    let under = AuditFilter { action: Some(Actions::Under("worker.".to_owned())), ..all };
+    let forth = tx.audit_page(&under, &Reading::Forth(None), 9).await.expect("readable");
+    assert_eq!(forth.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [1, 3, 2, 4]);
     let after = tx.audit_after("c_test", 2, 1).await.expect("readable");
     assert_eq!(after.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [3]);
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use app::domain::audit::Entry;
 use app::domain::audit::verify::{Head, Mark};
+use app::domain::audit::{Action, Entry};
 use app::domain::time::Timestamp;
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
@@ -57,6 +57,9 @@ impl Audit for Session<'_> {
     }
 
     async fn audit_page(&mut self, filter: &AuditFilter, from: &Reading, limit: u32) -> Result<Vec<StoredEntry>> {
+        if let (Some(Actions::Under(start)), Reading::Back(_)) = (&filter.action, from) {
+            return self.pages_of_words(filter, start, from, limit).await;
+        }
         let after = |words, place: &Place| -> Condition {
             (words, vec![place.at.0.into(), (&place.chain).into(), place.seq.into()])
         };
@@ -105,6 +108,25 @@ impl Audit for Session<'_> {
 }
 
 impl Session<'_> {
+    /// A page of all actions that begin alike: of each by itself, which the index has in the order of time, as if only
+    /// that one had been asked for.
+    async fn pages_of_words(
+        &mut self,
+        filter: &AuditFilter,
+        start: &str,
+        from: &Reading,
+        limit: u32,
+    ) -> Result<Vec<StoredEntry>> {
+        let mut found = Vec::new();
+        for word in Action::ALL.iter().map(|action| action.as_str()).filter(|word| word.starts_with(start)) {
+            let one = AuditFilter { action: Some(Actions::Is(word.to_owned())), ..filter.clone() };
+            found.extend(self.audit_page(&one, from, limit).await?);
+        }
+        found.sort_by(|a, b| (b.at, &b.chain, b.seq).cmp(&(a.at, &a.chain, a.seq)));
+        found.truncate(limit as usize);
+        Ok(found)
+    }
+
     /// Keeps the head of the chain apart, once for all that was appended.
     pub(super) async fn keep_head(&mut self) -> Result<()> {
         let Some(head) = self.head.take() else { return Ok(()) };
@@ -125,10 +147,10 @@ fn conditions(filter: &AuditFilter) -> Vec<Condition> {
     let action = filter.action.as_ref().map(|action| -> Condition {
         match action {
             Actions::Is(word) => ("action = ?", vec![word.into()]),
-            // What comes after a dot is a slash.
+            // What comes after a dot is a slash. Not by the index of actions, which would have all of them sorted by time.
             Actions::Under(start) => {
                 let end = format!("{}/", start.trim_end_matches('.'));
-                ("action >= ? AND action < ?", vec![start.into(), end.into()])
+                ("(action || '') >= ? AND (action || '') < ?", vec![start.into(), end.into()])
             }
         }
     });
