@@ -3,6 +3,7 @@
 //!
 //! `cargo run --release --no-default-features --features ssr --example audit`; `SIMPLETUNER_DIST` names the program.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -56,7 +57,10 @@ async fn fill(directory: &Path) {
     for n in 1..=ENTRIES {
         let entry = entry(n);
         let record = entry.placed("c_1", n, &newest.hash);
-        let hash: String = Sha256::digest(record.canonical()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = Sha256::digest(record.canonical()).iter().fold(String::new(), |mut hash, byte| {
+            let _ = write!(hash, "{byte:02x}");
+            hash
+        });
         let insert = sqlx::query("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
         let insert = insert.bind(record.chain).bind(n).bind(entry.at.0).bind(record.actor).bind(record.action);
         let insert = insert.bind(record.target).bind(record.detail).bind(record.request_id).bind(record.previous);
