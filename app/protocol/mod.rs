@@ -4,6 +4,7 @@
 //! adding. Unknown fields are ignored, and moments are RFC 3339 text in UTC.
 
 pub mod access;
+pub mod audit;
 pub mod configs;
 pub mod dispatch;
 pub mod explain;

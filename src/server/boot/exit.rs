@@ -32,6 +32,11 @@ impl Exit {
         Self { code: 78, sentence }
     }
 
+    /// What was looked at is not as it should be: 65. It was said already, and is no failure of the program.
+    pub fn tampered() -> ExitCode {
+        ExitCode::from(65)
+    }
+
     /// A use case that failed at start.
     pub fn refused(refusal: Refusal) -> Self {
         Self::failed(crate::http::problem::ApiError::from(refusal).problem().detail)

@@ -1,6 +1,6 @@
 //! From a command line to a server that listens, and back.
 
-mod exit;
+pub mod exit;
 mod import;
 pub mod local;
 mod serve;
@@ -23,12 +23,15 @@ use self::local::LocalAgent;
 use crate::cli::ServerArgs;
 use crate::clock::SystemClock;
 use crate::files::artifacts::Artifacts;
+use crate::files::checkpoints::Checkpoints;
 use crate::files::logs::Logs;
 use crate::flashes::Flashes;
 use crate::http::access::Mode;
 use crate::hub::Hub;
 use crate::random::{OsRandom, Random};
 use crate::service::access::Doors;
+use crate::service::audit::checkpoint::Signer;
+use crate::service::audit::refused::Floods;
 use crate::service::contention::Contention;
 use crate::service::leader::Leadership;
 use crate::service::presence::Presence;
@@ -69,7 +72,7 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
             args.host
         )));
     }
-    let data = data_directory(args)?;
+    let data = data_directory(args.data_dir.as_deref())?;
     let shutdown = CancellationToken::new();
     lifecycle::stop_on_signals(shutdown.clone()).map_err(|error| Exit::failed(error.to_string()))?;
     let core = Arc::new(open(args, &data).await?);
@@ -101,6 +104,9 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     if let Err(refusal) = core.flush_presence().await {
         tracing::warn!(?refusal, "the last times of contact were not written");
     }
+    if let Err(refusal) = core.sign_audit().await {
+        tracing::warn!(?refusal, "the end of the audit trail was not signed");
+    }
     if let Err(refusal) = core.leave().await {
         tracing::warn!(?refusal, "the other servers were not told; they find out by themselves");
     }
@@ -109,13 +115,18 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     Ok(())
 }
 
-fn data_directory(args: &ServerArgs) -> Result<PathBuf, Exit> {
+/// The data directory that is meant, whether it exists or not.
+pub fn chosen_directory(named: Option<&Path>) -> Result<PathBuf, Exit> {
     let home = || {
         let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
         data.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share")))
     };
-    let chosen = args.data_dir.clone().or_else(|| Some(home()?.join("simpletuner")));
-    let data = chosen.ok_or_else(|| Exit::config("no data directory is known; name one with --data-dir".to_owned()))?;
+    let chosen = named.map(Path::to_owned).or_else(|| Some(home()?.join("simpletuner")));
+    chosen.ok_or_else(|| Exit::config("no data directory is known; name one with --data-dir".to_owned()))
+}
+
+fn data_directory(named: Option<&Path>) -> Result<PathBuf, Exit> {
+    let data = chosen_directory(named)?;
     std::fs::create_dir_all(&data).map_err(|error| {
         Exit::config(format!(
             "the data directory {} cannot be made ({error}); choose another with --data-dir",
@@ -131,6 +142,8 @@ async fn open(args: &ServerArgs, data: &Path) -> Result<Core, Exit> {
     let chain = format!("c_{}", tokens::hex(&random.bytes::<8>()));
     let store = open_store(args, data, &chain).await.map_err(|error| Exit::config(format!("{error:#}")))?;
     let files = |error: String| Exit::config(format!("the data directory {} cannot be used: {error}", data.display()));
+    let database = if args.database_url.is_some() { "postgres" } else { "sqlite" };
+    let checkpoints = Checkpoints::open(data, database, random.bytes()).map_err(|error| files(error.to_string()))?;
     Ok(Core {
         job_token_key: access::job_token_key(&*store, &*random).await.map_err(Exit::refused)?,
         store,
@@ -138,6 +151,8 @@ async fn open(args: &ServerArgs, data: &Path) -> Result<Core, Exit> {
         presence: Presence::default(),
         contention: Contention::default(),
         doors: Doors::default(),
+        floods: Floods::default(),
+        signer: Signer::new(checkpoints),
         clock: Arc::new(SystemClock),
         random,
         logs: Logs::open(data.join("logs")).map_err(|error| files(error.to_string()))?,
@@ -162,6 +177,7 @@ fn policy(args: &ServerArgs) -> Policy {
     Policy {
         heartbeat_timeout: Millis::seconds(i64::from(args.heartbeat_timeout)),
         ignore_reported_labels: args.ignore_reported_labels,
+        audit_retention: args.audit_retention_days.map(|days| Millis::seconds(i64::from(days) * 86_400)),
         limits: Limits { jobs: args.max_running_jobs, jobs_per_user: args.max_running_jobs_per_user },
         ..Policy::default()
     }

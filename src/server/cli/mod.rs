@@ -1,5 +1,6 @@
-//! The command line: `simpletuner server …` and `simpletuner worker …`.
+//! The command line: `simpletuner server …`, `simpletuner worker …` and the commands beside them.
 
+pub mod audit;
 pub mod worker;
 
 use std::ffi::OsString;
@@ -24,6 +25,9 @@ struct Cli {
 enum Command {
     /// Run the orchestrator with its dashboard.
     Server(ServerArgs),
+    /// Read and verify the audit trail, also while a server runs.
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
     /// Run the agent on a GPU machine (becomes `simpletuner-worker`).
     #[command(disable_help_flag = true)]
     Worker {
@@ -75,6 +79,9 @@ pub struct ServerArgs {
     /// A file that holds that token.
     #[arg(long, env = "SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN_FILE")]
     pub bootstrap_admin_token_file: Option<PathBuf>,
+    /// Remove entries of the audit trail that are older than so many days [default: keep them].
+    #[arg(long, env = "SIMPLETUNER_AUDIT_RETENTION_DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    pub audit_retention_days: Option<u32>,
     /// Log more.
     #[arg(short, long)]
     pub verbose: bool,
@@ -102,5 +109,6 @@ pub fn run() -> ExitCode {
     match Cli::parse().command {
         Command::Worker { args } => worker::become_agent(&args),
         Command::Server(args) => boot::main(&args),
+        Command::Audit(command) => audit::main(command),
     }
 }

@@ -1,4 +1,5 @@
 //! Bytes that are too many for the database: logs and artifacts, below the data directory.
 
 pub mod artifacts;
+pub mod checkpoints;
 pub mod logs;

@@ -1,14 +1,23 @@
 //! Who is asking. One guard for each group of routes.
 
+use std::time::Duration;
+
+use app::domain::audit::flood::Refused;
 use app::domain::ids::{Attempt, JobId, WorkerId};
-use axum::extract::{Request, State};
+use axum::Extension;
+use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
+use serde::Deserialize;
+use serde_json::json;
 
+use super::json::OptionalJson;
 use super::problem::{ApiError, unknown_host};
+use super::request::{Peer, address, caller_named};
 use crate::service::access::Person;
 use crate::service::agents::WorkerKey;
+use crate::service::audit::refused::harmless;
 use crate::service::refusal::Refusal;
 use crate::service::reports::Subject;
 use crate::state::App;
@@ -16,6 +25,9 @@ use crate::text::percent_escaped;
 
 /// The session's cookie.
 pub const SESSION_COOKIE: &str = "sid";
+
+/// How long a stranger may take to say who they are.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How people and scripts get in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,14 +116,37 @@ pub async fn worker(State(app): State<App>, mut request: Request, next: Next) ->
 }
 
 /// Lets in workers that register: whether it is the one that is known is seen then.
-pub async fn newcomer(State(app): State<App>, mut request: Request, next: Next) -> Response {
+pub async fn newcomer(
+    State(app): State<App>,
+    peer: Option<Extension<Peer>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     match worker_of(&app, request.headers()).await {
-        Err(error) => error.into_response(),
+        Err(error) => {
+            if error.is_refusal() {
+                let (name, detail) = (claimed_name(&app, request).await, json!({"reason": error.code()}));
+                let by = caller_named("unknown");
+                app.core.record_refused(by, Refused::Registration, address(peer), harmless(&name), detail).await;
+            }
+            error.into_response()
+        }
         Ok(key) => {
             request.extensions_mut().insert(key.worker);
             next.run(request).await
         }
     }
+}
+
+/// The name that a stranger's registration claims, if it comes soon.
+async fn claimed_name(app: &App, request: Request) -> String {
+    #[derive(Default, Deserialize)]
+    struct Claim {
+        #[serde(default)]
+        name: String,
+    }
+    let claim = tokio::time::timeout(PATIENCE, OptionalJson::<Claim>::from_request(request, app)).await;
+    claim.map_or_else(|_| String::new(), |claim| claim.map(|OptionalJson(claim)| claim.name).unwrap_or_default())
 }
 
 /// Lets in workers and the attempts they run.

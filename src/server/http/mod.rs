@@ -7,6 +7,7 @@
 pub mod access;
 mod account;
 mod admin;
+mod audit;
 mod configs;
 mod events;
 mod health;
@@ -55,6 +56,7 @@ pub fn router(app: App) -> Router {
 pub fn people(app: &App) -> Routes {
     admin::routes(app)
         .and(account::routes(app))
+        .and(audit::routes(app))
         .and(queue::routes(app))
         .and(configs::routes(app))
         .and(events::routes(app))

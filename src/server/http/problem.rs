@@ -77,6 +77,16 @@ impl ApiError {
         )
     }
 
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// Whether it is the caller's doing, and not a failure of ours.
+    pub fn is_refusal(&self) -> bool {
+        self.status.is_client_error()
+    }
+
     /// The document itself.
     pub fn problem(&self) -> Problem {
         let title = self.status.canonical_reason().unwrap_or("Problem");

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use axum::Extension;
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
@@ -21,6 +22,11 @@ tokio::task_local! {
 /// The host at the other end of the connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub IpAddr);
+
+/// Its address, as far as it is known.
+pub fn address(peer: Option<Extension<Peer>>) -> Option<IpAddr> {
+    peer.map(|Extension(Peer(address))| address)
+}
 
 /// The id of the request that is being answered.
 pub fn current_id() -> Option<String> {

@@ -1,5 +1,6 @@
 //! Routes for people. None can be added without saying what it takes to use it.
 
+use app::domain::audit::flood::Refused;
 use app::domain::ids::JobId;
 use axum::Router;
 use axum::extract::{RawPathParams, Request, State};
@@ -8,10 +9,13 @@ use axum::http::Method;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
+use serde_json::json;
 
 use super::problem::ApiError;
+use super::request::{Peer, caller};
 use super::ui::forms;
 use crate::service::access::{Needs, Person};
+use crate::service::refusal::Refusal;
 use crate::state::App;
 
 /// See the module.
@@ -105,7 +109,14 @@ async fn permitted(
     let Some(person) = request.extensions().get::<Person>() else {
         return ApiError::not_authenticated().into_response();
     };
-    match app.core.permit(person, needs, job.as_ref()).await {
+    let permitted = app.core.permit(person, needs, job.as_ref()).await;
+    if let Err(Refusal::Denied(permission)) = &permitted {
+        let wanted = format!("{} {}", request.method(), request.uri().path());
+        let peer = request.extensions().get::<Peer>().map(|Peer(host)| *host);
+        let detail = json!({"reason": "permission_denied", "permission": permission});
+        app.core.record_refused(caller(person), Refused::Access, peer, &wanted, detail).await;
+    }
+    match permitted {
         Ok(()) => next.run(request).await,
         Err(refusal) if request.uri().path().starts_with("/ui/") => forms::denied(&app, request.headers(), refusal),
         Err(refusal) => ApiError::from(refusal).into_response(),

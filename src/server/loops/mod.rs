@@ -22,6 +22,11 @@ const HEALTH: Duration = Duration::from_secs(2);
 /// Sessions that are over.
 const SESSIONS: Duration = Duration::from_hours(1);
 
+/// How much of what strangers were refused was left out of the record.
+const REFUSED: Duration = Duration::from_mins(1);
+/// What of the audit trail is signed, and what was kept for long enough.
+const AUDIT: Duration = Duration::from_hours(1);
+
 /// Starts them all; they end with the token. Those that judge or sweep do so on the server that leads.
 pub fn start(core: &Arc<Core>, tasks: &TaskTracker, shutdown: &CancellationToken) {
     let (listener, ended) = (Arc::clone(core), shutdown.clone());
@@ -57,6 +62,20 @@ pub fn start(core: &Arc<Core>, tasks: &TaskTracker, shutdown: &CancellationToken
     tasks.spawn(leading("sessions", SESSIONS, shutdown.clone(), Arc::clone(core), |core| async move {
         core.sweep_sessions().await?;
         core.sweep_idempotency_keys().await
+    }));
+    tasks.spawn(every("refused", REFUSED, shutdown.clone(), Arc::clone(core), |core| async move {
+        core.settle_refused().await;
+        Ok(())
+    }));
+    tasks.spawn(every("audit checkpoints", AUDIT, shutdown.clone(), Arc::clone(core), |core| async move {
+        core.sign_audit().await
+    }));
+    tasks.spawn(leading("audit retention", AUDIT, shutdown.clone(), Arc::clone(core), |core| async move {
+        let removed = core.expire_audit().await?;
+        if removed > 0 {
+            tracing::info!(removed, "entries of the audit trail were kept for long enough");
+        }
+        Ok(())
     }));
 }
 

@@ -71,26 +71,11 @@ impl Core {
         match &registered {
             Ok(_) => self.heard_of(&again.0),
             Err(Refusal::Worker(Refused::TokenInUse)) => {
-                self.note_token_in_use(who, again.0.clone(), again.1.hostname.clone()).await?;
+                self.record_token_in_use(who, &again.0, again.1.hostname.as_deref()).await;
             }
             Err(_) => {}
         }
         registered
-    }
-
-    /// Raises the alarm: one token, two hosts.
-    async fn note_token_in_use(
-        self: &Arc<Self>,
-        caller: Caller,
-        worker: WorkerId,
-        host: Option<String>,
-    ) -> Result<(), Refusal> {
-        tracing::warn!(%worker, ?host, "a second agent came with a token that is in use; it was refused");
-        self.change(caller, move |unit| {
-            let (worker, detail) = (worker.clone(), json!({"host": host}));
-            Box::pin(async move { unit.record(Action::WorkerTokenInUse, worker.as_str(), &detail).await })
-        })
-        .await
     }
 
     /// A worker listens: its stream opened, or it asks what there is to do.
@@ -102,7 +87,7 @@ impl Core {
         if holder.is_some_and(|holder| host.is_some_and(|host| host != holder))
             && !self.contention.may_take_over(&worker, self.now())
         {
-            self.note_token_in_use(caller, worker, host.map(str::to_owned)).await?;
+            self.record_token_in_use(caller, &worker, host).await;
             return Err(Refused::TokenInUse.into());
         }
         self.change(caller, move |unit| {

@@ -4,6 +4,7 @@
 pub mod access;
 pub mod agents;
 pub mod artifacts;
+pub mod audit;
 pub mod configs;
 pub mod contention;
 pub mod desired;
@@ -36,6 +37,8 @@ use crate::random::Random;
 use crate::store::known::Known;
 use crate::store::{Store, Tx};
 
+use self::audit::checkpoint::Signer;
+use self::audit::refused::Floods;
 use self::contention::Contention;
 use self::leader::Leadership;
 use self::presence::Presence;
@@ -58,6 +61,8 @@ pub struct Policy {
     pub leader_term: Millis,
     /// A server that has not said for so long that it lives is gone, and so are the streams that it held.
     pub server_life: Millis,
+    /// How long entries of the audit trail are kept; without a number, for ever.
+    pub audit_retention: Option<Millis>,
     /// The largest artifact, in bytes.
     pub artifact_limit: u64,
 }
@@ -72,6 +77,7 @@ impl Default for Policy {
             max_streams: 20_000,
             leader_term: Millis::seconds(6),
             server_life: Millis::seconds(8),
+            audit_retention: None,
             artifact_limit: 64 << 30,
         }
     }
@@ -102,6 +108,10 @@ pub struct Core {
     pub doors: Doors,
     /// Which streams went from host to host.
     pub contention: Contention,
+    /// What strangers were refused lately.
+    pub floods: Floods,
+    /// Signs the audit trail.
+    pub signer: Signer,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Randomness.

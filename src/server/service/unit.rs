@@ -152,7 +152,7 @@ impl<'t> Unit<'t> {
             detail: detail.to_string(),
             request_id: self.caller.request_id.clone(),
         };
-        Ok(self.tx.append_audit(&entry).await?)
+        Ok(self.tx.append_audit(entry).await?)
     }
 
     /// Writes a worker's change, if it is one.

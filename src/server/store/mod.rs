@@ -5,6 +5,7 @@
 //! database. The store may run it a second time if the first transaction broke, so it must be repeatable.
 
 pub mod access;
+pub mod archive;
 pub mod artifacts;
 pub mod attempts;
 pub mod audit;

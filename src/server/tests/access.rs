@@ -28,6 +28,8 @@ const PEOPLE: &[(&str, &str, &str)] = &[
     ("DELETE", "/account/tokens/{id}", "vrla"),
     ("GET", "/account/sessions", "vrla"),
     ("DELETE", "/account/sessions/{id}", "vrla"),
+    ("GET", "/audit", "___a"),
+    ("GET", "/audit/export", "___a"),
     ("GET", "/queue", "vrla"),
     ("GET", "/queue/stats", "vrla"),
     ("POST", "/queue/submit", "_rla"),

@@ -17,13 +17,6 @@ async fn token(server: &Server, by: &By, body: Value) -> (Value, By) {
     (made, key)
 }
 
-async fn id_of(server: &Server, name: &str) -> String {
-    let users = server.get(&By::Admin, "/api/admin/users").await.ok(200);
-    let user =
-        users["users"].as_array().expect("a list").iter().find(|user| user["name"] == name).expect("there").clone();
-    user["id"].as_str().expect("text").to_owned()
-}
-
 /// Whether somebody is let in at all.
 async fn is_in(server: &Server, by: &By) -> bool {
     server.get(by, "/api/session").await.status == StatusCode::OK
@@ -106,7 +99,7 @@ async fn people_see_and_end_their_sessions_and_admins_everybodys() {
     assert!(is_in(&server, &second).await);
     server.call(&ada, "DELETE", &address, "").await.ok(200);
     assert!(!is_in(&server, &second).await && is_in(&server, &ada).await);
-    let detail = server.get(&By::Admin, &format!("/api/admin/users/{}", id_of(&server, "ada").await)).await.ok(200);
+    let detail = server.get(&By::Admin, &format!("/api/admin/users/{}", server.id_of("ada").await)).await.ok(200);
     let address = format!("/api/account/sessions/{}", detail["sessions"][0]["id"].as_str().expect("text"));
     server.call(&By::Admin, "DELETE", &address, "").await.ok(200);
     assert!(!is_in(&server, &ada).await);
@@ -123,7 +116,7 @@ async fn a_password_is_changed_by_its_owner_and_reset_by_an_admin() {
     server.post(&ada, path, change(PASSWORD, "another-good-one")).await.ok(200);
     assert!(is_in(&server, &ada).await && !is_in(&server, &other).await, "other browsers are logged out");
     assert!(server.log_in("ada", PASSWORD).await.is_none());
-    let path = format!("/api/admin/users/{}/password", id_of(&server, "ada").await);
+    let path = format!("/api/admin/users/{}/password", server.id_of("ada").await);
     server.post(&ada, &path, json!({"password": "given-by-an-admin"})).await.problem(403, "permission_denied");
     server.post(&By::Admin, &path, json!({"password": "given-by-an-admin"})).await.ok(200);
     assert!(!is_in(&server, &ada).await && server.log_in("ada", "given-by-an-admin").await.is_some());
@@ -134,7 +127,7 @@ async fn who_is_shut_out_is_out_at_once_and_the_last_admin_stays() {
     let server = Server::start().await;
     let ada = server.person("ada", "researcher").await;
     let (_, script) = token(&server, &ada, json!({"name": "script"})).await;
-    let path = format!("/api/admin/users/{}", id_of(&server, "ada").await);
+    let path = format!("/api/admin/users/{}", server.id_of("ada").await);
     let edit = async |path: &str, body: Value| server.call(&By::Admin, "PATCH", path, body.to_string()).await;
     edit(&path, json!({"role": "viewer"})).await.ok(200);
     for by in [&ada, &script] {
@@ -145,7 +138,7 @@ async fn who_is_shut_out_is_out_at_once_and_the_last_admin_stays() {
     assert!(server.log_in("ada", PASSWORD).await.is_none());
     edit(&path, json!({"disabled": false})).await.ok(200);
     assert!(!is_in(&server, &ada).await && is_in(&server, &script).await, "sessions are over, tokens are not");
-    let own = format!("/api/admin/users/{}", id_of(&server, "admin").await);
+    let own = format!("/api/admin/users/{}", server.id_of("admin").await);
     edit(&own, json!({"role": "lead"})).await.problem(409, "last_admin");
     edit(&own, json!({"disabled": true})).await.problem(409, "last_admin");
     edit(&path, json!({"role": "admin"})).await.ok(200);

@@ -18,6 +18,7 @@ use tower::ServiceExt;
 
 use crate::clock::ManualClock;
 use crate::files::artifacts::Artifacts;
+use crate::files::checkpoints::Checkpoints;
 use crate::files::logs::Logs;
 use crate::flashes::Flashes;
 use crate::http::access::Mode;
@@ -25,6 +26,8 @@ use crate::http::request::Peer;
 use crate::hub::Hub;
 use crate::random::CountedRandom;
 use crate::service::access::Doors;
+use crate::service::audit::checkpoint::Signer;
+use crate::service::audit::refused::Floods;
 use crate::service::contention::Contention;
 use crate::service::dispatch::hooks;
 use crate::service::leader::Leadership;
@@ -46,7 +49,7 @@ pub struct Server {
     pub app: App,
     pub clock: Arc<ManualClock>,
     router: Router,
-    _directory: tempfile::TempDir,
+    pub directory: tempfile::TempDir,
 }
 
 /// An answer, read whole.
@@ -158,6 +161,8 @@ impl Server {
             presence: Presence::default(),
             contention: Contention::default(),
             doors: Doors::default(),
+            floods: Floods::default(),
+            signer: Signer::new(Checkpoints::open(directory.path(), "sqlite", [7; 32]).expect("fresh")),
             clock: clock.clone(),
             random: Arc::new(CountedRandom::default()),
             logs: Logs::open(directory.path().join("logs")).expect("fresh"),
@@ -180,7 +185,7 @@ impl Server {
             flashes: Flashes::default(),
             leptos: LeptosOptions::builder().output_name("simpletuner").build(),
         });
-        Self { router: crate::http::router(app.clone()), app, clock, _directory: directory }
+        Self { router: crate::http::router(app.clone()), app, clock, directory }
     }
 
     /// Sends a request; nothing of the body is read yet.
@@ -226,6 +231,13 @@ impl Server {
         let body = json!({"name": name, "role": role, "password": PASSWORD});
         self.post(&By::Admin, "/api/admin/users", body).await.ok(201);
         self.log_in(name, PASSWORD).await.expect("the password is right")
+    }
+
+    /// The id of somebody.
+    pub async fn id_of(&self, name: &str) -> String {
+        let page = self.get(&By::Admin, "/api/admin/users").await.ok(200);
+        let user = page["users"].as_array().expect("a list").iter().find(|user| user["name"] == name).cloned();
+        user.expect("somebody of this name")["id"].as_str().expect("text").to_owned()
     }
 
     /// Logs in; returns the browser, if it was let in.

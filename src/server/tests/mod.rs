@@ -4,6 +4,7 @@
 mod access;
 mod accounts;
 mod agents;
+mod audit;
 mod configs;
 mod dispatch;
 mod events;

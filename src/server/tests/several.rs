@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use app::domain::audit::verify::Signed;
 use app::domain::time::Millis;
 use serde_json::json;
 
 use super::harness::{By, Server};
+use crate::service::audit::verify::verify;
 use crate::store::conformance::fresh_database;
 
 async fn two() -> (Server, Server) {
@@ -154,4 +156,23 @@ async fn a_refusal_on_one_does_not_make_it_deaf_to_the_other() {
         a.get(&key, "/api/workers/queue").await.status == 401
     })
     .await;
+}
+
+#[tokio::test]
+async fn the_trails_of_both_are_read_as_one_and_each_is_a_chain() {
+    let (a, b) = two().await;
+    for (server, name) in [(&a, "one"), (&b, "two"), (&a, "three")] {
+        for clock in [&a.clock, &b.clock] {
+            clock.advance(Millis(1));
+        }
+        server.config(name).await;
+    }
+    let page = a.get(&By::Admin, "/api/audit?action=config.").await.ok(200);
+    let entries = page["entries"].as_array().expect("a list").iter();
+    let told: Vec<_> = entries.map(|entry| (entry["target"].clone(), entry["chain"].clone())).collect();
+    let expected = [("three", "c_a"), ("two", "c_b"), ("one", "c_a")];
+    assert_eq!(told, expected.map(|(name, chain)| (json!(name), json!(chain))));
+    let mut tx = b.app.core.read().await.expect("a database");
+    let verdict = verify(&mut *tx, None, Signed::new()).await.expect("readable");
+    assert_eq!((verdict.report.chains, verdict.report.entries, verdict.report.faults), (2, 5, vec![]));
 }

@@ -1,5 +1,6 @@
 //! Registration, heartbeat, goodbye.
 
+use app::domain::audit::flood::Refused;
 use app::domain::ids::WorkerId;
 use app::protocol::worker::{Accepted, Disconnect, Heartbeat, HeartbeatAnswer, Register, Registered};
 use axum::extract::State;
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::http::json::{Json as Body, OptionalJson};
 use crate::http::problem::ApiError;
-use crate::http::request::caller_named;
+use crate::http::request::{Peer, address, caller_named};
 use crate::service::agents::WorkerKey;
 use crate::state::App;
 
@@ -16,9 +17,24 @@ use crate::state::App;
 pub async fn register(
     State(app): State<App>,
     Extension(worker): Extension<WorkerId>,
-    Body(register): Body<Register>,
+    peer: Option<Extension<Peer>>,
+    body: Result<Body<Register>, ApiError>,
 ) -> Result<Json<Registered>, ApiError> {
-    Ok(Json(app.core.register(caller_named(actor(&worker)), worker, register).await?))
+    let registered = match body {
+        Ok(Body(register)) => {
+            app.core.register(caller_named(actor(&worker)), worker.clone(), register).await.map_err(ApiError::from)
+        }
+        Err(error) => Err(error),
+    };
+    // Of a token that is in use, the alarm is on record already.
+    if let Err(error) = &registered
+        && error.is_refusal()
+        && error.code() != "token_in_use"
+    {
+        let (by, detail) = (caller_named(actor(&worker)), json!({"reason": error.code()}));
+        app.core.record_refused(by, Refused::Registration, address(peer), worker.as_str(), detail).await;
+    }
+    registered.map(Json)
 }
 
 /// `POST /api/workers/heartbeat`

@@ -1,7 +1,6 @@
 //! Attempts, events, progress and artifacts as clients see them.
 
 use app::domain::ids::JobId;
-use app::domain::time::Timestamp;
 use app::protocol::queue::{ArtifactView, ArtifactsPage, AttemptView, JobEvent, JobEvents, ProgressSeries};
 use app::protocol::status::ArtifactKind;
 
@@ -43,7 +42,7 @@ impl Core {
 
 fn event(entry: StoredEntry) -> JobEvent {
     JobEvent {
-        at: Timestamp(entry.at),
+        at: entry.at,
         event: entry.action,
         actor: entry.actor,
         detail: serde_json::from_str(&entry.detail).unwrap_or_default(),

@@ -51,8 +51,8 @@ async fn a_group_sees_what_it_has_decided(fresh: &Fresh) {
                 detail: "{}".to_owned(),
                 request_id: None,
             };
-            tx.append_audit(&entry).await?;
-            tx.append_audit(&entry).await?;
+            tx.append_audit(entry.clone()).await?;
+            tx.append_audit(entry).await?;
             let all = JobFilter { limit: 9, ..JobFilter::default() };
             assert_eq!(tx.jobs(&all).await?, std::slice::from_ref(&running));
             assert_eq!(tx.job(&queued.id).await?, Some(running));

@@ -1,6 +1,5 @@
-//! Attempts, points, artifacts and the audit trail.
+//! Attempts, points and artifacts.
 
-use app::domain::audit::{Action, Entry};
 use app::domain::ids::{Attempt, JobId};
 use app::domain::time::Timestamp;
 
@@ -13,7 +12,6 @@ on_every_engine!(
     the_newest_attempts_are_found_together,
     points_are_replaced_and_thinned,
     of_an_artifact_the_newest_counts,
-    the_audit_trail_is_chained,
 );
 
 pub(super) fn attempt(of: &JobId, number: u32) -> StoredAttempt {
@@ -136,24 +134,4 @@ async fn of_an_artifact_the_newest_counts(fresh: &Fresh) {
     assert_eq!(tx.artifacts(&id).await, Ok(vec![file("a/x", 1, u64::from(u32::MAX) * 9), file("b", 2, 4)]));
     assert_eq!(tx.artifact(&id, "b").await, Ok(Some(file("b", 2, 4))));
     assert_eq!(tx.artifact(&id, "c").await, Ok(None));
-}
-
-async fn the_audit_trail_is_chained(fresh: &Fresh) {
-    let entry = |n: i64| Entry {
-        at: Timestamp(n),
-        actor: "admin".to_owned(),
-        action: Action::WorkerCreated,
-        target: "w_1".to_owned(),
-        detail: "{}".to_owned(),
-        request_id: None,
-    };
-    for n in 1..=3 {
-        let append = fresh.write(move |tx| Box::pin(async move { tx.append_audit(&entry(n)).await }));
-        append.await.expect("appended");
-    }
-    let trail = fresh.read().await.audit_of("w_1").await.expect("readable");
-    assert_eq!(trail.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [1, 2, 3]);
-    assert_eq!(trail[0].previous, "");
-    assert!(trail.windows(2).all(|pair| pair[1].previous == pair[0].hash && pair[0].hash != pair[1].hash));
-    assert_eq!((trail[0].action.as_str(), trail[0].at, trail[0].actor.as_str()), ("worker.created", 1, "admin"));
 }

@@ -5,6 +5,7 @@ mod groups;
 mod history;
 mod life;
 mod misc;
+mod trail;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -37,7 +37,8 @@ const INTERPRETED: [(&str, &str); 1] = [("jit", "off")];
 const BY_KEY: [(&str, &str); 3] = [("enable_seqscan", "off"), ("enable_hashjoin", "off"), ("enable_mergejoin", "off")];
 /// Takes the lock that makes groups come one after another, and tells whether another server has written meanwhile.
 const NEXT_GENERATION: &str = "UPDATE generation SET number = number + 1 RETURNING number";
-const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+/// How a view for reading begins.
+pub const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// A database that several servers share.
 pub struct PostgresStore {
@@ -55,20 +56,8 @@ impl PostgresStore {
     /// # Errors
     /// With a sentence for the operator.
     pub async fn open(url: &str, chain: &str) -> anyhow::Result<Self> {
-        let named = url.starts_with("postgres://") || url.starts_with("postgresql://");
-        anyhow::ensure!(named, "--database-url must be a postgres:// address; leave it out for SQLite");
-        let options = PgConnectOptions::from_str(url).context("--database-url is no usable postgres:// address")?;
-        let options =
-            options.application_name("simpletuner").options(LIMITS).options(INTERPRETED).disable_statement_logging();
-        let pool =
-            |size| PgPoolOptions::new().max_connections(size).acquire_timeout(PATIENCE).test_before_acquire(false);
-        let readers = pool(READERS).connect_with(options.clone()).await.with_context(|| {
-            format!(
-                "the database at {}:{} does not let this server in; check --database-url, and that it runs",
-                options.get_host(),
-                options.get_port()
-            )
-        })?;
+        let options = options(url)?;
+        let readers = readers(&options).await?;
         sqlx::migrate!("src/server/store/postgres/migrations").run(&readers).await?;
         let shared = Shared::new(chain, Board::believed_for(BELIEVED));
         let writing = pool(1).connect_with(options.options(BY_KEY)).await?;
@@ -77,6 +66,29 @@ impl PostgresStore {
         let writer = Writer::start(engine, Arc::clone(&shared));
         Ok(Self { writer, readers, shared, news })
     }
+}
+
+/// How an address is connected to.
+pub fn options(url: &str) -> anyhow::Result<PgConnectOptions> {
+    let named = url.starts_with("postgres://") || url.starts_with("postgresql://");
+    anyhow::ensure!(named, "--database-url must be a postgres:// address; leave it out for SQLite");
+    let options = PgConnectOptions::from_str(url).context("--database-url is no usable postgres:// address")?;
+    Ok(options.application_name("simpletuner").options(LIMITS).options(INTERPRETED).disable_statement_logging())
+}
+
+/// Connections for reading.
+pub async fn readers(options: &PgConnectOptions) -> anyhow::Result<PgPool> {
+    pool(READERS).connect_with(options.clone()).await.with_context(|| {
+        format!(
+            "the database at {}:{} does not let this program in; check --database-url, and that it runs",
+            options.get_host(),
+            options.get_port()
+        )
+    })
+}
+
+fn pool(size: u32) -> PgPoolOptions {
+    PgPoolOptions::new().max_connections(size).acquire_timeout(PATIENCE).test_before_acquire(false)
 }
 
 impl PostgresStore {

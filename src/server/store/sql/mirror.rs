@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use app::domain::audit::verify::Mark;
 use async_trait::async_trait;
 
 use super::jobs::whole_jobs;
@@ -26,8 +27,8 @@ pub struct Mirror {
     generation: i64,
     /// The one that the open transaction makes, if it is committed.
     making: i64,
-    /// The newest entry of the audit chain: its number and hash.
-    pub(super) head: Option<(i64, String)>,
+    /// The newest entry of the audit chain.
+    pub(super) head: Option<Mark>,
     /// The newest revisions of configurations that were asked for.
     newest: HashMap<String, u32>,
     known: Option<Known>,

@@ -23,6 +23,7 @@ pub mod writer;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use app::domain::audit::verify::Mark;
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Postgres, Sqlite};
@@ -81,7 +82,7 @@ pub struct Session<'c> {
     /// Whether a member of the group asked for planning at its end.
     wants_plan: bool,
     /// The newest entry of the audit chain, once this transaction has appended one.
-    head: Option<(i64, String)>,
+    head: Option<Mark>,
     /// What the members of the group have changed.
     topics: BTreeSet<String>,
 }

@@ -50,12 +50,33 @@ pub fn update(
     many(text, rows)
 }
 
+/// Words of a `WHERE`, with a `?` for each of these values.
+pub type Condition = (&'static str, Vec<Value>);
+
+/// `SELECT` of what meets all of these conditions; in the `end` too, a `?` stands for a parameter.
+pub fn select(places: Places, from: &'static str, conditions: Vec<Condition>, end: &'static str) -> Statement {
+    let words: Vec<&str> = conditions.iter().map(|(words, _)| *words).collect();
+    let filter = if words.is_empty() { String::new() } else { format!(" WHERE {}", words.join(" AND ")) };
+    let text = places.named(&format!("{from}{filter}{end}"));
+    many(text, conditions.into_iter().map(|(_, values)| values).collect())
+}
+
 /// The only text that is put together, and from constants.
 fn many(text: String, rows: Vec<Vec<Value>>) -> Statement {
     Statement { text: AssertSqlSafe(text).into_sql_str(), values: rows.into_iter().flatten().collect() }
 }
 
 impl Places {
+    /// Each `?` as it is written here.
+    fn named(self, text: &str) -> String {
+        let mut parts = text.split('?');
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.enumerate().fold(first, |text, (before, part)| match self {
+            Self::Numbered => format!("{text}${}{part}", before + 1),
+            Self::Bare => format!("{text}?{part}"),
+        })
+    }
+
     /// `($1, $2), ($3, $4)` or `(?, ?), (?, ?)` for two columns and two rows.
     fn of(self, columns: usize, rows: usize) -> String {
         let row = |row: usize| {
@@ -178,5 +199,12 @@ mod tests {
         let rows = vec![vec![Value::from(1_u8), Value::from(2_u8)]];
         let text = insert(Places::Numbered, "t", &["a", "b"], rows).text;
         assert_eq!(text.as_str(), "INSERT INTO t (a, b) VALUES ($1, $2)");
+        let all: fn(Places) -> String =
+            |places| select(places, "SELECT 1", vec![], " LIMIT ?").text.as_str().to_owned();
+        assert_eq!((all(Places::Numbered), all(Places::Bare)), ("SELECT 1 LIMIT $1".into(), "SELECT 1 LIMIT ?".into()));
+        let some: Vec<Condition> =
+            vec![("a = ?", vec![1_u8.into()]), ("b < ? AND b > ?", vec![2_u8.into(), 3_u8.into()])];
+        let text = select(Places::Numbered, "SELECT 1", some, " LIMIT ?").text;
+        assert_eq!(text.as_str(), "SELECT 1 WHERE a = $1 AND b < $2 AND b > $3 LIMIT $4");
     }
 }

@@ -23,6 +23,8 @@ use super::{Result, Store, Tx, Work};
 
 /// The first release without the WAL-reset bug, which could corrupt a database with a reader and a writer.
 const OLDEST_SQLITE: (u32, u32, u32) = (3, 51, 3);
+/// The database in its directory.
+pub const FILE: &str = "orchestrator.db";
 const READERS: u32 = 4;
 /// 32 MiB for the pages that the writer changes all the time; without room it reads them anew.
 const WRITER_CACHE: &str = "-32768";
@@ -49,7 +51,7 @@ impl SqliteStore {
     pub async fn open(directory: &Path, chain: &str) -> anyhow::Result<Self> {
         let lock = lock(directory)?;
         let options = SqliteConnectOptions::new()
-            .filename(directory.join("orchestrator.db"))
+            .filename(directory.join(FILE))
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)

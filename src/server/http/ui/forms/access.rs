@@ -1,16 +1,22 @@
 //! Login, logout, theme.
 
+use std::net::IpAddr;
+
+use app::domain::access::is_name;
+use app::domain::audit::flood::Refused;
 use app::ui::flash::{Flash, FormName, Notice};
 use app::ui::prefs::Theme;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::{Extension, Form};
+use serde_json::json;
 
 use super::{Fields, answer, field, refused};
 use crate::http::access::SESSION_COOKIE;
-use crate::http::request::{Peer, caller, caller_named};
+use crate::http::request::{Peer, address, caller, caller_named};
 use crate::service::access::{Browser, LoggedIn, Person, SESSION};
+use crate::service::refusal::Refusal;
 use crate::state::App;
 use crate::text::{local_path, percent_escaped};
 
@@ -22,16 +28,19 @@ pub async fn log_in(
     Form(fields): Form<Fields>,
 ) -> Response {
     let next = local_path(field(&fields, "next").unwrap_or("/")).to_owned();
+    let address = address(peer);
     let (browser, by) = (browser(peer, &headers), caller_named("anonymous"));
     // A password may begin or end with a blank.
     let secret = fields.get("password").map_or("", String::as_str);
-    let opened = match field(&fields, "name") {
+    let name = field(&fields, "name");
+    let opened = match name {
         Some(name) => app.core.log_in(by, name, secret, browser).await,
         None => app.core.log_in_with_token(by, secret, browser).await,
     };
     match opened {
         Ok(opened) => welcome(&opened, &next),
         Err(refusal) => {
+            record(&app, address, name.unwrap_or_default(), &refusal).await;
             let back = format!("/login?next={}", percent_escaped(&next));
             refused(&app, &back, FormName::Login, refusal, shown(&fields, &["name"]))
         }
@@ -47,10 +56,14 @@ pub async fn set_up(
 ) -> Response {
     let (code, name) = (field(&fields, "code").unwrap_or_default(), field(&fields, "name").unwrap_or_default());
     let password = fields.get("password").map_or("", String::as_str);
+    let address = address(peer);
     let browser = browser(peer, &headers);
     match app.core.set_up(caller_named("anonymous"), code, name, password, browser).await {
         Ok(opened) => welcome(&opened, "/"),
-        Err(refusal) => refused(&app, "/login", FormName::Login, refusal, shown(&fields, &["name"])),
+        Err(refusal) => {
+            record(&app, address, name, &refusal).await;
+            refused(&app, "/login", FormName::Login, refusal, shown(&fields, &["name"]))
+        }
     }
 }
 
@@ -63,6 +76,19 @@ pub async fn log_out(State(app): State<App>, Extension(person): Extension<Person
     let gone = HeaderValue::from_static("sid=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax");
     response.headers_mut().append(header::SET_COOKIE, gone);
     response
+}
+
+/// Puts a login that was refused on record.
+async fn record(app: &App, peer: Option<IpAddr>, name: &str, refusal: &Refusal) {
+    let reason = match refusal {
+        Refusal::WrongToken => "wrong_token",
+        Refusal::WrongPassword => "wrong_password",
+        _ => return,
+    };
+    let by = caller_named("unknown");
+    // What was typed into the wrong field must not be kept.
+    let name = if is_name(name) { name } else { "" };
+    app.core.record_refused(by, Refused::Login, peer, name, json!({"reason": reason})).await;
 }
 
 /// To the next page, logged in.

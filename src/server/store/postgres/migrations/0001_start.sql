@@ -201,25 +201,33 @@ CREATE TABLE audit (
     chain TEXT COLLATE "C" NOT NULL,
     seq BIGINT NOT NULL,
     at BIGINT NOT NULL,
-    actor TEXT NOT NULL,
-    action TEXT NOT NULL,
-    target TEXT NOT NULL,
+    actor TEXT COLLATE "C" NOT NULL,
+    action TEXT COLLATE "C" NOT NULL,
+    target TEXT COLLATE "C" NOT NULL,
     detail TEXT NOT NULL,
-    request_id TEXT,
+    request_id TEXT COLLATE "C",
     -- the hash of the entry before it, in hex; empty for the first
     previous TEXT NOT NULL,
-    -- SHA-256 over every field and `previous`
+    -- SHA-256 over every field before it, in hex
     hash TEXT NOT NULL,
     PRIMARY KEY (chain, seq)
 );
 
-CREATE INDEX audit_by_target ON audit (target, at);
+CREATE INDEX audit_by_time ON audit (at, chain, seq);
+CREATE INDEX audit_by_target ON audit (target, at, chain, seq);
+CREATE INDEX audit_by_actor ON audit (actor, at, chain, seq);
+CREATE INDEX audit_by_action ON audit (action, at, chain, seq);
+CREATE INDEX audit_by_request ON audit (request_id, at, chain, seq) WHERE request_id IS NOT NULL;
 
--- The newest entry of each chain, kept apart so that cutting off the end is found.
+-- What is kept of each chain beside its entries, so that cutting off its end or its beginning is found.
 CREATE TABLE audit_heads (
     chain TEXT COLLATE "C" PRIMARY KEY,
+    -- its newest entry
     seq BIGINT NOT NULL,
-    hash TEXT NOT NULL
+    hash TEXT NOT NULL,
+    -- the last entry that was removed because of its age; 0 and empty if none was
+    removed_seq BIGINT NOT NULL DEFAULT 0,
+    removed_hash TEXT NOT NULL DEFAULT ''
 );
 
 -- The servers that share this database, each by its audit chain.

@@ -1,0 +1,72 @@
+//! `/api/audit`: who did what, and when.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::domain::time::Timestamp;
+
+/// `GET /api/audit` and `GET /api/audit/export`, the query string.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct AuditQuery {
+    /// Only what this person, worker (`worker:w_…`) or `system` did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
+    /// Only this action, or all whose words begin so: `worker.created`, `worker.`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
+    /// Only what was done to this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Only what came of this request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    /// Not earlier than this moment (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Earlier than this moment (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// At most so many, 100 if left out; an export has no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Continue after the page that gave this `next_cursor`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// `GET /api/audit`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AuditPage {
+    /// Newest first.
+    pub entries: Vec<AuditEntry>,
+    /// Where the next page starts, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// The server's clock when it answered.
+    pub server_time: Timestamp,
+}
+
+/// One entry; a line of an export.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AuditEntry {
+    /// When.
+    pub at: Timestamp,
+    /// Who: a person, `worker:w_…`, `system`, or `unknown`.
+    pub actor: String,
+    /// What.
+    pub action: String,
+    /// To what: an id or a name.
+    pub target: String,
+    /// Particulars.
+    pub detail: Value,
+    /// The request it came with, if any.
+    pub request_id: Option<String>,
+    /// Its chain: one for each life of a server.
+    pub chain: String,
+    /// Its number in the chain.
+    pub seq: i64,
+    /// The hash of the entry before it, in hex.
+    pub previous: String,
+    /// Its own hash, in hex.
+    pub hash: String,
+}

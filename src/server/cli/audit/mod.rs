@@ -1,0 +1,210 @@
+//! `simpletuner audit …`: the trail, read beside the server.
+
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, ErrorKind, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use app::domain::audit::verify::Signed;
+use app::protocol::audit::AuditQuery;
+use clap::{Args, Subcommand};
+use futures_util::{StreamExt, pin_mut};
+use serde_json::json;
+
+use super::Secret;
+use crate::boot::chosen_directory;
+use crate::boot::exit::Exit;
+use crate::clock::{Clock, SystemClock};
+use crate::files::checkpoints::Checkpoints;
+use crate::http::problem::ApiError;
+use crate::service::audit::trail;
+use crate::service::audit::verify::{Verdict, verify};
+use crate::store::Store;
+use crate::store::archive::Archive;
+
+/// What can be done with the trail.
+#[derive(Debug, Subcommand)]
+pub enum AuditCommand {
+    /// Say whether the trail is as it was written; exits with 65 if it is not.
+    Verify(VerifyArgs),
+    /// Print entries as lines of JSON, oldest first.
+    Export(ExportArgs),
+}
+
+/// Where the trail is.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Database {
+    /// The server's data directory, with its SQLite database and its key [default: simpletuner in the user's data
+    /// directory].
+    #[arg(long, env = "SIMPLETUNER_DATA_DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// The PostgreSQL database of the servers.
+    #[arg(long, env = "SIMPLETUNER_DATABASE_URL", hide_env_values = true, value_name = "postgres://…")]
+    pub database_url: Option<Secret>,
+}
+
+/// `simpletuner audit verify`
+#[derive(Debug, Clone, Default, Args)]
+pub struct VerifyArgs {
+    #[command(flatten)]
+    database: Database,
+    /// Print the verdict as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// `simpletuner audit export`
+#[derive(Debug, Clone, Default, Args)]
+pub struct ExportArgs {
+    #[command(flatten)]
+    database: Database,
+    /// Only what this person, worker (`worker:w_…`) or `system` did.
+    #[arg(long)]
+    actor: Option<String>,
+    /// Only this action, or all that begin so: `worker.created`, `worker.`.
+    #[arg(long)]
+    action: Option<String>,
+    /// Only what was done to this: an id or a name.
+    #[arg(long)]
+    target: Option<String>,
+    /// Only what came of this request.
+    #[arg(long)]
+    request_id: Option<String>,
+    /// Not earlier than this moment, like 2024-01-15T10:30:00Z.
+    #[arg(long)]
+    since: Option<String>,
+    /// Earlier than this moment.
+    #[arg(long)]
+    until: Option<String>,
+}
+
+/// Does it.
+pub fn main(command: AuditCommand) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let out = &mut io::stdout().lock();
+    let outcome = match runtime {
+        Err(error) => Err(Exit::failed(format!("the runtime could not be started: {error}"))),
+        Ok(runtime) => runtime.block_on(async {
+            match command {
+                AuditCommand::Verify(args) => report(args, out).await,
+                AuditCommand::Export(args) => export(args, out).await.map(|()| ExitCode::SUCCESS),
+            }
+        }),
+    };
+    outcome.unwrap_or_else(|exit| exit.report())
+}
+
+async fn open(database: &Database) -> Result<Archive, Exit> {
+    let opened = match &database.database_url {
+        Some(url) => Archive::at(&url.0).await,
+        None => Archive::in_directory(&chosen_directory(database.data_dir.as_deref())?).await,
+    };
+    opened.map_err(|error| Exit::config(format!("{error:#}")))
+}
+
+/// What there is to say of a trail: the verdict, and the lines of the checkpoints' file that are none.
+struct Found {
+    verdict: Verdict,
+    with_key: bool,
+    broken_lines: Vec<usize>,
+}
+
+impl Found {
+    fn is_clean(&self) -> bool {
+        self.verdict.report.is_clean() && self.broken_lines.is_empty()
+    }
+}
+
+async fn report(args: VerifyArgs, out: &mut impl Write) -> Result<ExitCode, Exit> {
+    let found = look(&args.database).await?;
+    let printed = if args.json { print_json(&found, out) } else { print(&found, out) };
+    printed.or_else(reader_left)?;
+    Ok(if found.is_clean() { ExitCode::SUCCESS } else { Exit::tampered() })
+}
+
+async fn look(database: &Database) -> Result<Found, Exit> {
+    let archive = open(database).await?;
+    let directory = chosen_directory(database.data_dir.as_deref());
+    let kind = if database.database_url.is_some() { "postgres" } else { "sqlite" };
+    let unreadable =
+        |error: io::Error| Exit::config(format!("the key or the file of checkpoints cannot be read: {error}"));
+    let key = directory.map_or(Ok(None), |directory| Checkpoints::find(&directory, kind)).map_err(unreadable)?;
+    let (signed, broken_lines) = match &key {
+        Some(key) => key.signed().map_err(unreadable)?,
+        None => (Signed::new(), Vec::new()),
+    };
+    let failed = |error| Exit::unavailable(format!("the trail could not be read to its end: {error}"));
+    let mut tx = archive.read().await.map_err(failed)?;
+    let verdict = verify(&mut *tx, key.as_ref(), signed).await.map_err(failed)?;
+    Ok(Found { verdict, with_key: key.is_some(), broken_lines })
+}
+
+fn print(found: &Found, out: &mut impl Write) -> io::Result<()> {
+    let Verdict { report, signed, foreign } = &found.verdict;
+    for (chain, fault) in &report.faults {
+        writeln!(out, "{chain}: {fault}")?;
+    }
+    for line in &found.broken_lines {
+        writeln!(out, "audit-checkpoints.jsonl: line {line} was not signed with this key")?;
+    }
+    if report.untold > 0 {
+        writeln!(out, "and {} more", report.untold)?;
+    }
+    let word = if found.is_clean() { "intact" } else { "TAMPERED WITH" };
+    writeln!(out, "{word}; entries: {}, chains: {}", report.entries, report.chains)?;
+    match (found.with_key, foreign) {
+        (false, _) => writeln!(out, "no key was found: that the whole was written anew cannot be excluded"),
+        (true, 0) => writeln!(out, "signed checkpoints: {signed}"),
+        (true, _) => writeln!(out, "signed checkpoints: {signed}; of other keys, not checked: {foreign}"),
+    }
+}
+
+fn print_json(found: &Found, out: &mut impl Write) -> io::Result<()> {
+    let Verdict { report, signed, foreign } = &found.verdict;
+    let faults = report.faults.iter().map(|(chain, fault)| {
+        let (from, to) = fault.entries().unzip();
+        json!({"chain": chain, "fault": fault.as_str(), "from": from, "to": to, "what": fault.to_string()})
+    });
+    let verdict = json!({
+        "intact": found.is_clean(),
+        "chains": report.chains,
+        "entries": report.entries,
+        "faults": faults.collect::<Vec<_>>(),
+        "more_faults": report.untold,
+        "key_found": found.with_key,
+        "checkpoints_signed": signed,
+        "checkpoints_of_other_keys": foreign,
+        "broken_checkpoint_lines": found.broken_lines,
+    });
+    writeln!(out, "{verdict}")
+}
+
+async fn export(args: ExportArgs, out: &mut impl Write) -> Result<(), Exit> {
+    let ExportArgs { database, actor, action, target, request_id, since, until } = args;
+    let store: Arc<dyn Store> = Arc::new(open(&database).await?);
+    let query = AuditQuery { actor, action, target, request_id, since, until, ..AuditQuery::default() };
+    let wrong = |refusal| Exit::usage(ApiError::from(refusal).problem().detail);
+    let entries = trail::export(store, &query, SystemClock.now()).map_err(wrong)?;
+    pin_mut!(entries);
+    let mut out = io::BufWriter::new(out);
+    while let Some(entry) = entries.next().await {
+        let line = serde_json::to_string(&entry.map_err(Exit::refused)?).expect("plain fields");
+        if let Err(error) = writeln!(out, "{line}") {
+            return reader_left(error);
+        }
+    }
+    out.flush().or_else(reader_left)
+}
+
+/// Whoever reads may have seen enough (`| head`).
+#[expect(clippy::needless_pass_by_value, reason = "the shape that `or_else` takes")]
+fn reader_left(error: io::Error) -> Result<(), Exit> {
+    if error.kind() == ErrorKind::BrokenPipe {
+        Ok(())
+    } else {
+        Err(Exit::failed(format!("it could not be printed: {error}")))
+    }
+}

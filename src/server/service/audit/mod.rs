@@ -1,0 +1,8 @@
+//! The audit trail beyond writing to it (see [`unit`](super::unit)): reading, verifying, signing and shortening it, and
+//! what goes on record of those who are refused.
+
+pub mod checkpoint;
+pub mod refused;
+pub mod retention;
+pub mod trail;
+pub mod verify;

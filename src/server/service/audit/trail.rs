@@ -1,0 +1,120 @@
+//! The audit trail as people read it: all chains together, in the order of time.
+
+use std::sync::Arc;
+
+use app::domain::time::Timestamp;
+use app::protocol::audit::{AuditEntry, AuditPage, AuditQuery};
+use futures_util::Stream;
+use serde_json::Value;
+
+use crate::service::Core;
+use crate::service::refusal::{Invalid, Refusal};
+use crate::store::Store;
+use crate::store::audit::{Actions, AuditFilter, Place, Reading, StoredEntry};
+
+/// Entries on a page if nothing else was asked for.
+const PAGE: u32 = 100;
+/// Entries on a page at most, and in one portion of an export.
+const LONGEST_PAGE: u32 = 1_000;
+
+impl Core {
+    /// A page of the trail, newest first.
+    pub async fn audit_page(&self, query: &AuditQuery) -> Result<AuditPage, Refusal> {
+        let filter = filter(query)?;
+        let from = Reading::Back(query.cursor.as_deref().map(place).transpose()?);
+        let limit = query.limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE);
+        let mut entries = self.read().await?.audit_page(&filter, &from, limit + 1).await?;
+        let more = entries.len() > limit as usize;
+        entries.truncate(limit as usize);
+        Ok(AuditPage {
+            next_cursor: entries.last().filter(|_| more).map(|entry| cursor(&entry.place())),
+            entries: entries.into_iter().map(view).collect(),
+            server_time: self.now(),
+        })
+    }
+}
+
+/// All entries, oldest first. Each portion is read by itself, so that a slow reader holds nothing up; what comes after
+/// `now` is left out, so that it ends.
+pub fn export(
+    store: Arc<dyn Store>,
+    query: &AuditQuery,
+    now: Timestamp,
+) -> Result<impl Stream<Item = Result<AuditEntry, Refusal>> + use<>, Refusal> {
+    let mut filter = filter(query)?;
+    let end = Timestamp(now.0 + 1);
+    filter.until = Some(filter.until.map_or(end, |until| until.min(end)));
+    Ok(async_stream::try_stream! {
+        let mut from = Reading::Forth(None);
+        loop {
+            let portion = store.read().await?.audit_page(&filter, &from, LONGEST_PAGE).await?;
+            let Some(last) = portion.last() else { break };
+            from = Reading::Forth(Some(last.place()));
+            for entry in portion {
+                yield view(entry);
+            }
+        }
+    })
+}
+
+/// What was asked for, checked.
+fn filter(query: &AuditQuery) -> Result<AuditFilter, Refusal> {
+    let action = |word: String| if word.ends_with('.') { Actions::Under(word) } else { Actions::Is(word) };
+    Ok(AuditFilter {
+        actor: query.actor.clone(),
+        action: query.action.clone().map(action),
+        target: query.target.clone(),
+        request_id: query.request_id.clone(),
+        since: moment("since", query.since.as_deref())?,
+        until: moment("until", query.until.as_deref())?,
+    })
+}
+
+fn moment(field: &'static str, text: Option<&str>) -> Result<Option<Timestamp>, Refusal> {
+    let allowed = "a moment in UTC, like 2024-01-15T10:30:00Z";
+    let parse = |text| Timestamp::parse_rfc3339(text).ok_or(Invalid::Range { field, allowed });
+    Ok(text.map(parse).transpose()?)
+}
+
+fn cursor(Place { at, chain, seq }: &Place) -> String {
+    format!("{}.{seq}.{chain}", at.0)
+}
+
+fn place(cursor: &str) -> Result<Place, Refusal> {
+    let parse = || {
+        let mut parts = cursor.splitn(3, '.');
+        let (at, seq) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        Some(Place { at: Timestamp(at), seq, chain: parts.next()?.to_owned() })
+    };
+    Ok(parse().ok_or(Invalid::Range { field: "cursor", allowed: "a next_cursor of this list" })?)
+}
+
+fn view(entry: StoredEntry) -> AuditEntry {
+    AuditEntry {
+        at: entry.at,
+        actor: entry.actor,
+        action: entry.action,
+        target: entry.target,
+        // What is no JSON was tampered with, and is shown as it is.
+        detail: serde_json::from_str(&entry.detail).unwrap_or(Value::String(entry.detail)),
+        request_id: entry.request_id,
+        chain: entry.chain,
+        seq: entry.seq,
+        previous: entry.previous,
+        hash: entry.hash,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_names_a_place() {
+        let here = Place { at: Timestamp(5), chain: "c_1.x".to_owned(), seq: 7 };
+        assert_eq!(place(&cursor(&here)), Ok(here));
+        for bad in ["", "1", "1.2", "a.2.c", "1.b.c"] {
+            assert!(place(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! The audit trail: what is on record, how it is read, and what is kept of it.
+
+use app::domain::audit::Action;
+use app::domain::audit::verify::Signed;
+use app::domain::time::Millis;
+use app::protocol::audit::AuditQuery;
+use axum::body::Body;
+use axum::http::{Request, header};
+use serde_json::{Value, json};
+
+use super::harness::{ADMIN, By, Events, PASSWORD, Server, read};
+use crate::files::checkpoints::Checkpoints;
+use crate::http::access::Mode;
+use crate::http::request::Peer;
+use crate::service::access::Browser;
+use crate::service::audit::verify::verify;
+use crate::service::unit::Caller;
+
+const DAY: Millis = Millis::seconds(86_400);
+
+async fn entries(server: &Server, query: &str) -> Vec<Value> {
+    let page = server.get(&By::Admin, &format!("/api/audit{query}")).await.ok(200);
+    page["entries"].as_array().expect("a list").clone()
+}
+
+/// An ephemeral worker that listens.
+async fn ephemeral(server: &Server) -> (String, By, Events) {
+    let (id, key) = server.worker("gpu-1").await;
+    server.post(&key, "/api/workers/register", json!({"protocol": 1, "accelerator_type": "cpu"})).await.ok(200);
+    let events = server.stream(&key).await;
+    (id, key, events)
+}
+
+/// A job that waits, and one of a worker that has reported each of these.
+async fn submitted(server: &Server) -> String {
+    server.config("digits").await;
+    server.submit("digits").await
+}
+
+async fn reported(server: &Server, statuses: &[&str]) -> (String, By, Events) {
+    let (_, key, events) = server.online("gpu-1").await;
+    let job = submitted(server).await;
+    for status in statuses {
+        server.report(&key, &job, json!({"status": status, "attempt": 1})).await.ok(200);
+    }
+    (job, key, events)
+}
+
+async fn admin(server: &Server, method: &str, path: &str) {
+    server.call(&By::Admin, method, path, "").await.ok(200);
+}
+
+async fn of_worker(server: &Server, verb: &str) {
+    let (id, _) = server.worker("gpu-1").await;
+    admin(server, "POST", &format!("/api/admin/workers/{id}/{verb}")).await;
+}
+
+async fn log_in(server: &Server, token: &str) -> By {
+    let answer = server.call(&By::Nobody, "POST", "/ui/login", format!("password={token}")).await;
+    let cookie = answer.headers[header::SET_COOKIE].to_str().expect("ascii");
+    By::Cookie(cookie.split(';').next().expect("a pair").to_owned())
+}
+
+/// Does what makes one entry of this action. Whoever adds an action is led here.
+#[expect(clippy::too_many_lines, reason = "a table, with a row for each action")]
+async fn provoke(server: &Server, action: Action) {
+    match action {
+        Action::WorkerCreated => drop(server.worker("gpu-1").await),
+        Action::WorkerRegistered | Action::WorkerOnline => drop(server.online("gpu-1").await),
+        Action::WorkerConnecting => {
+            let (id, _, events) = server.online("gpu-1").await;
+            drop(events);
+            let path = format!("/api/admin/workers/{id}");
+            while server.get(&By::Admin, &path).await.ok(200)["status"] != "connecting" {
+                tokio::task::yield_now().await;
+            }
+        }
+        Action::WorkerOffline => {
+            let (_, key, _events) = server.online("gpu-1").await;
+            server.post(&key, "/api/workers/disconnect", json!({})).await.ok(200);
+        }
+        Action::WorkerDrained => of_worker(server, "drain").await,
+        Action::WorkerResumed => {
+            let (id, _) = server.worker("gpu-1").await;
+            for verb in ["drain", "resume"] {
+                admin(server, "POST", &format!("/api/admin/workers/{id}/{verb}")).await;
+            }
+        }
+        Action::WorkerSpent => {
+            let (_, key, _events) = ephemeral(server).await;
+            let job = submitted(server).await;
+            server.report(&key, &job, json!({"status": "completed", "attempt": 1})).await.ok(200);
+        }
+        Action::WorkerTokenRotated => of_worker(server, "token").await,
+        Action::WorkerEdited => {
+            let (id, _) = server.worker("gpu-1").await;
+            let path = format!("/api/admin/workers/{id}");
+            server.call(&By::Admin, "PATCH", &path, r#"{"name": "gpu-2"}"#).await.ok(200);
+        }
+        Action::WorkerTokenInUse => {
+            let (_, key) = server.worker("gpu-1").await;
+            let register = |install| json!({"protocol": 1, "install_id": install});
+            server.post(&key, "/api/workers/register", register("a")).await.ok(200);
+            server.post(&key, "/api/workers/register", register("b")).await.problem(409, "token_in_use");
+        }
+        Action::WorkerRegistrationRefused => {
+            let stranger = By::Worker("wt_made-up".to_owned());
+            server.post(&stranger, "/api/workers/register", json!({})).await.problem(401, "worker_token_refused");
+        }
+        Action::WorkerRemoved => {
+            let (_, key, _events) = ephemeral(server).await;
+            server.post(&key, "/api/workers/disconnect", json!({})).await.ok(200);
+            server.pass(Millis::seconds(4_000)).await;
+        }
+        Action::WorkerDeleted => {
+            let (id, _) = server.worker("gpu-1").await;
+            admin(server, "DELETE", &format!("/api/admin/workers/{id}")).await;
+        }
+        Action::JobSubmitted => drop(submitted(server).await),
+        Action::JobPrioritised => {
+            let path = format!("/api/queue/{}/priority", submitted(server).await);
+            server.post(&By::Admin, &path, json!({"priority": 30})).await.ok(200);
+        }
+        Action::JobOffered => drop(reported(server, &[]).await),
+        Action::JobOfferExpired => {
+            let (_, _, _events) = reported(server, &[]).await;
+            server.pass(Millis::seconds(31)).await;
+        }
+        Action::JobStarting => drop(reported(server, &["starting"]).await),
+        Action::JobRunning => drop(reported(server, &["starting", "running"]).await),
+        Action::JobRequeued => drop(reported(server, &["running", "requeue"]).await),
+        Action::JobCancelling => {
+            let (job, _, _events) = reported(server, &["running"]).await;
+            admin(server, "POST", &format!("/api/queue/{job}/cancel")).await;
+        }
+        Action::JobCancelled => {
+            let job = submitted(server).await;
+            admin(server, "POST", &format!("/api/queue/{job}/cancel")).await;
+        }
+        Action::JobCompleted => drop(reported(server, &["completed"]).await),
+        Action::JobFailed => drop(reported(server, &["running", "failed"]).await),
+        Action::ConfigStored => server.config("digits").await,
+        Action::ConfigDeleted => {
+            server.config("digits").await;
+            admin(server, "DELETE", "/api/configs/digits").await;
+        }
+        Action::SetupCompleted => {
+            let code = server.app.core.setup_code().await.expect("a database").expect("nobody can log in yet");
+            let browser = Browser::default();
+            server.app.core.set_up(Caller::system(), &code, "ada", PASSWORD, browser).await.expect("the code");
+        }
+        // At the server's start.
+        Action::TokenBootstrapped | Action::UserCreated => {}
+        Action::LoggedIn => drop(log_in(server, ADMIN).await),
+        Action::LoggedOut => {
+            let session = log_in(server, ADMIN).await;
+            server.call(&session, "POST", "/ui/logout", "").await;
+        }
+        Action::SessionEnded => {
+            log_in(server, ADMIN).await;
+            let id = server.id_of("admin").await;
+            let detail = server.get(&By::Admin, &format!("/api/admin/users/{id}")).await.ok(200);
+            let session = detail["sessions"][0]["id"].as_str().expect("text");
+            admin(server, "DELETE", &format!("/api/account/sessions/{session}")).await;
+        }
+        Action::UserEdited | Action::PasswordReset => {
+            server.person("ada", "viewer").await;
+            let path = format!("/api/admin/users/{}", server.id_of("ada").await);
+            server.call(&By::Admin, "PATCH", &path, r#"{"role": "lead"}"#).await.ok(200);
+            server.post(&By::Admin, &format!("{path}/password"), json!({"password": PASSWORD})).await.ok(200);
+        }
+        Action::PasswordChanged => {
+            let ada = server.person("ada", "viewer").await;
+            let change = json!({"old": PASSWORD, "new": "another-good-one"});
+            server.post(&ada, "/api/account/password", change).await.ok(200);
+        }
+        Action::TokenCreated | Action::TokenRevoked => {
+            let made = server.post(&By::Admin, "/api/account/tokens", json!({"name": "ci"})).await.ok(201);
+            let id = made["id"].as_str().expect("text");
+            admin(server, "DELETE", &format!("/api/account/tokens/{id}")).await;
+        }
+        Action::LoginRefused => drop(log_in(server, "st_made-up").await),
+        Action::AccessDenied => {
+            let ada = server.person("ada", "viewer").await;
+            server.get(&ada, "/api/admin/users").await.problem(403, "permission_denied");
+        }
+        Action::AuditCheckpoint => server.app.core.sign_audit().await.expect("a database"),
+        Action::AuditExpired => {
+            server.clock.advance(Millis(2 * DAY.0));
+            server.app.core.expire_audit().await.expect("a database");
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_action_is_recorded_once() {
+    for action in Action::ALL {
+        let server = match action {
+            Action::SetupCompleted => Server::start_as(Mode::SingleUser).await,
+            _ => Server::start_with(|policy| policy.audit_retention = Some(DAY)).await,
+        };
+        provoke(&server, *action).await;
+        let query = AuditQuery { action: Some(action.as_str().to_owned()), ..AuditQuery::default() };
+        let page = server.app.core.audit_page(&query).await.expect("a database");
+        assert_eq!(page.entries.len(), 1, "{}: {page:?}", action.as_str());
+    }
+}
+
+#[test]
+fn the_guide_lists_every_action() {
+    let guide = include_str!("../../../docs/AUDIT.md");
+    let rows: Vec<&str> = guide.lines().filter(|line| line.starts_with("| `") && line.contains('.')).collect();
+    for action in Action::ALL {
+        let row = format!("| `{}` | {} |", action.as_str(), action.about());
+        assert!(rows.contains(&row.as_str()), "docs/AUDIT.md needs this row:\n{row}");
+    }
+}
+
+#[tokio::test]
+async fn the_trail_is_filtered_and_paged_newest_first() {
+    let server = Server::start().await;
+    let mut ids = Vec::new();
+    for n in 0..3 {
+        server.clock.advance(Millis::seconds(1));
+        ids.push(server.worker(&format!("gpu-{n}")).await.0);
+    }
+    let first = server.get(&By::Admin, "/api/audit?limit=2").await.ok(200);
+    let targets = |page: &Value| -> Vec<String> {
+        let entries = page["entries"].as_array().expect("a list");
+        entries.iter().map(|entry| entry["target"].as_str().expect("text").to_owned()).collect()
+    };
+    assert_eq!(targets(&first), [ids[2].clone(), ids[1].clone()]);
+    let path = format!("/api/audit?limit=3&cursor={}", first["next_cursor"].as_str().expect("more"));
+    let rest = server.get(&By::Admin, &path).await.ok(200);
+    assert_eq!(targets(&rest), [ids[0].clone(), "admin".to_owned(), "admin".to_owned()]);
+    assert_eq!(rest.get("next_cursor"), None);
+    let entry = &first["entries"][0];
+    assert_eq!(
+        (&entry["action"], &entry["actor"], &entry["seq"]),
+        (&json!("worker.created"), &json!("admin/bootstrap"), &json!(5))
+    );
+    assert_eq!((&entry["detail"]["name"], &entry["previous"]), (&json!("gpu-2"), &first["entries"][1]["hash"]));
+
+    let at = |n: usize| entry_time(&server, &ids[n]);
+    let (second, third) = (at(1).await, at(2).await);
+    let request = entry["request_id"].as_str().expect("text");
+    let cases = [
+        (format!("?target={}", ids[1]), vec![1]),
+        ("?action=worker.created".to_owned(), vec![2, 1, 0]),
+        ("?action=worker.".to_owned(), vec![2, 1, 0]),
+        ("?action=worker".to_owned(), vec![]),
+        ("?action=job.".to_owned(), vec![]),
+        ("?actor=admin".to_owned(), vec![2, 1, 0]),
+        ("?actor=admin/bootstrap".to_owned(), vec![2, 1, 0]),
+        ("?actor=adm".to_owned(), vec![]),
+        ("?actor=nobody".to_owned(), vec![]),
+        (format!("?since={second}"), vec![2, 1]),
+        (format!("?since={second}&until={third}"), vec![1]),
+        (format!("?request_id={request}"), vec![2]),
+    ];
+    for (query, expected) in cases {
+        let found = entries(&server, &query).await;
+        let found: Vec<&str> = found.iter().map(|entry| entry["target"].as_str().expect("text")).collect();
+        assert_eq!(found, expected.iter().map(|n| &ids[*n]).collect::<Vec<_>>(), "{query}");
+    }
+    for bad in ["?since=yesterday", "?until=2024-01-15", "?cursor=x"] {
+        server.get(&By::Admin, &format!("/api/audit{bad}")).await.problem(422, "out_of_range");
+    }
+}
+
+async fn entry_time(server: &Server, target: &str) -> String {
+    entries(server, &format!("?target={target}")).await[0]["at"].as_str().expect("text").to_owned()
+}
+
+#[tokio::test]
+async fn an_export_is_lines_of_json_oldest_first() {
+    let server = Server::start().await;
+    for n in 0..3 {
+        server.worker(&format!("gpu-{n}")).await;
+    }
+    let answer = server.get(&By::Admin, "/api/audit/export?action=worker.").await;
+    assert_eq!(answer.headers[header::CONTENT_TYPE], "application/x-ndjson");
+    let lines: Vec<Value> = answer.text().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let names: Vec<&Value> = lines.iter().map(|line| &line["detail"]["name"]).collect();
+    assert_eq!(names, ["gpu-0", "gpu-1", "gpu-2"]);
+    server.get(&By::Admin, "/api/audit/export?since=x").await.problem(422, "out_of_range");
+}
+
+#[tokio::test]
+async fn refused_registrations_say_who_claimed_to_be_what_from_where_and_why() {
+    let server = Server::start().await;
+    let register = async |token: &str, body: &str| {
+        let request = Request::builder().method("POST").uri("/api/workers/register").header("x-worker-token", token);
+        let request = request.extension(Peer([192, 0, 2, 7].into())).body(Body::from(body.to_owned()));
+        read(server.send(request.expect("a request")).await).await
+    };
+    register("wt_made-up", r#"{"name": "gpu-9"}"#).await.problem(401, "worker_token_refused");
+    register("wt_made-up", r#"{"name": "<b>"}"#).await.problem(401, "worker_token_refused");
+    let (id, By::Worker(token)) = server.worker("gpu-1").await else { panic!("a worker's key") };
+    register(&token, "{").await.problem(400, "invalid_json");
+    server.clock.advance(Millis::seconds(61));
+    register(&token, r#"{"gpu_count": 65}"#).await.problem(422, "too_much");
+    let told = entries(&server, "?action=worker.registration_refused").await;
+    let told: Vec<_> = told
+        .iter()
+        .map(|entry| (entry["actor"].clone(), entry["target"].clone(), entry["detail"]["reason"].clone()))
+        .collect();
+    let by = json!(format!("worker:{id}"));
+    let expected = [
+        (by.clone(), json!(id), json!("too_much")),
+        (by, json!(id), json!("invalid_json")),
+        (json!("unknown"), json!(""), json!("worker_token_refused")),
+        (json!("unknown"), json!("gpu-9"), json!("worker_token_refused")),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(entries(&server, "?target=gpu-9").await[0]["detail"]["peer"], "192.0.2.7");
+}
+
+#[tokio::test]
+async fn a_flood_of_refusals_leaves_few_entries_that_tell_their_number() {
+    let server = Server::start().await;
+    for _ in 0..50 {
+        log_in(&server, "st_made-up").await;
+    }
+    assert_eq!(entries(&server, "?action=access.login_refused").await.len(), 3);
+    server.clock.advance(Millis::seconds(60));
+    server.app.core.settle_refused().await;
+    let told = entries(&server, "?action=access.login_refused").await;
+    assert_eq!((told.len(), &told[0]["detail"]), (4, &json!({"left_out": 47, "peers": 1})));
+    for _ in 0..5 {
+        log_in(&server, "st_made-up").await;
+    }
+    server.clock.advance(Millis::seconds(60));
+    log_in(&server, "st_made-up").await;
+    assert_eq!(entries(&server, "?action=access.login_refused").await[0]["detail"]["left_out_before"], 2);
+}
+
+#[tokio::test]
+async fn what_was_kept_for_long_enough_goes_and_the_rest_can_be_verified() {
+    let server = Server::start_with(|policy| policy.audit_retention = Some(DAY)).await;
+    let core = &server.app.core;
+    for n in 0..3 {
+        server.worker(&format!("gpu-{n}")).await;
+        server.clock.advance(Millis(DAY.0 / 2));
+    }
+    assert_eq!(core.expire_audit().await, Ok(3), "the admin, the token and the first worker: older than a day");
+    let told = entries(&server, "?action=audit.expired").await;
+    let detail = &told[0]["detail"];
+    assert_eq!((&told[0]["target"], &detail["from"], &detail["to"]), (&json!("c_test"), &json!(1), &json!(3)));
+    assert_eq!(entries(&server, "").await.len(), 3);
+    let mut tx = core.read().await.expect("a database");
+    let verdict = verify(&mut *tx, None, Signed::new()).await.expect("readable");
+    assert_eq!((verdict.report.entries, verdict.report.faults), (3, vec![]));
+    drop(tx);
+    assert_eq!(core.expire_audit().await, Ok(0));
+    server.clock.advance(Millis(10 * DAY.0));
+    assert_eq!(core.expire_audit().await, Ok(3), "its own entry is one like the others");
+    let mut tx = core.read().await.expect("a database");
+    let verdict = verify(&mut *tx, None, Signed::new()).await.expect("readable");
+    assert_eq!((verdict.report.entries, verdict.report.faults), (1, vec![]));
+}
+
+#[tokio::test]
+async fn checkpoints_are_signed_when_there_is_something_new() {
+    let server = Server::start().await;
+    let core = &server.app.core;
+    for _ in 0..3 {
+        core.sign_audit().await.expect("a database");
+    }
+    assert_eq!(entries(&server, "?action=audit.checkpoint").await.len(), 1);
+    server.worker("gpu-1").await;
+    core.sign_audit().await.expect("a database");
+    let files = Checkpoints::find(server.directory.path(), "sqlite").expect("readable").expect("a key");
+    let (signed, broken) = files.signed().expect("readable");
+    assert_eq!((signed["c_test"].keys().copied().collect::<Vec<_>>(), broken), (vec![2, 4], vec![]));
+    let mut tx = core.read().await.expect("a database");
+    let verdict = verify(&mut *tx, Some(&files), signed).await.expect("readable");
+    assert_eq!((verdict.signed, verdict.foreign, verdict.report.faults), (2, 0, vec![]));
+    let other = tempfile::tempdir().expect("a temporary directory");
+    let other = Checkpoints::open(other.path(), "sqlite", [1; 32]).expect("writable");
+    let verdict = verify(&mut *tx, Some(&other), Signed::new()).await.expect("readable");
+    assert_eq!((verdict.signed, verdict.foreign, verdict.report.is_clean()), (0, 2, true));
+}
