@@ -7,6 +7,7 @@ pub mod access;
 pub mod configs;
 pub mod dispatch;
 pub mod explain;
+pub mod fingerprint;
 pub mod problem;
 pub mod queue;
 pub mod status;
