@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::fingerprint::Fingerprint;
+
 /// What the server knows of the caller: `GET /api/session`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionView {
@@ -13,4 +15,7 @@ pub struct SessionView {
     pub server_version: String,
     /// The address under which this server was reached, for commands to copy: `http://host:8001`.
     pub base_url: String,
+    /// What agents have to know of this server's key, where no authority vouches for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<Fingerprint>,
 }

@@ -1,5 +1,6 @@
 //! The command line: `simpletuner server …` and `simpletuner worker …`.
 
+mod edge;
 pub mod worker;
 
 use std::ffi::OsString;
@@ -9,6 +10,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use self::edge::EdgeArgs;
 use crate::boot;
 use crate::boot::local::Local;
 
@@ -23,7 +25,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the orchestrator with its dashboard.
-    Server(ServerArgs),
+    Server(Box<ServerArgs>),
     /// Run the agent on a GPU machine (becomes `simpletuner-worker`).
     #[command(disable_help_flag = true)]
     Worker {
@@ -42,6 +44,9 @@ pub struct ServerArgs {
     /// Port to listen on.
     #[arg(long, env = "SIMPLETUNER_PORT", default_value_t = 8001)]
     pub port: u16,
+    /// TLS and proxies.
+    #[command(flatten)]
+    pub edge: EdgeArgs,
     /// Where the database, logs and artifacts are kept [default: simpletuner in the user's data directory].
     #[arg(long, env = "SIMPLETUNER_DATA_DIR")]
     pub data_dir: Option<PathBuf>,

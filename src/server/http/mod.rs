@@ -6,6 +6,7 @@
 
 pub mod access;
 mod admin;
+pub mod arrival;
 mod configs;
 mod events;
 mod health;
@@ -15,13 +16,14 @@ pub mod problem;
 mod queue;
 pub mod request;
 mod session;
+mod session_cookie;
 pub mod site;
 mod ui;
 mod worker;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::csrf::CsrfLayer;
@@ -50,7 +52,7 @@ pub fn router(app: App) -> Router {
         .layer(CsrfLayer::new().with_rejection_response(|_| cross_site().into_response()))
         .layer(from_fn_with_state(app.clone(), access::known_host))
         .layer(CatchPanicLayer::custom(|_| panicked().into_response()))
-        .layer(from_fn(request::in_context))
+        .layer(from_fn_with_state(app.clone(), request::in_context))
         .with_state(app)
 }
 

@@ -24,6 +24,7 @@ use leptos_axum::{
 
 use self::port::ServerPort;
 use super::access::{self, Person};
+use super::arrival::Scheme;
 use super::{limits, session, site};
 use crate::state::App;
 
@@ -71,7 +72,8 @@ fn provide(app: &App) {
     let cookies = parts.headers.get(header::COOKIE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let mut prefs = Prefs::from_cookies(cookies, app.core.now());
     prefs.version = Some(format!("{}-{}", app.epoch, app.core.hub.version()));
-    prefs.session = person.as_ref().map(|person| session::view(app, person, &parts.headers));
+    prefs.session =
+        person.as_ref().map(|person| session::view(app, person, Scheme::of(&parts.extensions), &parts.headers));
     let flash = access::cookie(&parts.headers, FLASH_COOKIE).and_then(|id| app.flashes.take(id, app.core.now()));
     if let Some(response) = use_context::<ResponseOptions>() {
         set_headers(&response, flash.is_some());

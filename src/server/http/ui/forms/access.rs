@@ -2,19 +2,24 @@
 
 use app::ui::flash::{Flash, FormName, Notice};
 use app::ui::prefs::Theme;
-use axum::Form;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
+use axum::{Extension, Form};
 
 use super::{Fields, answer, field, refused};
-use crate::http::access::{SESSION_COOKIE, cookie};
+use crate::http::arrival::Scheme;
 use crate::http::request::caller;
+use crate::http::session_cookie;
 use crate::state::App;
 use crate::text::{local_path, percent_escaped};
 
 /// `POST /ui/login`: an admin token, or the setup code.
-pub async fn log_in(State(app): State<App>, Form(fields): Form<Fields>) -> Response {
+pub async fn log_in(
+    State(app): State<App>,
+    Extension(scheme): Extension<Scheme>,
+    Form(fields): Form<Fields>,
+) -> Response {
     let next = local_path(field(&fields, "next").unwrap_or("/")).to_owned();
     let secret = field(&fields, "token").unwrap_or_default();
     match app.core.log_in(caller("anonymous"), secret).await {
@@ -28,8 +33,7 @@ pub async fn log_in(State(app): State<App>, Form(fields): Form<Fields>) -> Respo
                 None => Redirect::to(&next).into_response(),
             };
             let week = 7 * 24 * 3_600;
-            let value = format!("{SESSION_COOKIE}={}; Path=/; Max-Age={week}; HttpOnly; SameSite=Lax", session.cookie);
-            if let Ok(value) = HeaderValue::from_str(&value) {
+            if let Ok(value) = HeaderValue::from_str(&session_cookie::set(scheme, &session.cookie, week)) {
                 response.headers_mut().append(header::SET_COOKIE, value);
             }
             response
@@ -38,15 +42,16 @@ pub async fn log_in(State(app): State<App>, Form(fields): Form<Fields>) -> Respo
 }
 
 /// `POST /ui/logout`
-pub async fn log_out(State(app): State<App>, headers: HeaderMap) -> Response {
-    if let Some(secret) = cookie(&headers, SESSION_COOKIE)
+pub async fn log_out(State(app): State<App>, Extension(scheme): Extension<Scheme>, headers: HeaderMap) -> Response {
+    if let Some(secret) = session_cookie::read(&headers, scheme)
         && let Err(refusal) = app.core.log_out(caller("anonymous"), secret).await
     {
         return refused(&app, "/", FormName::Action, refusal, Fields::new());
     }
     let mut response = answer(&app, "/login", Flash::Notice { code: Notice::SignedOut });
-    let gone = HeaderValue::from_static("sid=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax");
-    response.headers_mut().append(header::SET_COOKIE, gone);
+    if let Ok(gone) = HeaderValue::from_str(&session_cookie::set(scheme, "", 0)) {
+        response.headers_mut().append(header::SET_COOKIE, gone);
+    }
     response
 }
 
