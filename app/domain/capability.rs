@@ -32,6 +32,8 @@ pub struct Capability {
     pub driver: Option<String>,
     /// Which work directory the agent uses: tells two hosts with one token apart. Older agents say none.
     pub install_id: Option<String>,
+    /// Whether the agent verifies the orchestrator's certificate. Older agents say nothing.
+    pub tls_verify: Option<bool>,
     /// How many jobs it takes at once; at least 1. One alone gets the whole host.
     pub max_jobs: u32,
 }
@@ -47,6 +49,7 @@ impl Default for Capability {
             protocol: None,
             driver: None,
             install_id: None,
+            tls_verify: None,
             max_jobs: 1,
         }
     }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::fingerprint::Fingerprint;
 use crate::domain::access::{Permissions, Role};
 use crate::domain::ids::{SessionId, TokenId, UserId};
 use crate::domain::time::Timestamp;
@@ -19,6 +20,9 @@ pub struct SessionView {
     pub server_version: String,
     /// The address under which this server was reached, for commands to copy: `http://host:8001`.
     pub base_url: String,
+    /// What agents have to know of this server's key, where no authority vouches for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<Fingerprint>,
 }
 
 /// `POST /api/admin/users`

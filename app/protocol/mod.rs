@@ -8,6 +8,7 @@ pub mod audit;
 pub mod configs;
 pub mod dispatch;
 pub mod explain;
+pub mod fingerprint;
 pub mod problem;
 pub mod queue;
 pub mod status;

@@ -60,6 +60,9 @@ pub struct Register {
     /// Random per work directory: two hosts with one token are told apart by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install_id: Option<String>,
+    /// Whether it verifies the orchestrator's certificate; older agents say nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_verify: Option<bool>,
     /// How many jobs it takes at once, 1 to 64; left out, 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_jobs: Option<u32>,

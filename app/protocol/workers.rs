@@ -141,6 +141,9 @@ pub struct WorkerView {
     pub hostname: Option<String>,
     /// The agent's version, as reported.
     pub agent_version: Option<String>,
+    /// Whether the agent verifies this server's certificate, as reported.
+    #[serde(default)]
+    pub tls_verify: Option<bool>,
 }
 
 /// A job on a worker, in the worker's row.

@@ -20,6 +20,7 @@ mod service;
 mod state;
 mod store;
 mod text;
+mod tls;
 mod tokens;
 
 #[cfg(test)]

@@ -4,12 +4,14 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
+use ipnet::IpNet;
 use leptos::config::LeptosOptions;
 use tokio_util::sync::CancellationToken;
 
 use crate::flashes::Flashes;
 use crate::http::access::Mode;
 use crate::service::Core;
+use crate::tls::Tls;
 
 /// A shared handle to the parts of this server.
 #[derive(Clone)]
@@ -27,6 +29,10 @@ pub struct Parts {
     pub epoch: String,
     /// Where it listens, `host:port`.
     pub address: String,
+    /// TLS of the listening socket; none for plain HTTP.
+    pub tls: Option<Tls>,
+    /// Proxies whose word about their clients is believed.
+    pub trusted_proxies: Vec<IpNet>,
     /// Words for the next page.
     pub flashes: Flashes,
     /// How pages refer to their scripts and styles.

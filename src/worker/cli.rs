@@ -71,12 +71,17 @@ pub struct AgentArgs {
     /// Label to report, `key=value` (repeatable); labels set by an admin win
     #[arg(long = "label", value_name = "KEY=VALUE")]
     pub labels: Vec<String>,
-    /// Do not verify the orchestrator's certificate (development only; --ca-file is the safe way)
-    #[arg(long)]
-    pub ssl_no_verify: bool,
-    /// Trust the certificates in this PEM file, and no others
-    #[arg(long, value_name = "FILE", conflicts_with = "ssl_no_verify")]
+    /// Accept the orchestrator by the fingerprint of its key, as its dashboard shows it, and by nothing else
+    #[arg(long, value_name = "sha256:HEX", env = "SIMPLETUNER_ORCHESTRATOR_FINGERPRINT")]
+    pub orchestrator_fingerprint: Option<String>,
+    /// Trust the certificates in this PEM file, and not those of the system
+    #[arg(long, value_name = "FILE", env = "SIMPLETUNER_CA_FILE")]
     pub ca_file: Option<PathBuf>,
+    /// Do not verify the orchestrator's certificate (development only; --orchestrator-fingerprint is the safe way)
+    #[arg(long, env = "SIMPLETUNER_SSL_NO_VERIFY", value_parser = BoolishValueParser::new(), value_name = "BOOL",
+        num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", hide_default_value = true,
+        hide_possible_values = true)]
+    pub ssl_no_verify: bool,
     /// Where jobs and their state live [default: the user's state directory]
     #[arg(long, value_name = "DIR", env = "SIMPLETUNER_WORK_DIR")]
     pub work_dir: Option<PathBuf>,

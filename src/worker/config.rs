@@ -7,6 +7,7 @@ use app::domain::labels::Labels;
 use clap::ArgMatches;
 use reqwest::Url;
 
+use crate::api::Trust;
 use crate::cli::{AgentArgs, OnStop, is_on_command_line};
 use crate::exit::Fatal;
 use crate::secret::Secret;
@@ -26,10 +27,8 @@ pub struct Config {
     pub persistent: bool,
     /// Labels to report.
     pub labels: Labels,
-    /// Whether to trust any certificate.
-    pub ssl_no_verify: bool,
-    /// PEM file with the only certificates to trust.
-    pub ca_file: Option<PathBuf>,
+    /// Whose certificate is accepted.
+    pub trust: Trust,
     /// Where jobs and their state live; absolute.
     pub work_dir: PathBuf,
     /// The trainer's command, program first.
@@ -96,8 +95,7 @@ impl Config {
             host,
             persistent: args.persistent,
             labels: parse_labels(&args.labels)?,
-            ssl_no_verify: args.ssl_no_verify,
-            ca_file: args.ca_file,
+            trust: Trust::of(args.ssl_no_verify, args.ca_file, args.orchestrator_fingerprint.as_deref())?,
             work_dir,
             trainer: parse_trainer(&args.trainer)?,
             gpu: GpuOverrides {
@@ -128,11 +126,14 @@ impl Config {
                 tracing::warn!("the variable {name} is not known and changes nothing; is it misspelt?");
             }
         }
-        if self.ssl_no_verify {
+        if self.trust == Trust::Anything {
             tracing::warn!(
                 "--ssl-no-verify: anyone on the network path can pose as the orchestrator and run code here. \
-                 Use --ca-file with its certificate instead"
+                 Use --orchestrator-fingerprint, as its dashboard shows it, or --ca-file instead"
             );
+        }
+        if matches!(self.trust, Trust::Pinned(_) | Trust::Only(_)) && self.url.scheme() == "http" {
+            tracing::warn!("nothing is verified over http://; write https:// in --orchestrator-url");
         }
         if self.url.scheme() == "http" && !self.is_local() {
             tracing::warn!("the token travels unencrypted to {}; use https where the network is not trusted", self.url);

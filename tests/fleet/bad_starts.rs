@@ -57,6 +57,19 @@ async fn a_database_that_is_not_there() {
 }
 
 #[tokio::test]
+async fn certificates_that_cannot_be_used() {
+    let dir = tempfile::TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
+    let (data, cert) = (dir.path().join("data"), dir.path().join("cert.pem"));
+    let (data, cert) = (data.to_string_lossy(), cert.to_string_lossy());
+    let at = ["--port", "0", "--data-dir", &data, "--local", "off"];
+    let with = |more: &[&'static str]| [&at[..], more].concat();
+    assert_does_not_start(dir.path(), &with(&["--ssl-cert", "c.pem", "--ssl-key", "k.pem"]), USAGE, "add --ssl").await;
+    assert_does_not_start(dir.path(), &with(&["--ssl", "--ssl-cert", "c.pem"]), USAGE, "--ssl-key").await;
+    let missing = [&at[..], &["--ssl", "--ssl-cert", &cert, "--ssl-key", &cert]].concat();
+    assert_does_not_start(dir.path(), &missing, CONFIG, &cert).await;
+}
+
+#[tokio::test]
 async fn single_user_on_every_network() {
     let dir = tempfile::TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
     let data = dir.path().join("data");

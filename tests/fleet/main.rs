@@ -17,5 +17,6 @@ mod queue;
 mod restart;
 mod several;
 mod storms;
+mod tls;
 mod whole_job;
 mod zombies;

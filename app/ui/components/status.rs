@@ -104,13 +104,20 @@ pub(crate) fn JobBadge(status: JobStatus) -> impl IntoView {
     view! { <Status look=job_look(&t().status, status)/> }.erased()
 }
 
-/// A worker's status, with a word about a wished drain that its status does not show.
+/// A worker's status, with a word about what it does not show: a wished drain, and an agent that trusts anybody.
 #[component]
 pub(crate) fn WorkerBadge(worker: WorkerView) -> impl IntoView {
+    let unverified = worker.tls_verify == Some(false);
     let hidden_drain = worker.draining && worker.status != WorkerStatus::Draining;
     view! {
         <Status look=worker_look(&t().status, worker.status, worker.last_heartbeat.is_some())/>
         {hidden_drain.then(|| view! { <span class="chip">{t().worker.drain_wished}</span> })}
+        {unverified.then(|| view! {
+            <span class="status status-warn" title=t().worker.unverified_hint>
+                <Icon glyph=Glyph::Warning/>
+                <span>{t().worker.unverified}</span>
+            </span>
+        })}
     }
     .erased()
 }

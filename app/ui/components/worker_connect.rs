@@ -7,6 +7,7 @@ use leptos::prelude::*;
 use super::action::ButtonLink;
 use super::copy::CopyBlock;
 use super::icon::{Glyph, Icon};
+use crate::protocol::access::SessionView;
 use crate::protocol::status::WorkerType;
 use crate::protocol::workers::{CreatedWorker, WorkerView};
 use crate::ui::erase::Erase;
@@ -20,7 +21,9 @@ const PATIENCE: Duration = Duration::from_mins(1);
 #[component]
 pub(crate) fn TokenOnce(created: CreatedWorker, worker: RwSignal<WorkerView>) -> impl IntoView {
     let words = &t().worker;
-    let environment = environment(&created, worker.with_untracked(|worker| worker.worker_type));
+    let session = use_context::<Prefs>().and_then(|prefs| prefs.session);
+    let environment = environment(&created, worker.with_untracked(|worker| worker.worker_type), session.as_ref());
+    let fingerprint = session.and_then(|session| session.fingerprint);
     view! {
         <section class="panel p-5" aria-labelledby="token">
             <h2 id="token" class="panel-title"><Icon glyph=Glyph::Key/>{words.token_title}</h2>
@@ -35,17 +38,24 @@ pub(crate) fn TokenOnce(created: CreatedWorker, worker: RwSignal<WorkerView>) ->
             <h3 class="block-name mt-4">{words.environment}</h3>
             <p class="mb-2 text-sm text-muted">{words.environment_hint}</p>
             <CopyBlock text=environment label=words.environment/>
+            {fingerprint.map(|fingerprint| view! {
+                <p class="mt-4 max-w-prose text-sm text-muted">
+                    {words.fingerprint_hint} " " <code class="break-all">{fingerprint.to_string()}</code>
+                </p>
+            })}
         </section>
     }
     .erased()
 }
 
 /// The agent's settings as lines of an environment file.
-fn environment(created: &CreatedWorker, kind: Option<WorkerType>) -> String {
-    let address = use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.base_url);
+fn environment(created: &CreatedWorker, kind: Option<WorkerType>, session: Option<&SessionView>) -> String {
     let mut lines = Vec::new();
-    if let Some(address) = address {
-        lines.push(format!("SIMPLETUNER_ORCHESTRATOR_URL={address}"));
+    if let Some(session) = session {
+        lines.push(format!("SIMPLETUNER_ORCHESTRATOR_URL={}", session.base_url));
+    }
+    if let Some(fingerprint) = session.and_then(|session| session.fingerprint) {
+        lines.push(format!("SIMPLETUNER_ORCHESTRATOR_FINGERPRINT={fingerprint}"));
     }
     lines.push(format!("SIMPLETUNER_WORKER_TOKEN={}", created.token));
     lines.push(format!("SIMPLETUNER_WORKER_NAME={}", created.name));

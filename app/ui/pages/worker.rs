@@ -73,6 +73,7 @@ fn Shown(first: WorkerView, id: WorkerId, port: SharedPort) -> impl IntoView {
         let id = id.clone();
         move || port.worker(id.clone())
     });
+    let unverified = Memo::new(move |_| worker.with(|worker| worker.tls_verify == Some(false)));
     let badge = move || view! { <WorkerBadge worker=worker.get()/> };
     view! {
         <PageHead title=name above=("/admin/workers", words.workers.title)>
@@ -82,6 +83,7 @@ fn Shown(first: WorkerView, id: WorkerId, port: SharedPort) -> impl IntoView {
             {badge}
             <IdText id=id.to_string()/>
         </p>
+        {move || unverified.get().then(|| view! { <p class="mb-4 max-w-prose text-muted">{words.worker.unverified_hint}</p> })}
         <div class="space-y-6">
             {is_new.then(|| view! { <FirstContact worker=worker token_shown=token_shown/> })}
             {created.map(|created| view! { <TokenOnce created=created worker=worker/> })}

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use app::protocol::fingerprint::Fingerprint;
 use app::protocol::worker::Probe;
 use clap::ValueEnum;
 use nix::sys::signal::{Signal, kill};
@@ -16,7 +17,9 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::worker::agent_program;
+use crate::http::arrival::Scheme;
 use crate::service::Core;
+use crate::tls::Tls;
 
 /// Whether jobs may run on the server's own machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -40,6 +43,8 @@ const WAITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 pub struct LocalAgent {
     /// Where the server listens.
     pub address: SocketAddr,
+    /// How it speaks there; none for plain HTTP.
+    pub tls: Option<Tls>,
     /// Where the agent keeps its jobs.
     pub work_dir: PathBuf,
 }
@@ -61,8 +66,9 @@ impl LocalAgent {
         tracing::info!(worker = name, "jobs may run on this machine");
         let mut wait = WAITS.0;
         while !shutdown.is_cancelled() {
-            match self.command(&name, &token).spawn() {
-                Ok(child) => watch(child, &shutdown).await,
+            let pin = self.tls.as_ref().map(Tls::fingerprint);
+            match self.command(&name, &token, pin).spawn() {
+                Ok(child) => watch(child, &shutdown, self.another_key(pin)).await,
                 Err(error) => tracing::error!(%error, "the agent beside this program does not start"),
             }
             tokio::select! {
@@ -72,7 +78,15 @@ impl LocalAgent {
         }
     }
 
-    fn command(&self, name: &str, token: &str) -> Command {
+    /// Waits until the agent has to know the server by another key.
+    async fn another_key(&self, than: Option<Fingerprint>) {
+        match self.tls.as_ref().zip(than) {
+            Some((tls, than)) => tls.another_key(than).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn command(&self, name: &str, token: &str, pin: Option<Fingerprint>) -> Command {
         let everywhere = self.address.ip().is_unspecified();
         let host = if everywhere { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { self.address.ip() };
         let mut command = Command::new(agent_program());
@@ -83,9 +97,12 @@ impl LocalAgent {
                 command.env_remove(variable);
             }
         }
+        let scheme = Scheme::direct(pin.is_some()).as_str();
+        // Whatever names the certificate has, this is the server that holds its key.
+        command.envs(pin.map(|pin| ("SIMPLETUNER_ORCHESTRATOR_FINGERPRINT", pin.to_string())));
         command
             .args(["--persistent", "--on-stop", "leave", "--name", name])
-            .env("SIMPLETUNER_ORCHESTRATOR_URL", format!("http://{}", SocketAddr::new(host, self.address.port())))
+            .env("SIMPLETUNER_ORCHESTRATOR_URL", format!("{scheme}://{}", SocketAddr::new(host, self.address.port())))
             .env("SIMPLETUNER_WORKER_TOKEN", token)
             .env("SIMPLETUNER_WORK_DIR", &self.work_dir)
             .stdin(std::process::Stdio::null());
@@ -93,11 +110,17 @@ impl LocalAgent {
     }
 }
 
-/// Waits for the agent's end, and asks for it when the server stops.
-async fn watch(mut child: Child, shutdown: &CancellationToken) {
+/// Waits for the agent's end, and asks for it when the server stops or has another key.
+async fn watch(mut child: Child, shutdown: &CancellationToken, another_key: impl Future<Output = ()>) {
+    let enough = async {
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = another_key => {}
+        }
+    };
     let ended = tokio::select! {
         ended = child.wait() => ended,
-        () = shutdown.cancelled() => {
+        () = enough => {
             let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
             if let Some(pid) = pid
                 && let Err(error) = kill(Pid::from_raw(pid), Signal::SIGTERM)

@@ -3,7 +3,7 @@
 pub mod exit;
 mod import;
 pub mod local;
-mod serve;
+pub mod serve;
 mod site;
 
 use std::net::SocketAddr;
@@ -40,7 +40,8 @@ use crate::state::{App, Parts};
 use crate::store::Store;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
-use crate::{http, lifecycle, loops, tokens};
+use crate::tls::{Tls, Wanted, self_signed};
+use crate::{http, lifecycle, loops, tls, tokens};
 
 /// Runs the server until it is told to stop.
 pub fn main(args: &ServerArgs) -> ExitCode {
@@ -72,6 +73,8 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
             args.host
         )));
     }
+    let wanted = Wanted::of(args.edge.ssl, args.edge.ssl_cert.as_deref(), args.edge.ssl_key.as_deref())
+        .map_err(|why| Exit::usage(why.to_owned()))?;
     let data = data_directory(args.data_dir.as_deref())?;
     let shutdown = CancellationToken::new();
     lifecycle::stop_on_signals(shutdown.clone()).map_err(|error| Exit::failed(error.to_string()))?;
@@ -84,21 +87,32 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     core.take_part().await.map_err(Exit::refused)?;
     let listener = bind(args).await?;
     let address = listener.local_addr().map_err(|error| Exit::failed(error.to_string()))?;
+    let tls = encryption(wanted, args, &data, &core)?;
     let app = App::new(Parts {
         core: Arc::clone(&core),
         mode: if args.single_user { Mode::SingleUser } else { Mode::Accounts },
         shutdown: shutdown.clone(),
         epoch: tokens::hex(&core.random.bytes::<6>()),
         address: address.to_string(),
+        tls: tls.clone(),
+        trusted_proxies: args.edge.trusted_proxies.clone(),
         flashes: Flashes::default(),
         leptos: site::options(&data, address).map_err(Exit::failed)?,
     });
     let tasks = TaskTracker::new();
     loops::start(&core, &tasks, &shutdown);
-    tracing::info!("listening on http://{address}");
-    let local = LocalAgent { address, work_dir: data.join("local-agent") };
+    match &tls {
+        None => tracing::info!("listening on http://{address}"),
+        Some(tls) => {
+            tracing::info!("listening on https://{address}");
+            tracing::info!("agents know this server by --orchestrator-fingerprint {}", tls.fingerprint());
+            let follow = tls.clone().follow(Arc::clone(&core.clock), tls::LOOK);
+            tasks.spawn(shutdown.clone().run_until_cancelled_owned(follow));
+        }
+    }
+    let local = LocalAgent { address, tls: tls.clone(), work_dir: data.join("local-agent") };
     tasks.spawn(local.keep(Arc::clone(&core), args.local, shutdown.clone()));
-    serve::serve(listener, http::router(app), &shutdown).await;
+    serve::serve(listener, http::router(app), tls.as_ref(), &shutdown).await;
     tasks.close();
     tasks.wait().await;
     if let Err(refusal) = core.flush_presence().await {
@@ -135,6 +149,21 @@ fn data_directory(named: Option<&Path>) -> Result<PathBuf, Exit> {
     })?;
     // Artifacts are named relative to it, wherever the process goes.
     std::path::absolute(&data).map_err(|error| Exit::config(format!("{}: {error}", data.display())))
+}
+
+/// TLS with the certificate that is wanted.
+fn encryption(wanted: Wanted, args: &ServerArgs, data: &Path, core: &Core) -> Result<Option<Tls>, Exit> {
+    tls::install_provider();
+    let pair = match wanted {
+        Wanted::Nothing => return Ok(None),
+        Wanted::Given(pair) => pair,
+        Wanted::Own => {
+            let hostname = gethostname::gethostname();
+            let names = self_signed::names(args.host, self_signed::interfaces(), &hostname.to_string_lossy());
+            self_signed::keep(&data.join("tls"), &names, core.now(), &core.server).map_err(Exit::config)?
+        }
+    };
+    Tls::open(pair, &*core.clock).map(Some).map_err(Exit::config)
 }
 
 async fn open(args: &ServerArgs, data: &Path) -> Result<Core, Exit> {

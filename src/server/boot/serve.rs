@@ -14,12 +14,16 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::Service;
 
 use crate::http::request::Peer;
+use crate::tls::Tls;
 
 /// How long requests that are under way may take when the server stops.
 const DRAIN: Duration = Duration::from_secs(8);
@@ -32,12 +36,50 @@ const SILENCE: Duration = Duration::from_mins(2);
 /// Pings make sure that there is something to acknowledge.
 const UNACKNOWLEDGED: Duration = Duration::from_mins(1);
 
+/// How long a client may take to agree on a key.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// The first byte of whoever speaks TLS.
+const TLS_HELLO: u8 = 0x16;
+
+/// What is said to whoever does not.
+const SPEAK_TLS: &str = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\nconnection: close\r\n\r\n\
+    {\"type\":\"about:blank\",\"title\":\"Bad Request\",\"status\":400,\"code\":\"speak_tls\",\
+    \"detail\":\"This server speaks HTTPS: write https:// in place of http:// in its address.\"}";
+
 /// Serves until the server is to stop, then waits for what is under way, but not for long.
-pub async fn serve(mut listener: TcpListener, router: Router, shutdown: &CancellationToken) {
+pub async fn serve(listener: TcpListener, router: Router, tls: Option<&Tls>, shutdown: &CancellationToken) {
+    serve_within(HANDSHAKE, listener, router, tls.map(Tls::acceptor), shutdown).await;
+}
+
+/// The same with another patience for handshakes.
+pub async fn serve_within(
+    handshake: Duration,
+    mut listener: TcpListener,
+    router: Router,
+    tls: Option<TlsAcceptor>,
+    shutdown: &CancellationToken,
+) {
     let connections = TaskTracker::new();
     // The trait's method, which waits when there are too many open files.
     while let Some((socket, peer)) = shutdown.run_until_cancelled(Listener::accept(&mut listener)).await {
-        connections.spawn(connection(socket, Peer(peer.ip()), router.clone(), shutdown.clone()));
+        if let Err(error) = set_options(&socket) {
+            tracing::debug!(%error, "a connection without its options");
+        }
+        let (peer, router, shutdown) = (Peer(peer.ip()), router.clone(), shutdown.clone());
+        // Tasks of two kinds, so that a plain connection has no room for TLS in it.
+        match tls.clone() {
+            None => connections.spawn(connection(socket, peer, router, shutdown)),
+            Some(tls) => connections.spawn(async move {
+                let agreed = tokio::time::timeout(handshake, agree(&tls, socket));
+                match shutdown.run_until_cancelled(agreed).await {
+                    Some(Ok(Ok(stream))) => connection(stream, peer, router, shutdown).await,
+                    Some(Ok(Err(error))) => tracing::debug!(%error, host = %peer.0, "no TLS handshake"),
+                    Some(Err(_)) => tracing::debug!(host = %peer.0, "a TLS handshake took too long"),
+                    None => {}
+                }
+            }),
+        };
     }
     drop(listener);
     connections.close();
@@ -46,10 +88,24 @@ pub async fn serve(mut listener: TcpListener, router: Router, shutdown: &Cancell
     }
 }
 
-async fn connection(socket: TcpStream, peer: Peer, router: Router, shutdown: CancellationToken) {
-    if let Err(error) = set_options(&socket) {
-        tracing::debug!(%error, "a connection without its options");
+/// The handshake. Who speaks plain HTTP is told so.
+async fn agree(tls: &TlsAcceptor, mut socket: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
+    let mut first = [TLS_HELLO];
+    socket.peek(&mut first).await?;
+    if first != [TLS_HELLO] {
+        socket.write_all(SPEAK_TLS.as_bytes()).await?;
+        socket.shutdown().await?;
+        // What was not read would make the system take the answer back.
+        tokio::io::copy(&mut socket, &mut tokio::io::sink()).await?;
+        return Err(std::io::Error::other("the client speaks no TLS"));
     }
+    tls.accept(socket).await
+}
+
+async fn connection<S>(socket: S, peer: Peer, router: Router, shutdown: CancellationToken)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     let answer = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
         router.clone().call(request)
@@ -102,7 +158,7 @@ mod tests {
         let shutdown = CancellationToken::new();
         let stop = shutdown.clone();
         let router = Router::new().route("/slow", get(slow));
-        let server = tokio::spawn(async move { serve(listener, router, &stop).await });
+        let server = tokio::spawn(async move { serve(listener, router, None, &stop).await });
 
         let mut idle = TcpStream::connect(address).await.expect("connected");
         let mut busy = TcpStream::connect(address).await.expect("connected");

@@ -1,6 +1,7 @@
 //! The command line: `simpletuner server …`, `simpletuner worker …` and the commands beside them.
 
 pub mod audit;
+mod edge;
 pub mod worker;
 
 use std::ffi::OsString;
@@ -10,6 +11,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use self::edge::EdgeArgs;
 use crate::boot;
 use crate::boot::local::Local;
 
@@ -24,7 +26,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the orchestrator with its dashboard.
-    Server(ServerArgs),
+    Server(Box<ServerArgs>),
     /// Read and verify the audit trail, also while a server runs.
     #[command(subcommand)]
     Audit(audit::AuditCommand),
@@ -46,6 +48,9 @@ pub struct ServerArgs {
     /// Port to listen on.
     #[arg(long, env = "SIMPLETUNER_PORT", default_value_t = 8001)]
     pub port: u16,
+    /// TLS and proxies.
+    #[command(flatten)]
+    pub edge: EdgeArgs,
     /// Where the database, logs and artifacts are kept [default: simpletuner in the user's data directory].
     #[arg(long, env = "SIMPLETUNER_DATA_DIR")]
     pub data_dir: Option<PathBuf>,

@@ -12,9 +12,11 @@ use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::arrival::Scheme;
 use super::json::OptionalJson;
 use super::problem::{ApiError, unknown_host};
 use super::request::{Peer, address, caller_named};
+use super::session_cookie;
 use crate::service::access::Person;
 use crate::service::agents::WorkerKey;
 use crate::service::audit::refused::harmless;
@@ -22,9 +24,6 @@ use crate::service::refusal::Refusal;
 use crate::service::reports::Subject;
 use crate::state::App;
 use crate::text::percent_escaped;
-
-/// The session's cookie.
-pub const SESSION_COOKIE: &str = "sid";
 
 /// How long a stranger may take to say who they are.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -67,20 +66,20 @@ impl JobKey {
 }
 
 /// Finds out which person or script is asking.
-pub async fn identify(app: &App, headers: &HeaderMap) -> Result<Person, ApiError> {
+pub async fn identify(app: &App, headers: &HeaderMap, scheme: Scheme) -> Result<Person, ApiError> {
     if let Some(token) = bearer(headers).or_else(|| text(headers, "x-api-key")) {
         return Ok(app.core.authenticate_token(token).await?);
     }
     if app.mode == Mode::SingleUser {
         return Ok(Person::on_loopback());
     }
-    let Some(cookie) = cookie(headers, SESSION_COOKIE) else { return Err(ApiError::not_authenticated()) };
+    let Some(cookie) = session_cookie::read(headers, scheme) else { return Err(ApiError::not_authenticated()) };
     app.core.authenticate_session(cookie).await?.ok_or_else(ApiError::not_authenticated)
 }
 
 /// Lets in people and scripts.
 pub async fn person(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    match identify(&app, request.headers()).await {
+    match identify(&app, request.headers(), Scheme::of(request.extensions())).await {
         Err(error) => error.into_response(),
         Ok(person) => {
             request.extensions_mut().insert(person);
@@ -91,7 +90,7 @@ pub async fn person(State(app): State<App>, mut request: Request, next: Next) ->
 
 /// Lets in browsers that are logged in, and shows the others the way.
 pub async fn page(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    match identify(&app, request.headers()).await {
+    match identify(&app, request.headers(), Scheme::of(request.extensions())).await {
         Err(_) => {
             let wanted = request.uri().path_and_query().map_or("/", |wanted| wanted.as_str());
             Redirect::to(&format!("/login?next={}", percent_escaped(wanted))).into_response()

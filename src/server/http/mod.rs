@@ -7,6 +7,7 @@
 pub mod access;
 mod account;
 mod admin;
+pub mod arrival;
 mod audit;
 mod configs;
 mod events;
@@ -18,13 +19,14 @@ mod queue;
 pub mod request;
 pub mod routes;
 mod session;
+mod session_cookie;
 pub mod site;
 pub mod ui;
 mod worker;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::csrf::CsrfLayer;
@@ -48,7 +50,7 @@ pub fn router(app: App) -> Router {
         .layer(CsrfLayer::new().with_rejection_response(|_| cross_site().into_response()))
         .layer(from_fn_with_state(app.clone(), access::known_host))
         .layer(CatchPanicLayer::custom(|_| panicked().into_response()))
-        .layer(from_fn(request::in_context))
+        .layer(from_fn_with_state(app.clone(), request::in_context))
         .with_state(app)
 }
 

@@ -3,14 +3,17 @@
 use std::net::IpAddr;
 
 use axum::Extension;
-use axum::extract::{MatchedPath, Request};
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
+use super::arrival::{Scheme, arrival};
 use crate::random::{OsRandom, Random};
 use crate::service::access::Person;
 use crate::service::unit::Caller;
+use crate::state::App;
+use crate::tls::Tls;
 use crate::tokens::hex;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -19,7 +22,7 @@ tokio::task_local! {
     static CURRENT: String;
 }
 
-/// The host at the other end of the connection.
+/// The client's host: the other end of the connection, or whom a trusted proxy names.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub IpAddr);
 
@@ -44,8 +47,9 @@ pub fn caller_named(actor: impl Into<String>) -> Caller {
     Caller { owner: actor.clone(), actor, request_id: current_id() }
 }
 
-/// Gives the request its id, logs its end, and adds the headers that every answer has.
-pub async fn in_context(request: Request, next: Next) -> Response {
+/// Gives the request its id and what is believed of its way here, logs its end, and adds the headers that every answer has.
+pub async fn in_context(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let scheme = arrive(&app, &mut request);
     let id = accepted_id(request.headers()).unwrap_or_else(|| hex(&<dyn Random>::bytes::<12>(&OsRandom)));
     let method = request.method().clone();
     // Never the query string: it may hold what is nobody's business.
@@ -67,7 +71,25 @@ pub async fn in_context(request: Request, next: Next) -> Response {
     ] {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
+    if scheme == Scheme::OwnHttps && app.tls.as_ref().is_some_and(Tls::is_vouched_for) {
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
+    }
     response
+}
+
+/// Notes the client's host and what it speaks.
+fn arrive(app: &App, request: &mut Request) -> Scheme {
+    let tls = app.tls.is_some();
+    let scheme = match request.extensions().get::<Peer>() {
+        None => Scheme::direct(tls),
+        Some(Peer(connected)) => {
+            let arrival = arrival(*connected, tls, request.headers(), &app.trusted_proxies);
+            request.extensions_mut().insert(Peer(arrival.peer));
+            arrival.scheme
+        }
+    };
+    request.extensions_mut().insert(scheme);
+    scheme
 }
 
 /// An id of the client's, if it is harmless in logs.

@@ -1,39 +1,60 @@
 //! `GET /api/session`: who is asking, and under which address.
 
 use app::protocol::access::SessionView;
+use app::protocol::fingerprint::Fingerprint;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::{Extension, Json};
 
 use super::access::Mode;
+use super::arrival::Scheme;
 use super::routes::Routes;
 use crate::service::access::{Needs, Person};
 use crate::state::App;
+use crate::tls::Tls;
 
 /// The routes.
 pub fn routes(app: &App) -> Routes {
     Routes::new(app).get("/session", Needs::Login, show)
 }
 
-async fn show(State(app): State<App>, Extension(person): Extension<Person>, headers: HeaderMap) -> Json<SessionView> {
-    Json(view(&app, &person, &headers))
+async fn show(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Extension(scheme): Extension<Scheme>,
+    headers: HeaderMap,
+) -> Json<SessionView> {
+    Json(view(&app, &person, scheme, &headers))
 }
 
 /// What the caller is told of itself.
-pub fn view(app: &App, person: &Person, headers: &HeaderMap) -> SessionView {
+pub fn view(app: &App, person: &Person, scheme: Scheme, headers: &HeaderMap) -> SessionView {
+    let Address { base_url, fingerprint } = address(app, scheme, headers);
     SessionView {
         name: person.name.clone(),
         permissions: person.permissions,
         single_user: app.mode == Mode::SingleUser,
         server_version: env!("CARGO_PKG_VERSION").to_owned(),
-        base_url: base_url(app, headers),
+        base_url,
+        fingerprint,
     }
 }
 
-/// The address that the caller used, for commands to copy.
-pub fn base_url(app: &App, headers: &HeaderMap) -> String {
+/// The way to this server, for commands to copy.
+pub struct Address {
+    /// The address that the caller used.
+    pub base_url: String,
+    /// How agents know that it is this server, where the certificate alone does not tell.
+    pub fingerprint: Option<Fingerprint>,
+}
+
+/// The way by which the caller came.
+pub fn address(app: &App, scheme: Scheme, headers: &HeaderMap) -> Address {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     // A name that could not stand in a command is not repeated.
     let plain = |host: &&str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b));
-    format!("http://{}", host.filter(plain).unwrap_or(&app.address))
+    let base_url = format!("{}://{}", scheme.as_str(), host.filter(plain).unwrap_or(&app.address));
+    // A proxy has a certificate of its own.
+    let fingerprint = app.tls.as_ref().filter(|_| scheme == Scheme::OwnHttps).and_then(Tls::to_pin);
+    Address { base_url, fingerprint }
 }

@@ -40,6 +40,7 @@ pub fn capability(worker: &WorkerId, register: &Register) -> Result<Capability, 
         protocol: register.protocol,
         driver: info.driver,
         install_id: register.install_id.clone(),
+        tls_verify: register.tls_verify,
         max_jobs: max_jobs(register)?,
         gpus,
     };

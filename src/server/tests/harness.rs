@@ -37,6 +37,7 @@ use crate::state::{App, Parts};
 use crate::store::Store;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
+use crate::tls::Tls;
 
 /// The admin's token in these tests.
 pub const ADMIN: &str = "st_admin-token-of-the-tests";
@@ -48,7 +49,7 @@ pub const PASSWORD: &str = "correct-horse-battery";
 pub struct Server {
     pub app: App,
     pub clock: Arc<ManualClock>,
-    router: Router,
+    pub router: Router,
     pub directory: tempfile::TempDir,
 }
 
@@ -125,10 +126,19 @@ impl Server {
         Self::start_alone(Mode::Accounts, policy).await
     }
 
+    /// One that speaks TLS, as whoever serves its router has to.
+    pub async fn start_over(tls: Tls) -> Self {
+        Self::start_as_with(Mode::Accounts, policy(), Some(tls)).await
+    }
+
     async fn start_alone(mode: Mode, policy: Policy) -> Self {
+        Self::start_as_with(mode, policy, None).await
+    }
+
+    async fn start_as_with(mode: Mode, policy: Policy, tls: Option<Tls>) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let store = SqliteStore::open(directory.path(), "c_test").await.expect("fresh");
-        let server = Self::with_store(mode, policy, directory, Arc::new(store), "c_test").await;
+        let server = Self::with_store(mode, policy, directory, Arc::new(store), "c_test", tls).await;
         server.app.core.take_part().await.expect("a database");
         server
     }
@@ -137,7 +147,7 @@ impl Server {
     pub async fn start_beside(name: &str, database: &str) -> Self {
         let store = PostgresStore::open(database, name).await.expect("a database");
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let server = Self::with_store(Mode::Accounts, policy(), directory, Arc::new(store), name).await;
+        let server = Self::with_store(Mode::Accounts, policy(), directory, Arc::new(store), name, None).await;
         let core = Arc::clone(&server.app.core);
         tokio::spawn(server.app.shutdown.clone().run_until_cancelled_owned(async move {
             loop {
@@ -153,6 +163,7 @@ impl Server {
         directory: tempfile::TempDir,
         store: Arc<dyn Store>,
         name: &str,
+        tls: Option<Tls>,
     ) -> Self {
         let clock = Arc::new(ManualClock::new());
         let core = Arc::new(Core {
@@ -182,6 +193,8 @@ impl Server {
             shutdown: CancellationToken::new(),
             epoch: "life1".to_owned(),
             address: "127.0.0.1:8001".to_owned(),
+            tls,
+            trusted_proxies: vec!["10.0.0.0/8".parse().expect("a network")],
             flashes: Flashes::default(),
             leptos: LeptosOptions::builder().output_name("simpletuner").build(),
         });

@@ -15,6 +15,8 @@ mod health;
 mod input;
 mod pages;
 mod problems;
+mod proxies;
 mod queue;
 mod several;
+mod tls;
 mod workers;

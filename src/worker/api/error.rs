@@ -6,6 +6,8 @@ use std::time::Duration;
 use reqwest::{Response, StatusCode, Url};
 use serde::Deserialize;
 
+use super::distrust;
+
 /// The most of an error's body that is read.
 const LONGEST_BODY: usize = 16 * 1024;
 
@@ -20,6 +22,9 @@ pub enum ApiError {
         /// When the server wants to be asked again.
         retry_after: Option<Duration>,
     },
+    /// The orchestrator's certificate was refused here. Try again later: it may be replaced.
+    #[error("{0}")]
+    Untrusted(String),
     /// The token was refused.
     #[error("{0}")]
     Refused(String),
@@ -68,14 +73,15 @@ impl ApiError {
 
     /// No answer at all.
     pub fn unreachable(error: &reqwest::Error, base: &Url) -> Self {
+        if let Some(sentence) = distrust::sentence(error, base) {
+            return Self::Untrusted(sentence);
+        }
         let cause = innermost(error);
         let lower = cause.to_lowercase();
         let advice = if error.is_timeout() {
             "no answer in time: check the URL and any firewall between"
-        } else if lower.contains("causedasendentity") {
-            "it shows a CA's own certificate as its own: give it one that is no CA (basicConstraints CA:FALSE)"
-        } else if lower.contains("certificate") || lower.contains("unknownissuer") {
-            "its certificate is not trusted: give its CA with --ca-file (--ssl-no-verify is for development only)"
+        } else if lower.contains("invalidcontenttype") {
+            "it speaks no TLS there: write http:// in place of https:// if the network is trusted, or give it TLS"
         } else if lower.contains("refused") {
             "check URL and port, that the orchestrator runs, and that it listens with --host 0.0.0.0"
         } else if lower.contains("dns") || lower.contains("lookup") {

@@ -1,19 +1,22 @@
 //! The orchestrator as the agent sees it: one method per endpoint, and errors sorted by what to do about them.
 
+mod distrust;
 mod error;
 mod job;
 mod retry;
+mod trust;
 
 use std::time::Duration;
 
 use app::protocol::worker::{Disconnect, Heartbeat, HeartbeatAnswer, Register, Registered};
-use reqwest::{Certificate, Client, RequestBuilder, Response, Url, redirect};
+use reqwest::{Client, RequestBuilder, Response, Url, redirect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use error::ApiError;
 pub use job::{JobApi, Upload};
 pub use retry::{Online, until_answered};
+pub use trust::Trust;
 
 use crate::config::Config;
 use crate::exit::Fatal;
@@ -48,23 +51,9 @@ impl Api {
             .tcp_user_timeout(Duration::from_mins(1))
             .pool_max_idle_per_host(2)
             .http1_only();
-        if let Some(path) = &config.ca_file {
-            let unusable = |why: String| Fatal::config(format!("--ca-file {}: {why}", path.display()));
-            let pem = std::fs::read(path).map_err(|error| unusable(error.to_string()))?;
-            let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| unusable(error.to_string()))?;
-            if certificates.is_empty() {
-                return Err(unusable("there is no certificate in it; it must be in PEM form".to_owned()));
-            }
-            builder = builder.tls_certs_only(certificates);
-        } else if config.url.scheme() == "http" {
-            // The system's certificates cost memory, and a bare container has none.
-            builder = builder.tls_certs_only([]);
-        }
+        builder = config.trust.apply(builder, config.url.scheme() == "https")?;
         if config.is_local() {
             builder = builder.no_proxy();
-        }
-        if config.ssl_no_verify {
-            builder = builder.tls_danger_accept_invalid_certs(true).tls_danger_accept_invalid_hostnames(true);
         }
         let http = builder
             .build()

@@ -48,7 +48,7 @@ where
     loop {
         let (error, after) = match call().await {
             Err(ApiError::Transient { sentence, retry_after }) => (sentence, retry_after),
-            Err(ApiError::Answer(sentence)) => (sentence, None),
+            Err(ApiError::Answer(sentence) | ApiError::Untrusted(sentence)) => (sentence, None),
             Err(ApiError::Refused(sentence)) if refused < REFUSED_TRIES => {
                 refused += 1;
                 (sentence, None)

@@ -34,6 +34,11 @@ pub async fn run(session: &Session) -> Refused {
                 tracing::debug!("heartbeat: {sentence}");
                 backoff.next_after(clock::roll(), retry_after).min(interval)
             }
+            // The connection that does the registering says it.
+            Err(ApiError::Untrusted(sentence)) => {
+                tracing::debug!("heartbeat: {sentence}");
+                backoff.next(clock::roll()).min(interval)
+            }
             Err(error) => {
                 tracing::warn!("heartbeat: {error}");
                 session.again.notify_one();

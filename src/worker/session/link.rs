@@ -24,13 +24,19 @@ pub async fn run(session: &Session) -> Refused {
     let mut poll_until = None;
     loop {
         if let Err(error) = session.register().await {
+            let is_untrusted = matches!(error, ApiError::Untrusted(_));
             let after = match error {
                 ApiError::Refused(sentence) => return Refused(sentence),
                 ApiError::Transient { retry_after, .. } => retry_after,
                 _ => None,
             };
             let wait = backoff.next_after(clock::roll(), after);
-            tracing::warn!("cannot register: {error}; trying again in {} s", wait.as_secs_f32().round());
+            let seconds = wait.as_secs_f32().round();
+            if is_untrusted {
+                tracing::error!("{error}; trying again in {seconds} s");
+            } else {
+                tracing::warn!("cannot register: {error}; trying again in {seconds} s");
+            }
             tokio::time::sleep(wait).await;
             continue;
         }

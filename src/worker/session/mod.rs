@@ -17,7 +17,7 @@ use app::protocol::worker::{PROTOCOL, Register, RunningAttempt};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
 
-use crate::api::{Api, ApiError, Online};
+use crate::api::{Api, ApiError, Online, Trust};
 use crate::config::Config;
 use crate::files::Key;
 use crate::gpu::Hardware;
@@ -151,6 +151,7 @@ impl Session {
             protocol: Some(PROTOCOL),
             boot_id: Some(self.context.boot_id.clone()),
             install_id: Some(self.context.install_id.clone()),
+            tls_verify: Some(config.trust != Trust::Anything),
             max_jobs: None,
             attempts,
         };

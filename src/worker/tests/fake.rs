@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
+use tokio_rustls::TlsAcceptor;
 
 use crate::clock::hex;
 
@@ -74,17 +75,39 @@ pub struct Fake {
 
 impl Fake {
     pub async fn start() -> io::Result<Self> {
+        Self::listen(None).await
+    }
+
+    /// One that speaks TLS, under the name `localhost`.
+    pub async fn start_over(tls: TlsAcceptor) -> io::Result<Self> {
+        Self::listen(Some(tls)).await
+    }
+
+    async fn listen(tls: Option<TlsAcceptor>) -> io::Result<Self> {
         let socket = TcpListener::bind("127.0.0.1:0").await?;
-        let url = format!("http://{}", socket.local_addr()?);
+        let address = socket.local_addr()?;
+        let url = match &tls {
+            None => format!("http://{address}"),
+            Some(_) => format!("https://localhost:{}", address.port()),
+        };
         let fake = Self { url, shared: Arc::default(), changed: Arc::new(watch::Sender::new(0)) };
         let (shared, changed) = (Arc::clone(&fake.shared), Arc::clone(&fake.changed));
         tokio::spawn(async move {
             while let Ok((connection, _)) = socket.accept().await {
                 let (shared, changed) = (Arc::clone(&shared), Arc::clone(&changed));
                 let service = service_fn(move |request| answer(request, Arc::clone(&shared), Arc::clone(&changed)));
-                tokio::spawn(
-                    hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(connection), service),
-                );
+                let tls = tls.clone();
+                tokio::spawn(async move {
+                    let http = hyper::server::conn::http1::Builder::new();
+                    // A connection ends as it ends; what was said on it is what counts.
+                    match tls {
+                        None => drop(http.serve_connection(TokioIo::new(connection), service).await),
+                        Some(tls) => {
+                            let Ok(stream) = tls.accept(connection).await else { return };
+                            drop(http.serve_connection(TokioIo::new(stream), service).await);
+                        }
+                    }
+                });
             }
         });
         Ok(fake)

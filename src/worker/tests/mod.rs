@@ -5,3 +5,4 @@ mod ends;
 mod fake;
 mod host;
 mod jobs;
+mod tls;

@@ -15,11 +15,11 @@ pub struct Api {
 }
 
 impl Api {
-    /// Of the server on this port.
-    pub fn new(port: u16) -> Self {
+    /// Of the server at this address. Whether it is the right one is for agents to find out.
+    pub fn new(address: &str) -> Self {
         // No connection is kept: the server behind it may be killed at any time.
-        let http = Client::builder().no_proxy().pool_max_idle_per_host(0).build().expect("a client");
-        Self { http, base: format!("http://127.0.0.1:{port}") }
+        let http = Client::builder().no_proxy().pool_max_idle_per_host(0).tls_danger_accept_invalid_certs(true);
+        Self { http: http.build().expect("a client"), base: address.to_owned() }
     }
 
     /// The port of the server.

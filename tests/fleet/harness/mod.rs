@@ -117,7 +117,7 @@ impl Fleet {
         let turn = TURNS.acquire().await.expect("never closed");
         let dir = TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
         let settings = settings.to_vec();
-        let mut fleet = Self { api: Api::new(0), server: None, port: 0, dir, database, settings, _turn: turn };
+        let mut fleet = Self { api: Api::new(""), server: None, port: 0, dir, database, settings, _turn: turn };
         fleet.start_server().await;
         fleet
     }
@@ -125,8 +125,8 @@ impl Fleet {
     /// Another server beside the first, on the same database and data.
     pub async fn second_server(&self) -> (Program, Api) {
         let server = Program::start(self.server_command(0), self.path().join("second-server.log"));
-        let port = until("the second server's port", async || server.port()).await;
-        let api = Api::new(port);
+        let address = until("the second server's address", async || server.address()).await;
+        let api = Api::new(&address);
         until("the second server to be ready", async || api.try_get("/readyz").await).await;
         (server, api)
     }
@@ -163,8 +163,8 @@ impl Fleet {
         let command = self.server_command(self.port);
         let server = self.server.insert(Program::start(command, log));
         if self.port == 0 {
-            self.port = until("the server's port", async || server.port()).await;
-            self.api = Api::new(self.port);
+            self.api = Api::new(&until("the server's address", async || server.address()).await);
+            self.port = self.api.port();
         }
         until("the server to be ready", async || self.api.try_get("/readyz").await).await;
     }

@@ -57,11 +57,11 @@ impl Program {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
     }
 
-    /// The port that a server says it listens on.
-    pub fn port(&self) -> Option<u16> {
+    /// The address at which a server says that it listens.
+    pub fn address(&self) -> Option<String> {
         let said = self.said();
-        let address = said.split("listening on http://").nth(1)?.lines().next()?;
-        address.rsplit(':').next()?.trim().parse().ok()
+        let line = said.split_once("listening on ")?.1.split_once('\n')?.0;
+        Some(line.trim().to_owned())
     }
 }
 

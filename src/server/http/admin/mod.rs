@@ -12,12 +12,13 @@ use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
 
+use super::arrival::Scheme;
 use super::json::{Json as Body, OptionalJson};
 use super::limits;
 use super::problem::ApiError;
 use super::request::caller;
 use super::routes::Routes;
-use super::session::base_url;
+use super::session::{Address, address};
 use crate::service::access::{Needs, Person};
 use crate::state::App;
 use crate::text::shell_quoted;
@@ -45,11 +46,12 @@ async fn list(State(app): State<App>, Query(query): Query<WorkersQuery>) -> Resu
 async fn create(
     State(app): State<App>,
     Extension(person): Extension<Person>,
+    Extension(scheme): Extension<Scheme>,
     headers: HeaderMap,
     Body(create): Body<CreateWorker>,
 ) -> Result<(StatusCode, Json<CreatedWorker>), ApiError> {
     let created = app.core.create_worker(caller(&person), create).await?;
-    Ok((StatusCode::CREATED, Json(created_view(&base_url(&app, &headers), created))))
+    Ok((StatusCode::CREATED, Json(created_view(&address(&app, scheme, &headers), created))))
 }
 
 async fn show(State(app): State<App>, Path(id): Path<String>) -> Result<Json<WorkerView>, ApiError> {
@@ -100,11 +102,12 @@ async fn resume(
 async fn rotate(
     State(app): State<App>,
     Extension(person): Extension<Person>,
+    Extension(scheme): Extension<Scheme>,
     headers: HeaderMap,
     Path(id): Path<String>,
 ) -> Result<Json<CreatedWorker>, ApiError> {
     let rotated = app.core.rotate_token(caller(&person), worker_id(&id)?).await?;
-    Ok(Json(created_view(&base_url(&app, &headers), rotated)))
+    Ok(Json(created_view(&address(&app, scheme, &headers), rotated)))
 }
 
 /// A worker's id from a path.
@@ -113,12 +116,15 @@ pub fn worker_id(text: &str) -> Result<WorkerId, ApiError> {
 }
 
 /// A new worker with the command that starts its agent.
-pub fn created_view(base_url: &str, created: crate::service::workers::Created) -> CreatedWorker {
+pub fn created_view(address: &Address, created: crate::service::workers::Created) -> CreatedWorker {
     let persistent = created.worker.kind == Some(app::domain::worker::Kind::Persistent);
     let flag = if persistent { " --persistent" } else { "" };
+    let pin = address.fingerprint.map(|fingerprint| format!(" --orchestrator-fingerprint {fingerprint}"));
     let connection_command = format!(
-        "SIMPLETUNER_WORKER_TOKEN={} simpletuner worker --orchestrator-url {base_url} --name {}{flag}",
+        "SIMPLETUNER_WORKER_TOKEN={} simpletuner worker --orchestrator-url {}{} --name {}{flag}",
         created.token,
+        address.base_url,
+        pin.unwrap_or_default(),
         shell_quoted(&created.worker.name),
     );
     CreatedWorker { worker_id: created.worker.id, token: created.token, name: created.worker.name, connection_command }

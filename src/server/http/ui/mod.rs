@@ -26,6 +26,7 @@ use leptos_axum::{
 
 use self::port::ServerPort;
 use super::access;
+use super::arrival::Scheme;
 use super::routes::Routes;
 use super::{limits, session, site};
 use crate::service::access::{Needs, Person};
@@ -86,7 +87,8 @@ fn provide(app: &App) {
     let mut prefs = Prefs::from_cookies(cookies, app.core.now());
     prefs.version = Some(format!("{}-{}", app.epoch, app.core.hub.version()));
     prefs.unclaimed = app.core.doors.unclaimed.load(Ordering::Relaxed);
-    prefs.session = person.as_ref().map(|person| session::view(app, person, &parts.headers));
+    prefs.session =
+        person.as_ref().map(|person| session::view(app, person, Scheme::of(&parts.extensions), &parts.headers));
     let flash = access::cookie(&parts.headers, FLASH_COOKIE).and_then(|id| app.flashes.take(id, app.core.now()));
     if let Some(response) = use_context::<ResponseOptions>() {
         set_headers(&response, flash.is_some());

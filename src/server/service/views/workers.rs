@@ -88,6 +88,7 @@ impl Core {
             jobs,
             hostname: capability.and_then(|capability| capability.hostname.clone()),
             agent_version: capability.and_then(|capability| capability.agent_version.clone()),
+            tls_verify: capability.and_then(|capability| capability.tls_verify),
         }
     }
 }

@@ -42,6 +42,7 @@ fn capability() -> Capability {
         protocol: Some(1),
         driver: Some("570.1".to_owned()),
         install_id: Some("4f".to_owned()),
+        tls_verify: Some(false),
         max_jobs: 2,
     }
 }

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use app::domain::access::is_name;
 use app::domain::audit::flood::Refused;
+use app::domain::time::Millis;
 use app::ui::flash::{Flash, FormName, Notice};
 use app::ui::prefs::Theme;
 use axum::extract::State;
@@ -13,8 +14,9 @@ use axum::{Extension, Form};
 use serde_json::json;
 
 use super::{Fields, answer, field, refused};
-use crate::http::access::SESSION_COOKIE;
+use crate::http::arrival::Scheme;
 use crate::http::request::{Peer, address, caller, caller_named};
+use crate::http::session_cookie;
 use crate::service::access::{Browser, LoggedIn, Person, SESSION};
 use crate::service::refusal::Refusal;
 use crate::state::App;
@@ -23,6 +25,7 @@ use crate::text::{local_path, percent_escaped};
 /// `POST /ui/login`: a name with its password, or an API token without a name.
 pub async fn log_in(
     State(app): State<App>,
+    Extension(scheme): Extension<Scheme>,
     peer: Option<Extension<Peer>>,
     headers: HeaderMap,
     Form(fields): Form<Fields>,
@@ -38,7 +41,7 @@ pub async fn log_in(
         None => app.core.log_in_with_token(by, secret, browser).await,
     };
     match opened {
-        Ok(opened) => welcome(&opened, &next),
+        Ok(opened) => welcome(scheme, &opened, &next),
         Err(refusal) => {
             record(&app, address, name.unwrap_or_default(), &refusal).await;
             let back = format!("/login?next={}", percent_escaped(&next));
@@ -50,6 +53,7 @@ pub async fn log_in(
 /// `POST /ui/setup`: the setup code, and who the first admin is to be.
 pub async fn set_up(
     State(app): State<App>,
+    Extension(scheme): Extension<Scheme>,
     peer: Option<Extension<Peer>>,
     headers: HeaderMap,
     Form(fields): Form<Fields>,
@@ -59,7 +63,7 @@ pub async fn set_up(
     let address = address(peer);
     let browser = browser(peer, &headers);
     match app.core.set_up(caller_named("anonymous"), code, name, password, browser).await {
-        Ok(opened) => welcome(&opened, "/"),
+        Ok(opened) => welcome(scheme, &opened, "/"),
         Err(refusal) => {
             record(&app, address, name, &refusal).await;
             refused(&app, "/login", FormName::Login, refusal, shown(&fields, &["name"]))
@@ -68,13 +72,18 @@ pub async fn set_up(
 }
 
 /// `POST /ui/logout`
-pub async fn log_out(State(app): State<App>, Extension(person): Extension<Person>) -> Response {
+pub async fn log_out(
+    State(app): State<App>,
+    Extension(scheme): Extension<Scheme>,
+    Extension(person): Extension<Person>,
+) -> Response {
     if let Err(refusal) = app.core.log_out(caller(&person), &person).await {
         return refused(&app, "/", FormName::Action, refusal, Fields::new());
     }
     let mut response = answer(&app, "/login", Flash::Notice { code: Notice::SignedOut });
-    let gone = HeaderValue::from_static("sid=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax");
-    response.headers_mut().append(header::SET_COOKIE, gone);
+    if let Ok(gone) = HeaderValue::from_str(&session_cookie::set(scheme, "", Millis::seconds(0))) {
+        response.headers_mut().append(header::SET_COOKIE, gone);
+    }
     response
 }
 
@@ -92,11 +101,9 @@ async fn record(app: &App, peer: Option<IpAddr>, name: &str, refusal: &Refusal) 
 }
 
 /// To the next page, logged in.
-fn welcome(opened: &LoggedIn, next: &str) -> Response {
+fn welcome(scheme: Scheme, opened: &LoggedIn, next: &str) -> Response {
     let mut response = Redirect::to(next).into_response();
-    let age = SESSION.0 / 1_000;
-    let value = format!("{SESSION_COOKIE}={}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax", opened.cookie);
-    if let Ok(value) = HeaderValue::from_str(&value) {
+    if let Ok(value) = HeaderValue::from_str(&session_cookie::set(scheme, &opened.cookie, SESSION)) {
         response.headers_mut().append(header::SET_COOKIE, value);
     }
     response

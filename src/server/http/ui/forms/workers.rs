@@ -11,8 +11,9 @@ use axum::{Extension, Form};
 
 use super::{Fields, answer, field, labels, refused};
 use crate::http::admin::{created_view, worker_id};
+use crate::http::arrival::Scheme;
 use crate::http::request::caller;
-use crate::http::session::base_url;
+use crate::http::session::address;
 use crate::service::access::Person;
 use crate::service::refusal::Refusal;
 use crate::state::App;
@@ -21,6 +22,7 @@ use crate::state::App;
 pub async fn create(
     State(app): State<App>,
     Extension(person): Extension<Person>,
+    Extension(scheme): Extension<Scheme>,
     headers: HeaderMap,
     Form(fields): Form<Fields>,
 ) -> Response {
@@ -33,7 +35,7 @@ pub async fn create(
     match app.core.create_worker(caller(&person), create).await {
         Err(refusal) => refused(&app, "/admin/workers/new", FormName::Worker, refusal, fields),
         Ok(created) => {
-            let created = created_view(&base_url(&app, &headers), created);
+            let created = created_view(&address(&app, scheme, &headers), created);
             let page = format!("/admin/workers/{}", created.worker_id);
             answer(&app, &page, Flash::Created(created))
         }

@@ -21,6 +21,9 @@ struct CapabilityJson {
     protocol: Option<u32>,
     driver: Option<String>,
     install_id: Option<String>,
+    /// Older rows have none.
+    #[serde(default)]
+    tls_verify: Option<bool>,
     max_jobs: u32,
 }
 
@@ -120,6 +123,7 @@ fn capability(row: &Named<'_>) -> Result<Capability> {
         protocol: kept.protocol,
         driver: kept.driver,
         install_id: kept.install_id,
+        tls_verify: kept.tls_verify,
         max_jobs: kept.max_jobs,
     })
 }
@@ -135,6 +139,7 @@ fn capability_text(capability: &Capability) -> String {
         protocol: capability.protocol,
         driver: capability.driver.clone(),
         install_id: capability.install_id.clone(),
+        tls_verify: capability.tls_verify,
         max_jobs: capability.max_jobs,
     })
 }

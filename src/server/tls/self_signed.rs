@@ -1,0 +1,203 @@
+//! A certificate of our own making, for a server that was given none.
+//!
+//! Its key is made once and kept, and with it the fingerprint by which agents know the server. The certificate is made
+//! anew, at a start, when it comes to its end or when the machine has got another name or address.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::net::IpAddr;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use app::domain::time::{Millis, Timestamp};
+use rcgen::{
+    CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair, PKCS_ECDSA_P256_SHA256,
+    PublicKeyData, SerialNumber,
+};
+use rustls::client::verify_server_name;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::server::ParsedCertificate;
+use sha2::{Digest, Sha256};
+use time::OffsetDateTime;
+
+use super::certificate::{Pair, trusted_by_itself};
+
+const DAY: Millis = Millis::seconds(24 * 3_600);
+/// How long a certificate is good for: as long as browsers take any.
+const LIFE: i64 = 397;
+/// With so many days left it is made anew.
+const MARGIN: i64 = 60;
+
+/// The pair in this directory, made or renewed where that is needed, by the server of this name.
+pub fn keep(directory: &Path, names: &[String], now: Timestamp, server: &str) -> Result<Pair, String> {
+    let pair = Pair { chain: directory.join("cert.pem"), key: directory.join("key.pem") };
+    let unusable = |error: io::Error| format!("{} cannot be used for a certificate: {error}", directory.display());
+    DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(unusable)?;
+    let key = key(&pair.key, server)?;
+    if !serves(&pair.chain, &key, names, now) {
+        let made = make(&key, names, now).map_err(|error| format!("no certificate can be made: {error}"))?;
+        replace(&pair.chain, &made, server).map_err(unusable)?;
+        tracing::info!(names = names.join(", "), "made a certificate, {}", pair.chain.display());
+    }
+    Ok(pair)
+}
+
+/// What the certificate should say of a server that listens here.
+pub fn names(host: IpAddr, interfaces: Vec<IpAddr>, hostname: &str) -> Vec<String> {
+    let mut names = vec!["localhost".to_owned()];
+    // Some machines have names that are none.
+    if ServerName::try_from(hostname).is_ok() && hostname != "localhost" {
+        names.push(hostname.to_owned());
+    }
+    let mut addresses = if host.is_unspecified() { interfaces } else { vec![host] };
+    addresses.sort_unstable();
+    addresses.dedup();
+    names.extend(addresses.iter().map(ToString::to_string));
+    names
+}
+
+/// The addresses of this machine that others can reach.
+pub fn interfaces() -> Vec<IpAddr> {
+    let Ok(found) = nix::ifaddrs::getifaddrs() else { return Vec::new() };
+    let address = |address: nix::sys::socket::SockaddrStorage| {
+        let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
+        v4.or_else(|| address.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip())))
+    };
+    let reachable = |ip: &IpAddr| match ip {
+        IpAddr::V4(v4) => !v4.is_link_local(),
+        IpAddr::V6(v6) => !v6.is_unicast_link_local(),
+    };
+    found.filter_map(|interface| address(interface.address?)).filter(reachable).collect()
+}
+
+/// The key in the file, or a new one. Of servers that share the file and start at once, one makes it.
+fn key(path: &Path, server: &str) -> Result<KeyPair, String> {
+    let unusable = |error: &dyn std::fmt::Display| {
+        format!("the key {} cannot be used: {error}; remove it, and a new one is made", path.display())
+    };
+    if !path.exists() {
+        let made = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(|error| unusable(&error))?;
+        let draft = path.with_extension(server);
+        let linked = write(&draft, 0o600, &made.serialize_pem()).and_then(|()| fs::hard_link(&draft, path));
+        // What is left of it does no harm.
+        let _ = fs::remove_file(&draft);
+        match linked {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(unusable(&error)),
+            _ => {}
+        }
+    }
+    let text = fs::read_to_string(path).map_err(|error| unusable(&error))?;
+    KeyPair::from_pem(&text).map_err(|error| unusable(&error))
+}
+
+/// Whether the certificate in the file is of this key and these names, and not near its end.
+fn serves(path: &Path, key: &KeyPair, names: &[String], now: Timestamp) -> bool {
+    let Ok(der) = CertificateDer::from_pem_file(path) else { return false };
+    let Ok(parsed) = ParsedCertificate::try_from(&der) else { return false };
+    let covers = |name: &String| {
+        ServerName::try_from(name.as_str()).is_ok_and(|name| verify_server_name(&parsed, &name).is_ok())
+    };
+    let later = now + Millis(DAY.0 * MARGIN);
+    parsed.subject_public_key_info().as_ref() == key.subject_public_key_info()
+        && names.iter().all(covers)
+        && [now, later].iter().all(|moment| trusted_by_itself(&der, &parsed, *moment).is_ok())
+}
+
+fn make(key: &KeyPair, names: &[String], now: Timestamp) -> Result<String, rcgen::Error> {
+    let mut params = CertificateParams::new(names)?;
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::OrganizationName, "simpletuner");
+    params.distinguished_name.push(DnType::CommonName, "simpletuner server");
+    // Other clocks may be late.
+    params.not_before = second(now + Millis(-DAY.0));
+    params.not_after = second(now + Millis(DAY.0 * LIFE));
+    params.is_ca = IsCa::ExplicitNoCa;
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    // Browsers refuse a second certificate of the same issuer and number.
+    let mut number = Sha256::digest(key.subject_public_key_info())[..8].to_vec();
+    number[0] &= 0x7f;
+    number.extend(now.0.to_be_bytes());
+    params.serial_number = Some(SerialNumber::from(number));
+    Ok(params.self_signed(key)?.pem())
+}
+
+fn second(moment: Timestamp) -> OffsetDateTime {
+    OffsetDateTime::from_unix_timestamp(moment.0 / 1_000).unwrap_or(OffsetDateTime::UNIX_EPOCH)
+}
+
+/// Puts a file in the place of another at once.
+fn replace(path: &Path, text: &str, server: &str) -> io::Result<()> {
+    let draft = path.with_extension(server);
+    write(&draft, 0o644, text)?;
+    fs::rename(&draft, path)
+}
+
+fn write(path: &Path, mode: u32, text: &str) -> io::Result<()> {
+    let mut file: File = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::super::certificate::parse;
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_705_314_600_000);
+
+    fn here(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn it_is_made_once_and_renewed_with_its_key() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let directory = directory.path().join("tls");
+        let at = |names: &[&str], days: i64| {
+            let now = NOW + Millis(DAY.0 * days);
+            let pair = keep(&directory, &here(names), now, "c_1").expect("a pair");
+            let contents = pair.read().expect("two files");
+            let certificate = parse(&contents, now).expect("a certificate");
+            assert!(!certificate.vouched_for);
+            (contents.chain, certificate.fingerprint)
+        };
+        let first = at(&["localhost", "10.0.0.7"], 0);
+        let mode = |file: &str| fs::metadata(directory.join(file)).expect("a file").permissions().mode() & 0o777;
+        assert_eq!((mode("key.pem"), fs::read_dir(&directory).expect("a directory").count()), (0o600, 2));
+
+        assert_eq!(at(&["localhost", "10.0.0.7"], 300), first, "kept");
+        assert_eq!(at(&["10.0.0.7"], 0), first, "more names than needed do no harm");
+        let moved = at(&["localhost", "10.0.0.8"], 0);
+        assert!(moved.0 != first.0 && moved.1 == first.1, "another address, the same key");
+        let renewed = at(&["localhost", "10.0.0.8"], 340);
+        assert!(renewed.0 != moved.0 && renewed.1 == first.1, "near its end, the same key");
+        let later = at(&["localhost", "10.0.0.8"], 5_000);
+        assert!(later.0 != renewed.0 && later.1 == first.1, "long expired, the same key");
+
+        fs::remove_file(directory.join("key.pem")).expect("a file");
+        let other = at(&["localhost", "10.0.0.8"], 5_000);
+        assert!(other.0 != later.0 && other.1 != first.1, "a certificate of another key is of no use");
+    }
+
+    #[test]
+    fn a_key_that_is_none_says_what_to_do() {
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::write(directory.path().join("key.pem"), "none").expect("a file");
+        let kept = keep(directory.path(), &here(&["localhost"]), NOW, "c_1");
+        assert!(kept.is_err_and(|said| said.contains("key.pem") && said.contains("remove it")));
+    }
+
+    #[test]
+    fn names_of_the_machine() {
+        let ip = |text: &str| text.parse::<IpAddr>().expect("an address");
+        let interfaces = || vec![ip("127.0.0.1"), ip("10.0.0.7"), ip("10.0.0.7"), ip("fd00::7")];
+        assert_eq!(names(ip("10.0.0.9"), interfaces(), "rack-7"), here(&["localhost", "rack-7", "10.0.0.9"]));
+        let every = here(&["localhost", "rack_7", "10.0.0.7", "127.0.0.1", "fd00::7"]);
+        assert_eq!(names(ip("0.0.0.0"), interfaces(), "rack_7"), every);
+        assert_eq!(names(ip("::1"), interfaces(), "bad name"), here(&["localhost", "::1"]));
+        assert!(super::interfaces().contains(&ip("127.0.0.1")), "this machine has a loopback address");
+    }
+}
