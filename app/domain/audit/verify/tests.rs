@@ -154,6 +154,31 @@ fn what_was_written_anew_with_its_head_is_found_by_what_was_signed() {
 }
 
 #[test]
+fn what_was_removed_for_its_age_need_not_be_there_though_it_was_signed() {
+    let mut trail = Trail::of("c", 6, 3);
+    sign(&mut trail, 3, "as it was");
+    assert_eq!(trail.faults(), []);
+    sign(&mut trail, 4, "as it was");
+    assert_eq!(trail.faults(), [Fault::NotAsSigned(4)]);
+}
+
+#[test]
+fn without_a_head_nothing_stands_before_the_first() {
+    let mut trail = Trail::of("c", 2, 0);
+    trail.rows[0].seq = 0;
+    trail.rows[0] = trail.rows[0].clone().rehashed();
+    trail.heads.clear();
+    assert!(trail.faults().contains(&Fault::Inserted(0)), "{:?}", trail.faults());
+}
+
+#[test]
+fn what_else_is_wrong_can_be_added() {
+    let mut verifier = Verifier::new(hash, BTreeMap::new(), Signed::new());
+    verifier.note("c", Fault::BadCheckpoint(7));
+    assert_eq!(verifier.end().faults, [("c".to_owned(), Fault::BadCheckpoint(7))]);
+}
+
+#[test]
 fn chains_are_judged_by_themselves_and_counted() {
     let mut both = Trail::of("a", 3, 0);
     let other = Trail::of("b", 4, 2);
