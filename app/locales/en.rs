@@ -116,7 +116,6 @@ const PROBLEM: ProblemWords = ProblemWords {
     signed_out: "Your session has ended",
     signed_out_text: "Sign in again to go on where you were.",
     forbidden: "This needs more rights",
-    forbidden_text: "Your account may not see this page. Ask whoever runs this server.",
     not_found: "There is no such thing here",
     not_found_text: "It may have been deleted, or the address is not quite right.",
     not_found_page: "There is no such page",

@@ -375,7 +375,6 @@ pub(crate) struct ProblemWords {
     pub signed_out: Text,
     pub signed_out_text: Text,
     pub forbidden: Text,
-    pub forbidden_text: Text,
     pub not_found: Text,
     pub not_found_text: Text,
     pub not_found_page: Text,

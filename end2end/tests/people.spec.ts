@@ -50,6 +50,7 @@ test('a researcher finds their own jobs and no administration', async ({ page, s
   expect((await page.goto(`/jobs/${others}`))?.status()).toBe(404);
   await page.goto('/admin/workers');
   await expect(page.getByText('This needs more rights')).toBeVisible();
+  await expect(page.getByText('admin.workers')).toBeVisible();
   // The browser says so itself.
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !/status of 40[34]/.test(line)));
 });

@@ -18,7 +18,7 @@ pub(crate) fn Failure(problem: Problem) -> impl IntoView {
     let (title, text) = match problem.status {
         0 => (words.no_answer, words.no_answer_text.to_owned()),
         401 => (words.signed_out, words.signed_out_text.to_owned()),
-        403 => (words.forbidden, words.forbidden_text.to_owned()),
+        403 => (words.forbidden, problem.detail.clone()),
         404 => (words.not_found, words.not_found_text.to_owned()),
         _ => (words.title, problem.detail.clone()),
     };
