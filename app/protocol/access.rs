@@ -136,7 +136,7 @@ pub struct TokenView {
     pub created_at: Timestamp,
     /// When it ends; null for never.
     pub expires_at: Option<Timestamp>,
-    /// When it was last used, within seconds.
+    /// When it was last used, within a minute.
     pub last_used_at: Option<Timestamp>,
 }
 
@@ -160,7 +160,7 @@ pub struct SessionEntry {
     pub agent: String,
     /// When it logged in.
     pub created_at: Timestamp,
-    /// When it was last used, within seconds.
+    /// When it was last used, within a minute.
     pub seen_at: Timestamp,
     /// When it ends in any case.
     pub expires_at: Timestamp,

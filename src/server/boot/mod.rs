@@ -115,6 +115,9 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     serve::serve(listener, http::router(app), tls.as_ref(), &shutdown).await;
     tasks.close();
     tasks.wait().await;
+    if let Err(refusal) = core.flush_used().await {
+        tracing::warn!(?refusal, "the last uses of tokens and sessions were not written");
+    }
     if let Err(refusal) = core.flush_presence().await {
         tracing::warn!(?refusal, "the last times of contact were not written");
     }

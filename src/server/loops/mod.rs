@@ -19,6 +19,8 @@ const PRESENCE: Duration = Duration::from_secs(2);
 const LEADERSHIP: Duration = Duration::from_secs(2);
 /// A worker that falls silent is found within this of the timeout; the promise is 5 s.
 const HEALTH: Duration = Duration::from_secs(2);
+/// When tokens and sessions were last used. Each server writes what it saw, or another one ends a session that is in use.
+const USED: Duration = Duration::from_mins(1);
 /// Sessions that are over.
 const SESSIONS: Duration = Duration::from_hours(1);
 
@@ -59,6 +61,7 @@ pub fn start(core: &Arc<Core>, tasks: &TaskTracker, shutdown: &CancellationToken
     tasks.spawn(every("presence", PRESENCE, shutdown.clone(), Arc::clone(core), |core| async move {
         core.flush_presence().await
     }));
+    tasks.spawn(every("used", USED, shutdown.clone(), Arc::clone(core), |core| async move { core.flush_used().await }));
     tasks.spawn(leading("sessions", SESSIONS, shutdown.clone(), Arc::clone(core), |core| async move {
         core.sweep_sessions().await?;
         core.sweep_idempotency_keys().await

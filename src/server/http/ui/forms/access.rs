@@ -32,7 +32,7 @@ pub async fn log_in(
 ) -> Response {
     let next = local_path(field(&fields, "next").unwrap_or("/")).to_owned();
     let address = address(peer);
-    let (browser, by) = (browser(peer, &headers), caller_named("anonymous"));
+    let (browser, by) = (browser(address, &headers), caller_named("anonymous"));
     // A password may begin or end with a blank.
     let secret = fields.get("password").map_or("", String::as_str);
     let name = field(&fields, "name");
@@ -61,7 +61,7 @@ pub async fn set_up(
     let (code, name) = (field(&fields, "code").unwrap_or_default(), field(&fields, "name").unwrap_or_default());
     let password = fields.get("password").map_or("", String::as_str);
     let address = address(peer);
-    let browser = browser(peer, &headers);
+    let browser = browser(address, &headers);
     match app.core.set_up(caller_named("anonymous"), code, name, password, browser).await {
         Ok(opened) => welcome(scheme, &opened, "/"),
         Err(refusal) => {
@@ -109,9 +109,9 @@ fn welcome(scheme: Scheme, opened: &LoggedIn, next: &str) -> Response {
     response
 }
 
-fn browser(peer: Option<Extension<Peer>>, headers: &HeaderMap) -> Browser {
+fn browser(host: Option<IpAddr>, headers: &HeaderMap) -> Browser {
     let agent = headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
-    Browser { host: peer.map(|Extension(Peer(host))| host.to_string()).unwrap_or_default(), agent: agent.to_owned() }
+    Browser { host: host.map(|host| host.to_string()).unwrap_or_default(), agent: agent.to_owned() }
 }
 
 /// Those fields that may be shown again: no secret.
