@@ -63,6 +63,7 @@ fn job(n: u32) -> Job {
         max_retries: 3,
         retry_on_failure: false,
         max_runtime: None,
+        secrets: None,
     };
     let at = Timestamp(NOW.0 - i64::from(NUMBER) + i64::from(n));
     Job { priority: (n % 7) as u8, ..Job::submitted(JobId::new(NOW, entropy(n)), spec, at, format!("user-{}", n % 30)) }

@@ -21,6 +21,7 @@ pub(crate) fn spec(demand: Demand) -> Spec {
         max_retries: 3,
         retry_on_failure: false,
         max_runtime: None,
+        secrets: None,
     }
 }
 

@@ -21,5 +21,6 @@ pub mod plan;
 pub mod queue;
 pub mod reconcile;
 pub mod retry;
+pub mod secret;
 pub mod time;
 pub mod worker;

@@ -1,6 +1,5 @@
 //! English: what every page shares.
 
-use super::en_access::{ACCOUNT, LOGIN};
 use super::en_pages::{CREATE, JOB, JOBS, LOG, OVERVIEW, TRAIN, WORKER, WORKERS};
 use super::{Common, FlashWords, Messages, Nav, ProblemWords, StatusWords, TimeWords};
 
@@ -18,10 +17,10 @@ pub(crate) const EN: Messages = Messages {
     workers: WORKERS,
     worker: WORKER,
     create: CREATE,
-    login: LOGIN,
-    account: ACCOUNT,
     flash: FLASH,
     problem: PROBLEM,
+    #[cfg(feature = "ssr")]
+    plain: super::en_plain::PLAIN,
 };
 
 const COMMON: Common = Common {
@@ -49,6 +48,9 @@ const NAV: Nav = Nav {
     administration: "Administration",
     workers: "Workers",
     sign_out: "Sign out",
+    account: "Account",
+    people: "People",
+    secrets: "Secrets",
     menu: "Menu",
     theme: "Theme",
     theme_light: "Light",
@@ -109,6 +111,12 @@ const FLASH: FlashWords = FlashWords {
     worker_resumed: "The worker takes jobs again.",
     job_submitted: "The job was submitted.",
     job_cancelled: "The job is being cancelled.",
+    token_revoked: "The token opens nothing any more.",
+    password_changed: "Your password is changed. Other browsers are signed out.",
+    session_ended: "That browser is signed out.",
+    person_changed: "It is changed.",
+    secret_kept: "The secret is kept. Nobody can read it any more; jobs are given it.",
+    secret_gone: "The secret is gone. Jobs that start from now on do not have it.",
 };
 
 const PROBLEM: ProblemWords = ProblemWords {

@@ -1,14 +1,21 @@
 //! Every sentence that the dashboard shows, by page. A language is one constant: a missing sentence does not compile.
 //!
+//! Words of pages that only the server renders (`ui/plain.rs`) are not in the browser's half.
+//!
 //! Machine words (status words of the API, ids, commands) are not translated; their display words are.
 
-mod access;
 mod en;
-mod en_access;
 mod en_pages;
+#[cfg(feature = "ssr")]
+mod en_plain;
+mod jobs;
+#[cfg(feature = "ssr")]
+mod plain;
 
-pub(crate) use access::{Account, Login};
 pub(crate) use en::EN;
+pub(crate) use jobs::{Job, Jobs, Log, Train};
+#[cfg(feature = "ssr")]
+pub(crate) use plain::Plain;
 
 /// A sentence.
 pub(crate) type Text = &'static str;
@@ -31,10 +38,10 @@ pub(crate) struct Messages {
     pub workers: Workers,
     pub worker: Worker,
     pub create: Create,
-    pub login: Login,
-    pub account: Account,
     pub flash: FlashWords,
     pub problem: ProblemWords,
+    #[cfg(feature = "ssr")]
+    pub plain: Plain,
 }
 
 pub(crate) struct Common {
@@ -62,6 +69,9 @@ pub(crate) struct Nav {
     pub administration: Text,
     pub workers: Text,
     pub sign_out: Text,
+    pub account: Text,
+    pub people: Text,
+    pub secrets: Text,
     pub menu: Text,
     pub theme: Text,
     pub theme_light: Text,
@@ -141,133 +151,6 @@ pub(crate) struct Overview {
     pub step_job: Text,
     pub step_job_text: Text,
     pub done: Text,
-}
-
-pub(crate) struct Jobs {
-    pub title: Text,
-    pub caption: Text,
-    pub new: Text,
-    pub filter: Text,
-    pub active: Text,
-    pub ended: Text,
-    pub job: Text,
-    pub status: Text,
-    pub progress: Text,
-    pub worker: Text,
-    pub submitted: Text,
-    pub took: Text,
-    pub position: Count,
-    pub attempt: fn(u32, u32) -> String,
-    pub none_yet: Text,
-    pub none_yet_hint: Text,
-    pub none_match: Text,
-    pub none_match_hint: Text,
-    pub show_all: Text,
-    pub total: Count,
-}
-
-pub(crate) struct Job {
-    pub cancel: Text,
-    pub cancel_confirm: Text,
-    pub cancel_text: Text,
-    pub keep: Text,
-    pub submitted_by: Named,
-    pub step: Text,
-    pub loss: Text,
-    pub learning_rate: Text,
-    pub epoch: Text,
-    pub remaining: Text,
-    pub elapsed: Text,
-    pub waiting_for: Text,
-    pub position: Count,
-    pub waiting_hint: Text,
-    pub offered_hint: Text,
-    pub starting_hint: Text,
-    pub cancelling_hint: Text,
-    pub completed_hint: Text,
-    pub cancelled_hint: Text,
-    pub what_went_wrong: Text,
-    pub progress: Text,
-    pub progress_of: Named,
-    pub facts: Text,
-    pub configuration: Text,
-    pub revision: fn(u32) -> String,
-    pub target: Text,
-    pub worker: Text,
-    pub gpus: Text,
-    pub one_slot: Text,
-    pub labels: Text,
-    pub any_label: Text,
-    pub retries: Text,
-    pub started: Text,
-    pub ended: Text,
-    pub id: Text,
-    pub attempts: Text,
-    pub attempts_caption: Text,
-    pub attempt: Text,
-    pub outcome: Text,
-    pub exit_code: Text,
-    pub deleted_worker: Text,
-    pub loss_chart: Text,
-    pub no_points: Text,
-    pub chart_summary: fn(&str, &str, &str, &str) -> String,
-    pub chart_raw: Text,
-    pub chart_smooth: Text,
-    pub chart_at: fn(&str, &str) -> String,
-    pub samples: Text,
-    pub samples_step: Named,
-    pub sample_alt: Named,
-    pub no_samples: Text,
-    pub artifacts: Text,
-    pub artifacts_caption: Text,
-    pub no_artifacts: Text,
-    pub file: Text,
-    pub kind: Text,
-    pub size: Text,
-    pub sha256: Text,
-    pub arrived: Text,
-    pub files: fn(u64, &str) -> String,
-}
-
-pub(crate) struct Log {
-    pub title: Text,
-    pub empty: Text,
-    pub ended_empty: Text,
-    pub before_first: Text,
-    pub follow: Text,
-    pub wrap: Text,
-    pub raw: Text,
-    pub earlier: Text,
-    pub gap: Named,
-    pub attempt: fn(u32) -> String,
-    pub region: Text,
-}
-
-pub(crate) struct Train {
-    pub title: Text,
-    pub intro: Text,
-    pub configuration: Text,
-    pub target: Text,
-    pub target_worker: Text,
-    pub target_auto: Text,
-    pub target_local: Text,
-    pub gpu_count: Text,
-    pub gpu_count_hint: Text,
-    pub labels: Text,
-    pub labels_hint: Text,
-    pub labels_example: Text,
-    pub known_labels: Text,
-    pub advanced: Text,
-    pub retries: Text,
-    pub retries_hint: Text,
-    pub submit: Text,
-    pub files: Count,
-    pub revision: fn(u32) -> String,
-    pub none: Text,
-    pub none_hint: Text,
-    pub fleet_now: Text,
-    pub fleet: fn(u64, u64, u64) -> String,
-    pub fleet_empty: Text,
 }
 
 pub(crate) struct Workers {
@@ -368,6 +251,12 @@ pub(crate) struct FlashWords {
     pub worker_resumed: Text,
     pub job_submitted: Text,
     pub job_cancelled: Text,
+    pub token_revoked: Text,
+    pub password_changed: Text,
+    pub session_ended: Text,
+    pub person_changed: Text,
+    pub secret_kept: Text,
+    pub secret_gone: Text,
 }
 
 pub(crate) struct ProblemWords {

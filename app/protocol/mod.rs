@@ -11,6 +11,7 @@ pub mod explain;
 pub mod fingerprint;
 pub mod problem;
 pub mod queue;
+pub mod secrets;
 pub mod status;
 mod time;
 pub mod topic;

@@ -40,6 +40,9 @@ pub struct SubmitJob {
     /// After so many seconds of training an attempt is stopped, and the job has failed; left out, it may take its time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_runtime_seconds: Option<u32>,
+    /// The secrets that the job is given, by name; left out, every one that you can use, and none for an empty list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<Vec<String>>,
     /// Whether an attempt is to stop by itself before its lease ends, so that no two ever run at once. No agent can do
     /// that yet: a submit that asks for it is refused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -77,6 +80,7 @@ impl SubmitJob {
             max_retries: three(),
             retry_on_failure: false,
             max_runtime_seconds: None,
+            secrets: None,
             exclusive: false,
             priority: ten(),
             dry_run: false,

@@ -10,10 +10,8 @@ use super::clock::Clock;
 use super::components::layout::Layout;
 use super::flash::{CurrentFlash, Flash};
 use super::live::Live;
-use super::pages::account::AccountPage;
 use super::pages::job::JobPage;
 use super::pages::jobs::JobsPage;
-use super::pages::login::LoginPage;
 use super::pages::not_found::NotFoundPage;
 use super::pages::overview::OverviewPage;
 use super::pages::train::TrainPage;
@@ -46,13 +44,11 @@ pub fn App() -> impl IntoView {
     view! {
         <Router>
             <Routes fallback=NotFoundPage>
-                <Route path=path!("/login") view=LoginPage ssr=SsrMode::Async/>
                 <ParentRoute path=path!("") view=Layout ssr=SsrMode::Async>
                     <Route path=path!("/") view=OverviewPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs") view=JobsPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/:id") view=JobPage ssr=SsrMode::Async/>
                     <Route path=path!("/train") view=TrainPage ssr=SsrMode::Async/>
-                    <Route path=path!("/account") view=AccountPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers") view=WorkersPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/new") view=WorkerNewPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/:id") view=WorkerPage ssr=SsrMode::Async/>

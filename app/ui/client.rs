@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use super::format::query_string;
 use super::port::{Answer, Port};
 use crate::domain::ids::{Attempt, JobId, WorkerId};
-use crate::protocol::access::{SessionView, SessionsPage, TokensPage};
+use crate::protocol::access::SessionView;
 use crate::protocol::configs::ConfigsPage;
 use crate::protocol::problem::Problem;
 use crate::protocol::queue::{ArtifactsPage, JobView, JobsPage, JobsQuery, LogChunk, Phase, ProgressSeries};
@@ -75,14 +75,6 @@ impl Port for Rest {
 
     fn job_artifacts(&self, id: JobId) -> Answer<ArtifactsPage> {
         get(format!("/api/queue/{id}/artifacts"))
-    }
-
-    fn tokens(&self) -> Answer<TokensPage> {
-        get("/api/account/tokens".to_owned())
-    }
-
-    fn sessions(&self) -> Answer<SessionsPage> {
-        get("/api/account/sessions".to_owned())
     }
 
     fn configs(&self) -> Answer<ConfigsPage> {

@@ -46,8 +46,12 @@ pub enum FormName {
     Job,
     /// `POST /ui/account/tokens`.
     Token,
-    /// `POST /ui/account/password`.
+    /// `POST /ui/account/password`, `POST /ui/users/{id}/password`.
     Password,
+    /// `POST /ui/users`, `POST /ui/users/{id}`.
+    Person,
+    /// `POST /ui/secrets`.
+    Secret,
     /// A button: drain, resume, delete, cancel.
     Action,
 }
@@ -72,8 +76,14 @@ pub enum Notice {
     TokenRevoked,
     /// The reader's password was changed.
     PasswordChanged,
-    /// Another browser of the reader's was signed out.
+    /// A browser was signed out.
     SessionEnded,
+    /// Somebody was added, or what they may do was changed.
+    PersonChanged,
+    /// A secret is kept.
+    SecretKept,
+    /// A secret is gone.
+    SecretGone,
 }
 
 /// The flash of this page, until it is dismissed or another page is opened.

@@ -21,12 +21,17 @@ mod live;
 mod locales;
 mod logs;
 mod pages;
+#[cfg(feature = "ssr")]
+mod plain;
 pub mod port;
 pub mod prefs;
 mod safe_url;
+#[cfg(feature = "ssr")]
 mod shell;
 mod ticks;
 
 pub use app::App;
 #[cfg(feature = "ssr")]
-pub use shell::shell;
+pub use plain::Plain;
+#[cfg(feature = "ssr")]
+pub use shell::{plain_shell, shell};

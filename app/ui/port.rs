@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::domain::ids::{Attempt, JobId, WorkerId};
-use crate::protocol::access::{SessionView, SessionsPage, TokensPage};
+use crate::protocol::access::SessionView;
 use crate::protocol::configs::ConfigsPage;
 use crate::protocol::problem::Problem;
 use crate::protocol::queue::{ArtifactsPage, JobView, JobsPage, JobsQuery, LogChunk, ProgressSeries};
@@ -38,10 +38,25 @@ pub trait Port: Send + Sync {
     fn job_progress(&self, id: JobId) -> Answer<ProgressSeries>;
     /// The files that a job made.
     fn job_artifacts(&self, id: JobId) -> Answer<ArtifactsPage>;
-    /// The reader's API tokens.
-    fn tokens(&self) -> Answer<TokensPage>;
-    /// The browsers in which the reader is logged in.
-    fn sessions(&self) -> Answer<SessionsPage>;
     /// The configurations that can be submitted.
     fn configs(&self) -> Answer<ConfigsPage>;
+}
+
+/// The handle that plain pages take from the context.
+#[cfg(feature = "ssr")]
+pub type SharedDesk = Arc<dyn Desk>;
+
+/// What plain pages ask ([`super::Plain`]): only a server does.
+#[cfg(feature = "ssr")]
+pub trait Desk: Send + Sync {
+    /// The reader's API tokens.
+    fn tokens(&self) -> Answer<crate::protocol::access::TokensPage>;
+    /// The browsers in which the reader is logged in.
+    fn sessions(&self) -> Answer<crate::protocol::access::SessionsPage>;
+    /// Everybody.
+    fn people(&self) -> Answer<crate::protocol::access::UsersPage>;
+    /// Somebody, with their tokens and browsers.
+    fn person(&self, id: crate::domain::ids::UserId) -> Answer<crate::protocol::access::UserDetail>;
+    /// What is kept of the reader's secrets, and of those that everybody's jobs are given.
+    fn secrets(&self) -> Answer<crate::protocol::secrets::SecretsPage>;
 }

@@ -1,37 +1,45 @@
-//! The document around the application; only the server makes it.
+//! The document around a page; only the server makes it. The theme is set before the first paint, so nothing flashes.
 
-#[cfg(feature = "ssr")]
-mod document {
-    use leptos::config::LeptosOptions;
-    use leptos::prelude::*;
-    use leptos_meta::{HashedStylesheet, MetaTags};
+use leptos::config::LeptosOptions;
+use leptos::prelude::*;
+use leptos_meta::{HashedStylesheet, MetaTags};
 
-    use crate::ui::app::App;
-    use crate::ui::prefs::Prefs;
+use crate::ui::app::App;
+use crate::ui::plain::Plain;
+use crate::ui::prefs::Prefs;
 
-    /// The whole document. The theme is set before the first paint, so nothing flashes.
-    pub fn shell(options: LeptosOptions) -> impl IntoView {
-        let prefs = use_context::<Prefs>().unwrap_or_default();
-        view! {
-            <!DOCTYPE html>
-            <html lang=prefs.locale.tag() data-theme=prefs.theme.attribute()>
-                <head>
-                    <meta charset="utf-8"/>
-                    <meta name="viewport" content="width=device-width, initial-scale=1"/>
-                    <meta name="color-scheme" content="light dark"/>
-                    <meta name="robots" content="noindex"/>
-                    <link rel="icon" href="/favicon.svg" type="image/svg+xml"/>
-                    <HashedStylesheet options=options.clone() id="simpletuner"/>
-                    <HydrationScripts options/>
-                    <MetaTags/>
-                </head>
-                <body>
-                    <App/>
-                </body>
-            </html>
-        }
-    }
+/// The document of a page that lives in the browser.
+pub fn shell(options: LeptosOptions) -> impl IntoView {
+    let scripts = options.clone();
+    document(options, "", move || view! { <HydrationScripts options=scripts/> }, || view! { <App/> })
 }
 
-#[cfg(feature = "ssr")]
-pub use document::shell;
+/// The document of a plain page: without scripts, and without what only works by them.
+pub fn plain_shell(options: LeptosOptions) -> impl IntoView {
+    document(options, "is-plain", || (), || view! { <Plain/> })
+}
+
+fn document<S: IntoView, P: IntoView>(
+    options: LeptosOptions,
+    class: &'static str,
+    scripts: impl FnOnce() -> S,
+    page: impl FnOnce() -> P,
+) -> impl IntoView {
+    let prefs = use_context::<Prefs>().unwrap_or_default();
+    view! {
+        <!DOCTYPE html>
+        <html lang=prefs.locale.tag() data-theme=prefs.theme.attribute() class=class>
+            <head>
+                <meta charset="utf-8"/>
+                <meta name="viewport" content="width=device-width, initial-scale=1"/>
+                <meta name="color-scheme" content="light dark"/>
+                <meta name="robots" content="noindex"/>
+                <link rel="icon" href="/favicon.svg" type="image/svg+xml"/>
+                <HashedStylesheet options=options id="simpletuner"/>
+                {scripts()}
+                <MetaTags/>
+            </head>
+            <body>{page()}</body>
+        </html>
+    }
+}

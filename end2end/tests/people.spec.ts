@@ -100,3 +100,46 @@ test('a viewer sees every job and can stop none', async ({ page, server }) => {
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('digits');
   await expect(page.getByText('Cancel job')).toHaveCount(0);
 });
+
+test('an admin adds somebody, changes what they may do, and shuts them out', async ({ page, server }) => {
+  await signInAs(page, server, 'boss', 'admin');
+  await page.getByRole('link', { name: 'People' }).first().click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('People');
+  await expectAccessible(page);
+  await page.getByLabel('Name').fill('eve');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Add' }).click();
+  await picture(page, 'people');
+  await page.getByRole('link', { name: 'eve' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('eve');
+  await expectAccessible(page);
+  await page.getByLabel('Role').selectOption('lead');
+  await page.getByLabel('May come in').uncheck();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page.getByText('It is changed')).toBeVisible();
+  await expect(page.getByLabel('Role')).toHaveValue('lead');
+  await expect(page.getByLabel('May come in')).not.toBeChecked();
+  await picture(page, 'person');
+  await page.getByRole('link', { name: 'Overview' }).first().click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
+});
+
+test('a secret is kept, never shown, and removed', async ({ page, server }) => {
+  await signInAs(page, server, 'ada', 'researcher');
+  await page.getByRole('link', { name: 'Secrets' }).first().click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Secrets');
+  await expectAccessible(page);
+  await page.getByLabel('Name').fill('path');
+  await page.getByLabel('Value').fill('hf_0123456789');
+  await page.getByRole('button', { name: 'Keep' }).click();
+  await expect(page.getByText('is no name of a secret')).toBeVisible();
+  await expect(page.getByLabel('Name')).toHaveValue('path');
+  await page.getByLabel('Name').fill('hf_token');
+  await page.getByLabel('Value').fill('hf_0123456789');
+  await page.getByRole('button', { name: 'Keep' }).click();
+  await expect(page.getByText('The secret is kept')).toBeVisible();
+  await picture(page, 'secrets');
+  expect(await page.content()).not.toContain('hf_0123456789');
+  await page.getByRole('button', { name: 'Remove HF_TOKEN' }).click();
+  await expect(page.getByText('The secret is gone')).toBeVisible();
+});

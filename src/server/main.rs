@@ -22,6 +22,7 @@ mod store;
 mod text;
 mod tls;
 mod tokens;
+mod vault;
 
 #[cfg(test)]
 mod tests;

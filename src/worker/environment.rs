@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::secret::Secret;
+
 const EXACT: &[&str] = &[
     "PATH",
     "HOME",
@@ -89,8 +91,8 @@ pub struct JobEnvironment<'a> {
     pub upload_endpoint: &'a str,
     /// The job token.
     pub upload_token: &'a str,
-    /// Access to the model hub, if the orchestrator has one for this job.
-    pub hf_token: Option<&'a str>,
+    /// What the orchestrator keeps for this job.
+    pub secrets: &'a BTreeMap<String, Secret>,
     /// For `CUDA_VISIBLE_DEVICES`; none leaves it as the agent has it.
     pub visible_devices: Option<&'a str>,
     /// How many processes to start.
@@ -105,6 +107,9 @@ pub fn trainer(
 ) -> BTreeMap<String, String> {
     let mut environment: BTreeMap<_, _> = agent.filter(|(name, _)| is_passed(name, pass)).collect();
     let mut set = |name: &str, value: &str| environment.insert(name.to_owned(), value.to_owned());
+    for (name, value) in job.secrets {
+        set(name, value.reveal());
+    }
     set("CONFIG_PATH", &job.config_path.to_string_lossy());
     set("SIMPLETUNER_CONFIG_BACKEND", "json");
     set("SIMPLETUNER_JOB_ID", job.job_id);
@@ -114,9 +119,6 @@ pub fn trainer(
     set("SIMPLETUNER_UPLOAD_TOKEN", job.upload_token);
     // Its output goes to a file, for which Python would collect it in large blocks.
     set("PYTHONUNBUFFERED", "1");
-    if let Some(token) = job.hf_token {
-        set("HF_TOKEN", token);
-    }
     if let Some(devices) = job.visible_devices {
         set("CUDA_VISIBLE_DEVICES", devices);
     }
@@ -136,6 +138,7 @@ mod tests {
     use super::*;
 
     fn environment(agent: &[(&str, &str)], pass: &[&str]) -> BTreeMap<String, String> {
+        let secrets = BTreeMap::from([("HF_TOKEN".to_owned(), Secret::new("hf_job"))]);
         let job = JobEnvironment {
             job_id: "j_1",
             attempt: 2,
@@ -143,7 +146,7 @@ mod tests {
             stop_file: Path::new("/w/stop"),
             upload_endpoint: "http://h/up",
             upload_token: "jt_1",
-            hf_token: Some("hf_job"),
+            secrets: &secrets,
             visible_devices: Some("GPU-1,GPU-2"),
             num_processes: Some(2),
         };

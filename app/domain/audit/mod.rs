@@ -116,6 +116,12 @@ actions! {
     LoginRefused => "access.login_refused",
     /// Somebody asked for what they may not have.
     AccessDenied => "access.denied",
+    /// A secret for jobs was set.
+    SecretSet => "secret.set",
+    /// A secret for jobs was removed.
+    SecretRemoved => "secret.removed",
+    /// An attempt was given secrets.
+    SecretsGiven => "secret.given",
     /// The newest entry of this chain was signed.
     AuditCheckpoint => "audit.checkpoint",
     /// The oldest entries of a chain were removed, because they were kept for long enough.

@@ -326,6 +326,7 @@ fn submitted(ask: &Ask, number: u16, now: Timestamp) -> Job {
         max_retries: ask.max_retries,
         retry_on_failure: ask.retry_on_failure,
         max_runtime: ask.max_runtime.map(Millis::seconds),
+        secrets: None,
         ..fixtures::spec(demand)
     };
     Job { priority: ask.priority, ..Job::submitted(job_id(number), spec, now, ask.by.to_owned()) }

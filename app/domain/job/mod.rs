@@ -52,6 +52,8 @@ pub struct Spec {
     pub retry_on_failure: bool,
     /// How long the trainer of an attempt may run.
     pub max_runtime: Option<Millis>,
+    /// The secrets that it is given; none for every one that whoever submitted it can use.
+    pub secrets: Option<Vec<String>>,
 }
 
 /// Where a job may run.

@@ -39,9 +39,12 @@ fn word(words: &FlashWords, notice: Notice) -> Text {
         Notice::WorkerResumed => words.worker_resumed,
         Notice::JobSubmitted => words.job_submitted,
         Notice::JobCancelled => words.job_cancelled,
-        Notice::TokenRevoked => t().account.revoked,
-        Notice::PasswordChanged => t().account.changed,
-        Notice::SessionEnded => t().account.ended,
+        Notice::TokenRevoked => words.token_revoked,
+        Notice::PasswordChanged => words.password_changed,
+        Notice::SessionEnded => words.session_ended,
+        Notice::PersonChanged => words.person_changed,
+        Notice::SecretKept => words.secret_kept,
+        Notice::SecretGone => words.secret_gone,
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) enum Glyph {
     Jobs,
     Train,
     Workers,
+    People,
     Plus,
     Check,
     CheckCircle,
@@ -48,6 +49,9 @@ impl Glyph {
                 "M4.6 12.5a3.1 3.1 0 0 1-.5-6.1 4 4 0 0 1 7.7.7 2.7 2.7 0 0 1 .2 5.4M8 13.5v-5M6 10.3l2-2 2 2"
             }
             Self::Workers => "M2.5 3h11v4h-11zM2.5 9h11v4h-11zM5 5h.01M5 11h.01M8.5 5h2.5M8.5 11h2.5",
+            Self::People => {
+                "M8 5.2a2.2 2.2 0 1 1-4.4 0 2.2 2.2 0 0 1 4.4 0zM2 13c.3-2.4 1.7-3.7 3.8-3.7S9.3 10.6 9.6 13M10.4 3.2a2.1 2.1 0 0 1 .2 4M11.2 9.4c1.7.3 2.6 1.6 2.8 3.6"
+            }
             Self::Plus => "M8 3.2v9.6M3.2 8h9.6",
             Self::Check => "M3.2 8.4l3.2 3.2 6.4-7.2",
             Self::CheckCircle => "M14 8a6 6 0 1 1-12 0 6 6 0 0 1 12 0zM5.4 8.2l1.8 1.8 3.4-3.9",

@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 use leptos_router::components::{A, Outlet};
+use leptos_router::hooks::use_location;
 
 use super::action::SignOut;
 use super::connection::Connection;
@@ -19,6 +20,8 @@ pub(crate) fn Layout() -> impl IntoView {
     let words = t();
     let may = |permission| use_context::<Prefs>().is_some_and(|prefs| prefs.may(permission));
     let (submits, workers) = (may(Permission::JobSubmit), may(Permission::AdminWorkers));
+    let accounts = use_context::<Prefs>().and_then(|prefs| prefs.session).is_some_and(|session| !session.single_user);
+    let people = accounts && may(Permission::AdminUsers);
     view! {
         <a class="skip-link" href="#content">{words.common.skip_to_content}</a>
         <div class="frame">
@@ -28,7 +31,13 @@ pub(crate) fn Layout() -> impl IntoView {
                     <Connection/>
                     <details class="top-menu">
                         <summary aria-label=words.nav.menu><Icon glyph=Glyph::Menu/></summary>
-                        <div class="top-menu-body"><Foot/></div>
+                        <div class="top-menu-body">
+                            <ul class="nav-list">
+                                {submits.then(|| view! { <PlainItem href="/secrets" glyph=Glyph::Key label=words.nav.secrets/> })}
+                                {people.then(|| view! { <PlainItem href="/admin/users" glyph=Glyph::People label=words.nav.people/> })}
+                            </ul>
+                            <Foot/>
+                        </div>
                     </details>
                 </div>
             </header>
@@ -39,11 +48,13 @@ pub(crate) fn Layout() -> impl IntoView {
                         <NavItem href="/" exact=true glyph=Glyph::Overview label=words.nav.overview/>
                         <NavItem href="/jobs" glyph=Glyph::Jobs label=words.nav.jobs/>
                         {submits.then(|| view! { <NavItem href="/train" glyph=Glyph::Train label=words.nav.train/> })}
+                        {submits.then(|| view! { <PlainItem href="/secrets" glyph=Glyph::Key label=words.nav.secrets/> })}
                     </ul>
-                    {workers.then(|| view! {
+                    {(workers || people).then(|| view! {
                         <p class="nav-section" id="nav-admin">{words.nav.administration}</p>
                         <ul class="nav-list" aria-labelledby="nav-admin">
-                            <NavItem href="/admin/workers" glyph=Glyph::Workers label=words.nav.workers/>
+                            {workers.then(|| view! { <NavItem href="/admin/workers" glyph=Glyph::Workers label=words.nav.workers/> })}
+                            {people.then(|| view! { <PlainItem href="/admin/users" glyph=Glyph::People label=words.nav.people/> })}
                         </ul>
                     })}
                 </nav>
@@ -82,6 +93,21 @@ fn NavItem(href: &'static str, #[prop(optional)] exact: bool, glyph: Glyph, labe
     .erased()
 }
 
+/// A plain page, which the browser has to load.
+#[component]
+fn PlainItem(href: &'static str, glyph: Glyph, label: &'static str) -> impl IntoView {
+    let here = use_location().pathname.get_untracked().starts_with(href).then_some("page");
+    view! {
+        <li>
+            <a href=href rel="external" class="nav-link" aria-current=here>
+                <Icon glyph=glyph/>
+                <span>{label}</span>
+            </a>
+        </li>
+    }
+    .erased()
+}
+
 /// The mark and the name.
 #[component]
 pub(crate) fn Brand() -> impl IntoView {
@@ -106,7 +132,7 @@ fn Foot() -> impl IntoView {
     let account = session.filter(|session| !session.single_user);
     view! {
         <div class="foot">
-            {account.map(|session| view! { <p class="foot-name"><a class="row-link" href="/account" aria-label=t().account.link>{session.name}</a></p> <SignOut/> })}
+            {account.map(|session| view! { <p class="foot-name"><a class="row-link" rel="external" href="/account" aria-label=words.account>{session.name}</a></p> <SignOut/> })}
             <ThemeSwitch/>
             {version.map(|version| view! { <p class="foot-version">{version}</p> })}
         </div>

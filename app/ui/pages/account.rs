@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::{Skeleton, use_port};
+use super::{Skeleton, use_desk};
 use crate::domain::access::Permission;
 use crate::protocol::access::{CreatedToken, SessionEntry, SessionsPage, TokenView, TokensPage};
 use crate::protocol::problem::Problem;
@@ -18,20 +18,23 @@ use crate::ui::format;
 use crate::ui::i18n::t;
 use crate::ui::prefs::Prefs;
 
+/// Where the page is.
+const HERE: &str = "/account";
+
 /// Everything on the page, asked for together.
 type Snapshot = (TokensPage, SessionsPage);
 
 /// The page.
 #[component]
 pub(crate) fn AccountPage() -> impl IntoView {
-    let words = &t().account;
-    let port = use_port();
+    let words = &t().plain.account;
+    let desk = use_desk();
     let name = use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.name).unwrap_or_default();
     let snapshot = Resource::new(
         || (),
         move |()| {
-            let port = port.clone();
-            async move { Ok::<Snapshot, Problem>((port.tokens().await?, port.sessions().await?)) }
+            let desk = desk.clone();
+            async move { Ok::<Snapshot, Problem>((desk.tokens().await?, desk.sessions().await?)) }
         },
     );
     let shown = move || {
@@ -39,10 +42,10 @@ pub(crate) fn AccountPage() -> impl IntoView {
             match snapshot.await {
                 Ok((tokens, sessions)) => view! {
                     <div class="space-y-6">
-                        <Tokens tokens=tokens.tokens/>
+                        <Tokens tokens=tokens.tokens back=HERE none=t().plain.account.no_tokens/>
                         <NewToken/>
                         <Password/>
-                        <Sessions sessions=sessions.sessions/>
+                        <Sessions sessions=sessions.sessions back=HERE/>
                     </div>
                 }
                 .erased(),
@@ -68,7 +71,7 @@ fn made_now() -> Option<CreatedToken> {
 
 #[component]
 fn Made(made: CreatedToken) -> impl IntoView {
-    let words = &t().account;
+    let words = &t().plain.account;
     view! {
         <section class="panel mb-6 p-5" aria-labelledby="made">
             <h2 id="made" class="panel-title"><Icon glyph=Glyph::Key/>{(words.made)(&made.token.name)}</h2>
@@ -79,11 +82,12 @@ fn Made(made: CreatedToken) -> impl IntoView {
     .erased()
 }
 
+/// Somebody's API tokens; the button that revokes one leads back to `back`.
 #[component]
-fn Tokens(tokens: Vec<TokenView>) -> impl IntoView {
-    let words = &t().account;
-    let none = tokens.is_empty().then(|| view! { <p class="p-5 text-muted">{words.no_tokens}</p> });
-    let rows = tokens.into_iter().map(|token| view! { <Token token=token/> }).collect_view();
+pub(super) fn Tokens(tokens: Vec<TokenView>, #[prop(into)] back: String, none: &'static str) -> impl IntoView {
+    let words = &t().plain.account;
+    let none = tokens.is_empty().then(|| view! { <p class="p-5 text-muted">{none}</p> });
+    let rows = tokens.into_iter().map(|token| view! { <Token token=token back=back.clone()/> }).collect_view();
     view! {
         <section class="panel" aria-labelledby="tokens">
             <h2 id="tokens" class="panel-head">{words.tokens}</h2>
@@ -95,8 +99,8 @@ fn Tokens(tokens: Vec<TokenView>) -> impl IntoView {
 }
 
 #[component]
-fn Token(token: TokenView) -> impl IntoView {
-    let words = &t().account;
+fn Token(token: TokenView, back: String) -> impl IntoView {
+    let words = &t().plain.account;
     let scopes = match token.scopes {
         None => words.everything.to_owned(),
         Some(scopes) => scopes.iter().map(Permission::as_str).collect::<Vec<_>>().join(", "),
@@ -114,6 +118,7 @@ fn Token(token: TokenView) -> impl IntoView {
                 <span class="row-sub">{used}{ends}</span>
             </span>
             <form method="post" action=format!("/ui/account/tokens/{}/revoke", token.id)>
+                <input type="hidden" name="next" value=back/>
                 <button class="btn btn-sm btn-ghost text-bad" aria-label=(words.revoke_named)(&token.name)>{words.revoke}</button>
             </form>
         </li>
@@ -123,7 +128,7 @@ fn Token(token: TokenView) -> impl IntoView {
 
 #[component]
 fn NewToken() -> impl IntoView {
-    let words = &t().account;
+    let words = &t().plain.account;
     let (problem, typed) = refused(FormName::Token);
     let name = typed.get("name").cloned().unwrap_or_default();
     let may = use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.permissions);
@@ -167,7 +172,7 @@ fn NewToken() -> impl IntoView {
 
 #[component]
 fn Password() -> impl IntoView {
-    let words = &t().account;
+    let words = &t().plain.account;
     let (problem, _) = refused(FormName::Password);
     view! {
         <section class="panel form" aria-labelledby="password">
@@ -177,7 +182,7 @@ fn Password() -> impl IntoView {
                 <Field id="old" label=words.old_password>
                     <input class="input w-full" id="old" name="old" type="password" autocomplete="current-password" required=true/>
                 </Field>
-                <Field id="new" label=words.new_password hint=t().login.password_hint>
+                <Field id="new" label=words.new_password hint=t().plain.login.password_hint>
                     <input class="input w-full" id="new" name="new" type="password" autocomplete="new-password" required=true
                         minlength="10" aria-describedby="new-hint"/>
                 </Field>
@@ -188,15 +193,18 @@ fn Password() -> impl IntoView {
     .erased()
 }
 
+/// Somebody's browsers; the button that signs one out leads back to `back`.
 #[component]
-fn Sessions(sessions: Vec<SessionEntry>) -> impl IntoView {
-    let words = &t().account;
+pub(super) fn Sessions(sessions: Vec<SessionEntry>, #[prop(into)] back: String) -> impl IntoView {
+    let words = &t().plain.account;
+    let none = sessions.is_empty().then(|| view! { <p class="p-5 text-muted">{t().plain.people.no_sessions}</p> });
     let row = |session: SessionEntry| {
         let end = if session.current {
             view! { <span class="text-sm text-muted">{words.this_browser}</span> }.erased()
         } else {
             view! {
                 <form method="post" action=format!("/ui/account/sessions/{}/end", session.id)>
+                    <input type="hidden" name="next" value=back.clone()/>
                     <button class="btn btn-sm btn-ghost text-bad">{words.end}</button>
                 </form>
             }
@@ -215,6 +223,7 @@ fn Sessions(sessions: Vec<SessionEntry>) -> impl IntoView {
     view! {
         <section class="panel" aria-labelledby="sessions">
             <h2 id="sessions" class="panel-head">{words.sessions}</h2>
+            {none}
             <ul class="rows">{sessions.into_iter().map(row).collect_view()}</ul>
         </section>
     }

@@ -1,11 +1,19 @@
 //! The pages, one a file. Each asks the port for what it shows, and is complete without JavaScript.
 
+#[cfg(feature = "ssr")]
 pub(crate) mod account;
 pub(crate) mod job;
 pub(crate) mod jobs;
+#[cfg(feature = "ssr")]
 pub(crate) mod login;
 pub(crate) mod not_found;
 pub(crate) mod overview;
+#[cfg(feature = "ssr")]
+pub(crate) mod people;
+#[cfg(feature = "ssr")]
+pub(crate) mod person;
+#[cfg(feature = "ssr")]
+pub(crate) mod secrets;
 pub(crate) mod train;
 pub(crate) mod worker;
 pub(crate) mod worker_delete;
@@ -15,11 +23,19 @@ pub(crate) mod workers;
 use leptos::prelude::*;
 
 use crate::ui::erase::Erase;
+#[cfg(feature = "ssr")]
+use crate::ui::port::SharedDesk;
 use crate::ui::port::SharedPort;
 
 /// What pages ask. It is there on every page; only the listing of routes goes without.
 fn use_port() -> SharedPort {
     expect_context::<SharedPort>()
+}
+
+/// What plain pages ask.
+#[cfg(feature = "ssr")]
+fn use_desk() -> SharedDesk {
+    expect_context::<SharedDesk>()
 }
 
 /// What stands where data will be; on the server nothing does, it waits.

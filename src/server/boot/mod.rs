@@ -41,6 +41,7 @@ use crate::store::Store;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
 use crate::tls::{Tls, Wanted, self_signed};
+use crate::vault::Vault;
 use crate::{http, lifecycle, loops, tls, tokens};
 
 /// Runs the server until it is told to stop.
@@ -190,9 +191,16 @@ async fn open(args: &ServerArgs, data: &Path) -> Result<Core, Exit> {
         logs: Logs::open(data.join("logs")).map_err(|error| files(error.to_string()))?,
         artifacts: Artifacts::open(&data.join("artifacts")).map_err(|error| files(error.to_string()))?,
         policy: policy(args),
+        vault: Vault::at(args.secret_key_file.clone().unwrap_or_else(|| key_beside(data))),
         server: chain,
         leadership: Leadership::default(),
     })
+}
+
+/// The key for secrets: beside the data directory, and named like it.
+pub fn key_beside(data: &Path) -> PathBuf {
+    let name = data.file_name().unwrap_or_default().to_string_lossy();
+    data.with_file_name(format!("{name}.key"))
 }
 
 async fn open_store(args: &ServerArgs, data: &Path, chain: &str) -> anyhow::Result<Arc<dyn Store>> {

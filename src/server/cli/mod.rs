@@ -54,6 +54,10 @@ pub struct ServerArgs {
     /// Where the database, logs and artifacts are kept [default: simpletuner in the user's data directory].
     #[arg(long, env = "SIMPLETUNER_DATA_DIR")]
     pub data_dir: Option<PathBuf>,
+    /// The key that secrets for jobs are kept under, made when the first is kept; several servers need the same one
+    /// [default: beside the data directory, with `.key` after its name].
+    #[arg(long, env = "SIMPLETUNER_SECRET_KEY_FILE", value_name = "FILE")]
+    pub secret_key_file: Option<PathBuf>,
     /// A PostgreSQL database that several servers may share [default: SQLite in the data directory].
     #[arg(long, env = "SIMPLETUNER_DATABASE_URL", hide_env_values = true, value_name = "postgres://…")]
     pub database_url: Option<Secret>,

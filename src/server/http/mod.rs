@@ -18,6 +18,7 @@ pub mod problem;
 mod queue;
 pub mod request;
 pub mod routes;
+mod secrets;
 mod session;
 mod session_cookie;
 pub mod site;
@@ -61,6 +62,7 @@ pub fn people(app: &App) -> Routes {
         .and(audit::routes(app))
         .and(queue::routes(app))
         .and(configs::routes(app))
+        .and(secrets::routes(app))
         .and(events::routes(app))
         .and(session::routes(app))
 }

@@ -1,5 +1,7 @@
 //! Where refusals become status codes and sentences; nowhere else.
 
+mod secrets;
+
 use app::domain::job;
 use app::domain::worker;
 use app::protocol::problem::Problem;
@@ -168,6 +170,10 @@ impl From<Refusal> for ApiError {
             | Refusal::TokenThere(_)
             | Refusal::LastAdmin
             | Refusal::NoAccounts => access_refused(&refusal),
+            Refusal::NoSecret(name) => secrets::not_found(&name),
+            Refusal::SecretGone(name) => secrets::gone(&name),
+            Refusal::SecretUnreadable(name, locked) => secrets::unreadable(&name, &locked),
+            Refusal::Vault(locked) => secrets::no_vault(&locked),
             Refusal::Upload { what, too_large } => {
                 let status = if too_large { S::PAYLOAD_TOO_LARGE } else { S::BAD_REQUEST };
                 Self::new(status, "upload_refused", format!("The file was not stored: {what}. Nothing was kept of it."))
@@ -260,6 +266,12 @@ fn invalid_input(invalid: &Invalid) -> ApiError {
         Invalid::Name(name) => (
             "invalid_name",
             format!("{name:?} is not usable as a name: names have 1 to 64 characters and no control characters."),
+        ),
+        Invalid::SecretName(name) => (
+            "invalid_secret_name",
+            format!(
+                "{name:?} is no name of a secret: those are variables like HF_TOKEN, WANDB_API_KEY or AWS_ACCESS_KEY_ID, which end in _TOKEN, _KEY, _SECRET, _PASSWORD, _PASSPHRASE, _CREDENTIALS, _AUTH, _ID, _USER, _USERNAME or _DSN."
+            ),
         ),
         Invalid::Labels(bad) => ("invalid_labels", format!("The labels are not usable: {bad}.")),
         Invalid::Status(word) => ("invalid_status", format!("{word:?} is no status that a worker can report.")),

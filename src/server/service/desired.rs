@@ -87,11 +87,19 @@ async fn offer(
         dataloader: older.then(|| json_file(&config, "multidatabackend.json")).flatten(),
         upload_endpoint: format!("{base}/artifacts"),
         upload_token: tokens::job_token(&core.job_token_key, &job.id, lease.attempt),
-        hf_token: None,
+        hf_token: if older { hub_token(core, tx, job).await } else { None },
         provider: older.then(|| "kubeflow".to_owned()),
         bundle: BundleRef { url: format!("{base}/bundle?attempt={}", lease.attempt), sha256: config.sha256.clone() },
         gpus: lease.gpus.clone(),
         num_processes: job.spec.num_processes,
+    })
+}
+
+/// Older agents run without it rather than never.
+async fn hub_token(core: &Core, tx: &mut dyn Tx, job: &Job) -> Option<String> {
+    core.hub_token(tx, job).await.unwrap_or_else(|refusal| {
+        tracing::error!(job = %job.id, ?refusal, "the hub's token cannot be given");
+        None
     })
 }
 

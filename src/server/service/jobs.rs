@@ -6,6 +6,7 @@ use app::domain::audit::Action;
 use app::domain::ids::JobId;
 use app::domain::job::{Demand, Job, Spec, Target};
 use app::domain::queue::MAX_PRIORITY;
+use app::domain::secret::variable;
 use app::domain::time::{Millis, Timestamp};
 use app::protocol::queue::SubmitJob;
 use app::protocol::status::Target as TargetWord;
@@ -22,6 +23,8 @@ const MAX_GPUS: u32 = 64;
 const MAX_RETRIES: u32 = 100;
 /// The longest time that an attempt may be given, in seconds: a year.
 const LONGEST_RUNTIME: u32 = 31_536_000;
+/// The most secrets that a job names.
+const MAX_SECRETS: usize = 64;
 /// The longest `Idempotency-Key`, in bytes.
 const MAX_KEY: usize = 255;
 /// How long a key is remembered.
@@ -59,8 +62,10 @@ impl Core {
     /// What would become of a submit: the job that it would make, which is not kept.
     pub async fn drafted(&self, by: String, submit: &SubmitJob) -> Result<Job, Refusal> {
         check(submit)?;
-        let config = self.read().await?.config(&submit.config_name).await?;
+        let mut tx = self.read().await?;
+        let config = tx.config(&submit.config_name).await?;
         let config = config.ok_or_else(|| Refusal::NoConfig(submit.config_name.clone()))?;
+        super::secrets::check_named(&mut *tx, &by, submit.secrets.as_deref()).await?;
         let id = JobId::new(self.now(), self.entropy());
         Ok(made(id, submit, &config, self.now(), by))
     }
@@ -129,7 +134,9 @@ impl Core {
 async fn submit_in(unit: &mut Unit<'_>, id: &JobId, submit: &SubmitJob) -> Result<Job, Refusal> {
     let config = unit.tx.config(&submit.config_name).await?;
     let config = config.ok_or_else(|| Refusal::NoConfig(submit.config_name.clone()))?;
-    let job = made(id.clone(), submit, &config, unit.now, unit.owner().to_owned());
+    let owner = unit.owner().to_owned();
+    super::secrets::check_named(unit.tx, &owner, submit.secrets.as_deref()).await?;
+    let job = made(id.clone(), submit, &config, unit.now, owner);
     let detail = json!({"config": config.name, "revision": config.revision, "target": submit.target});
     add(unit, &job, &detail).await
 }
@@ -178,6 +185,9 @@ fn check(submit: &SubmitJob) -> Result<(), Refusal> {
         let allowed = "1 to 31536000 (a year), or left out";
         return Err(Invalid::Range { field: "max_runtime_seconds", allowed }.into());
     }
+    if submit.secrets.as_ref().is_some_and(|names| names.len() > MAX_SECRETS) {
+        return Err(Invalid::TooMuch { what: "secrets", limit: MAX_SECRETS as u64 }.into());
+    }
     if submit.exclusive {
         let allowed = "false, or left out: no agent stops by itself yet when it loses contact";
         return Err(Invalid::Range { field: "exclusive", allowed }.into());
@@ -212,5 +222,6 @@ fn spec(submit: &SubmitJob, config: &StoredConfig) -> Spec {
         max_retries: submit.max_retries,
         retry_on_failure: submit.retry_on_failure,
         max_runtime: submit.max_runtime_seconds.map(|seconds| Millis::seconds(seconds.into())),
+        secrets: submit.secrets.as_ref().map(|names| names.iter().filter_map(|name| variable(name)).collect()),
     }
 }

@@ -18,6 +18,7 @@ pub mod presence;
 pub mod refusal;
 pub mod registration;
 pub mod reports;
+pub mod secrets;
 pub mod unit;
 pub mod views;
 pub mod workers;
@@ -36,6 +37,7 @@ use crate::hub::Hub;
 use crate::random::Random;
 use crate::store::known::Known;
 use crate::store::{Store, Tx};
+use crate::vault::Vault;
 
 use self::audit::checkpoint::Signer;
 use self::audit::refused::Floods;
@@ -126,6 +128,8 @@ pub struct Core {
     pub server: String,
     /// Whether it leads them.
     pub leadership: Leadership,
+    /// Keeps secrets for jobs.
+    pub vault: Vault,
     /// The key that job tokens are derived from.
     pub job_token_key: Vec<u8>,
 }

@@ -6,6 +6,7 @@ use app::domain::labels::BadLabels;
 use app::domain::{job, worker};
 
 use crate::store::StoreError;
+use crate::vault::Locked;
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,6 +56,14 @@ pub enum Refusal {
     LastAdmin,
     /// The server has no accounts.
     NoAccounts,
+    /// There is no such secret.
+    NoSecret(String),
+    /// A secret that the job names was removed.
+    SecretGone(String),
+    /// A secret of this name is there, and cannot be opened.
+    SecretUnreadable(String, Locked),
+    /// No secret can be kept.
+    Vault(Locked),
     /// An upload did not arrive as announced.
     Upload {
         /// What happened.
@@ -73,6 +82,8 @@ pub enum Refusal {
 pub enum Invalid {
     /// A name that is empty, too long or has control characters.
     Name(String),
+    /// The name of a secret.
+    SecretName(String),
     /// Labels.
     Labels(BadLabels),
     /// A status word that is none.
@@ -121,6 +132,12 @@ impl From<job::Refused> for Refusal {
 impl From<worker::Refused> for Refusal {
     fn from(refused: worker::Refused) -> Self {
         Self::Worker(refused)
+    }
+}
+
+impl From<Locked> for Refusal {
+    fn from(locked: Locked) -> Self {
+        Self::Vault(locked)
     }
 }
 

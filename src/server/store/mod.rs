@@ -17,6 +17,7 @@ pub mod known;
 pub mod look;
 pub mod people;
 pub mod postgres;
+pub mod secrets;
 pub mod servers;
 mod sql;
 pub mod sqlite;
@@ -74,6 +75,7 @@ pub trait Tx:
     + artifacts::Artifacts
     + configs::Configs
     + access::Access
+    + secrets::Secrets
     + audit::Audit
     + servers::Servers
     + group::Group
@@ -89,6 +91,8 @@ impl<T> Tx for T where
         + artifacts::Artifacts
         + configs::Configs
         + access::Access
+        + secrets::Secrets
+        + secrets::Secrets
         + audit::Audit
         + servers::Servers
         + group::Group

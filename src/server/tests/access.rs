@@ -47,6 +47,9 @@ const PEOPLE: &[(&str, &str, &str)] = &[
     ("GET", "/configs/{name}", "vrla"),
     ("PUT", "/configs/{name}", "_rla"),
     ("DELETE", "/configs/{name}", "_rla"),
+    ("GET", "/secrets", "_rla"),
+    ("PUT", "/secrets/{name}", "_rla"),
+    ("DELETE", "/secrets/{name}", "_rla"),
     ("GET", "/events", "vrla"),
     ("GET", "/session", "vrla"),
 ];
@@ -69,6 +72,7 @@ const WORKERS: &[(&str, &str)] = &[
     ("PUT", "/api/workers/job/j_1/logs"),
     ("PUT", "/api/workers/job/j_1/artifacts/a"),
     ("GET", "/api/workers/job/j_1/bundle"),
+    ("POST", "/api/workers/job/j_1/secrets"),
 ];
 
 #[tokio::test]

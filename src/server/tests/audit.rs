@@ -179,6 +179,14 @@ async fn provoke(server: &Server, action: Action) {
             let id = made["id"].as_str().expect("text");
             admin(server, "DELETE", &format!("/api/account/tokens/{id}")).await;
         }
+        Action::SecretSet | Action::SecretRemoved | Action::SecretsGiven => {
+            let put = json!({"value": "hf_0123456789"}).to_string();
+            server.call(&By::Admin, "PUT", "/api/secrets/HF_TOKEN", put).await.ok(200);
+            let (_, key, _events) = server.online("gpu-1").await;
+            let job = submitted(server).await;
+            server.post(&key, &format!("/api/workers/job/{job}/secrets"), json!({})).await.ok(200);
+            admin(server, "DELETE", "/api/secrets/HF_TOKEN").await;
+        }
         Action::LoginRefused => drop(log_in(server, "st_made-up").await),
         Action::AccessDenied => {
             let ada = server.person("ada", "viewer").await;

@@ -38,6 +38,7 @@ use crate::store::Store;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
 use crate::tls::Tls;
+use crate::vault::Vault;
 
 /// The admin's token in these tests.
 pub const ADMIN: &str = "st_admin-token-of-the-tests";
@@ -179,6 +180,7 @@ impl Server {
             logs: Logs::open(directory.path().join("logs")).expect("fresh"),
             artifacts: Artifacts::open(&directory.path().join("artifacts")).expect("fresh"),
             policy,
+            vault: Vault::at(directory.path().join("secrets.key")),
             job_token_key: b"key".to_vec(),
             server: name.to_owned(),
             leadership: Leadership::default(),

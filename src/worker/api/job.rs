@@ -1,8 +1,10 @@
 //! The endpoints of one attempt, opened by its job token.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use app::protocol::dispatch::BundleRef;
+use app::protocol::secrets::JobSecrets;
 use app::protocol::status::ArtifactKind;
 use app::protocol::worker::{Accepted, ArtifactAck, LogAck, ProgressReport, StatusReport};
 use bytes::Bytes;
@@ -80,6 +82,12 @@ impl JobApi {
         let request = self.api.http.get(url).header(JOB_TOKEN, self.token.reveal()).timeout(SHORT * 6);
         let response = self.api.send(request).await?;
         response.bytes().await.map_err(|error| ApiError::unreachable(&error, &self.api.base))
+    }
+
+    /// `POST …/secrets`: what the job is given.
+    pub async fn secrets(&self) -> Result<BTreeMap<String, String>, ApiError> {
+        let url = self.url(&["secrets"], &format!("attempt={}", self.key.attempt))?;
+        self.ask::<JobSecrets>(|| self.api.http.post(url.clone()).timeout(SHORT)).await.map(|given| given.secrets)
     }
 
     /// `PUT …/artifacts/{path}`. `body` is asked for anew at each try.

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use app::protocol::worker::StatusReport;
 
@@ -10,6 +11,7 @@ use super::{Attempt, blocking};
 use crate::api::{ApiError, until_answered};
 use crate::files::StopCause;
 use crate::outcome;
+use crate::secret::mask::Mask;
 
 /// So much of the log's end is looked at for the error.
 const LOG_END: u64 = 16 * 1024;
@@ -32,8 +34,8 @@ impl Attempt {
         if self.is_superseded() {
             return None;
         }
-        let log = self.dir.log();
-        let end = blocking(move || read_end(&log)).await.unwrap_or_default();
+        let (log, given) = (self.dir.log(), Arc::clone(self.given()));
+        let end = blocking(move || read_end(&log, &given.mask)).await.unwrap_or_default();
         let mut report = outcome::report(self.key(), &exit, &end)?;
         if !refused.is_empty() {
             let said = report.error.into_iter().chain(refused).collect::<Vec<_>>().join("\n");
@@ -77,11 +79,12 @@ impl Attempt {
     }
 }
 
-fn read_end(path: &Path) -> std::io::Result<String> {
+fn read_end(path: &Path, mask: &Mask) -> std::io::Result<String> {
     let file = File::open(path)?;
     let length = file.metadata()?.len();
     let start = length.saturating_sub(LOG_END);
     let mut bytes = vec![0; usize::try_from(length - start).unwrap_or_default()];
     let count = file.read_at(&mut bytes, start)?;
+    mask.hide(&mut bytes[..count]);
     Ok(String::from_utf8_lossy(&bytes[..count]).into_owned())
 }

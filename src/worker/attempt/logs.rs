@@ -2,7 +2,8 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use app::protocol::worker::LogAck;
@@ -12,6 +13,7 @@ use tokio::time::Instant;
 
 use super::{Attempt, blocking};
 use crate::api::{ApiError, until_answered};
+use crate::secret::mask::Mask;
 
 /// The largest request.
 const CHUNK: usize = 256 * 1024;
@@ -33,7 +35,7 @@ impl Attempt {
             let ended = *done.borrow();
             let length = std::fs::metadata(&path).map_or(0, |meta| meta.len());
             if offset < length {
-                match self.send_chunk(path.clone(), offset).await {
+                match self.send_chunk(path.clone(), offset, ended).await {
                     Ok(durable) if durable > offset => offset = durable.min(length),
                     Ok(durable) => {
                         // It has no more than before, or less: whatever is wrong there needs time.
@@ -61,8 +63,11 @@ impl Attempt {
     }
 
     /// Sends what follows an offset. Answers with how much the orchestrator then has.
-    async fn send_chunk(&self, path: PathBuf, offset: u64) -> Result<u64, ApiError> {
-        let bytes = match blocking(move || read_chunk(path, offset)).await {
+    async fn send_chunk(&self, path: PathBuf, offset: u64, ended: bool) -> Result<u64, ApiError> {
+        let given = Arc::clone(self.given());
+        let bytes = match blocking(move || read_chunk(&path, offset, &given.mask, ended)).await {
+            // Perhaps the beginning of a secret: the rest comes.
+            Ok(bytes) if bytes.is_empty() => return Ok(offset),
             Ok(bytes) => bytes,
             Err(error) => {
                 tracing::warn!("{}: its log cannot be read: {error}", self.key());
@@ -81,10 +86,14 @@ impl Attempt {
     }
 }
 
-fn read_chunk(path: PathBuf, offset: u64) -> std::io::Result<Bytes> {
+/// What follows an offset, without secrets.
+fn read_chunk(path: &Path, offset: u64, mask: &Mask, ended: bool) -> std::io::Result<Bytes> {
     let file = File::open(path)?;
-    let mut bytes = vec![0; CHUNK];
-    let count = file.read_at(&mut bytes, offset)?;
-    bytes.truncate(count);
-    Ok(bytes.into())
+    let start = offset.saturating_sub(mask.reach() as u64);
+    let from = usize::try_from(offset - start).unwrap_or_default();
+    let mut window = vec![0; from + CHUNK + mask.reach()];
+    let count = file.read_at(&mut window, start)?;
+    let open = !ended && count < window.len();
+    window.truncate(count);
+    Ok(mask.piece(window, from, CHUNK, open).into())
 }

@@ -8,19 +8,21 @@ mod adopt;
 mod checkpoints;
 mod finish;
 mod follow;
+mod given;
 mod logs;
 mod points;
 mod prepare;
 mod uploads;
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use app::protocol::dispatch::JobSubmit;
 use tokio::sync::watch;
 
 pub use adopt::Found;
 
+use self::given::Given;
 use crate::api::{ApiError, JobApi};
 use crate::clock;
 use crate::files::{AttemptDir, Key, Secrets, Spec, State, StopCause, StopOrder, VERSION};
@@ -37,6 +39,8 @@ pub struct Attempt {
     dir: AttemptDir,
     spec: Spec,
     secrets: Secrets,
+    /// Secrets for the trainer, once they were fetched.
+    given: OnceLock<Arc<Given>>,
     api: JobApi,
     state: Mutex<State>,
     /// Held while `state.json` is written, so that an older state never replaces a newer one.
@@ -82,6 +86,7 @@ impl Attempt {
             dir,
             spec,
             secrets,
+            given: OnceLock::new(),
             state: Mutex::new(state),
             saving: tokio::sync::Mutex::default(),
             stop: watch::Sender::new(None),
@@ -179,7 +184,9 @@ impl Attempt {
     async fn close(&self) {
         self.update(true, |state| state.delivered = true).await;
         // It is gone if an earlier agent came this far.
-        let _ = std::fs::remove_file(self.dir.join("secrets.json"));
+        for file in ["secrets.json", given::FILE] {
+            let _ = std::fs::remove_file(self.dir.join(file));
+        }
     }
 }
 

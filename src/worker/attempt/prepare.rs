@@ -47,6 +47,7 @@ impl Attempt {
     async fn ready(&self) -> Result<(), Exit> {
         self.accept().await?;
         self.fetch().await?;
+        self.take_secrets().await.map_err(|error| self.without_secrets(&error))?;
         let disk = |error: std::io::Error| host_fault(&format!("the job's directory cannot be prepared: {error}"));
         let (dir, mut spec) = (self.dir.clone(), self.spec.clone());
         let prepare = move || {
@@ -111,6 +112,18 @@ impl Attempt {
         }
     }
 
+    /// Not this worker's any more, or a job that cannot have what it asks for.
+    fn without_secrets(&self, error: &ApiError) -> Exit {
+        match error {
+            ApiError::Conflict { code, .. } if code.starts_with("secret_") => failed(error.to_string()),
+            ApiError::Conflict { .. } | ApiError::Gone(_) => {
+                self.judge("fetching its secrets", error);
+                Exit { stopped: Some(StopCause::Superseded), ..ended() }
+            }
+            error => failed(format!("the job's secrets cannot be fetched: {error}")),
+        }
+    }
+
     fn spawn(&self) -> std::io::Result<Child> {
         let offer = &self.spec.offer;
         let upload = self.context.api.locate(&offer.upload_endpoint).map(|url| url.to_string()).unwrap_or_default();
@@ -122,7 +135,7 @@ impl Attempt {
             stop_file: &self.dir.stop_file(),
             upload_endpoint: &upload,
             upload_token: self.secrets.job_token.reveal(),
-            hf_token: self.secrets.hf_token.as_ref().map(crate::secret::Secret::reveal),
+            secrets: &self.given().variables,
             visible_devices: visible.as_deref(),
             num_processes: offer
                 .num_processes

@@ -54,6 +54,9 @@ pub struct Shared {
     pub drain: bool,
     /// The bundle of every job.
     pub bundle: String,
+    /// The secrets of every job, or the code of a refusal.
+    pub secrets: BTreeMap<String, String>,
+    pub no_secrets: Option<&'static str>,
     /// Answer 503 to so many reports of an end.
     pub failing_ends: u32,
     /// Answer 409 to every report.
@@ -302,6 +305,10 @@ impl Shared {
         };
         match rest {
             "bundle" => reply(200, "application/json", &serde_json::from_str(&self.bundle).unwrap_or_default()),
+            "secrets" => match self.no_secrets {
+                None => ok(&json!({"secrets": self.secrets})),
+                Some(code) => problem(409, code, json!({})),
+            },
             "status" => self.status(job, value),
             "progress" => {
                 self.points.extend(value["points"].as_array().cloned().unwrap_or_default());

@@ -5,4 +5,5 @@ mod ends;
 mod fake;
 mod host;
 mod jobs;
+mod secrets;
 mod tls;

@@ -8,9 +8,9 @@ use std::sync::{Arc, LazyLock};
 
 use app::domain::access::Permission;
 use app::ui::flash::Flash;
-use app::ui::port::SharedPort;
+use app::ui::port::{SharedDesk, SharedPort};
 use app::ui::prefs::Prefs;
-use app::ui::{App as Dashboard, shell};
+use app::ui::{App as Dashboard, Plain, plain_shell, shell};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::request::Parts;
@@ -19,7 +19,7 @@ use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use leptos::nonce::use_nonce;
-use leptos::prelude::{provide_context, use_context};
+use leptos::prelude::{IntoView, LeptosOptions, provide_context, use_context};
 use leptos_axum::{
     AxumRouteListing, LeptosRoutes, ResponseOptions, generate_route_list, render_app_async_with_context,
 };
@@ -37,20 +37,37 @@ pub const FLASH_COOKIE: &str = "flash";
 
 /// The dashboard's addresses, listed once per process and before the first page is rendered: a page whose data is asked
 /// for while a list is made never ends (<https://github.com/leptos-rs/leptos/issues/4773>), and tests start many servers.
-static LISTED: LazyLock<Vec<AxumRouteListing>> = LazyLock::new(|| generate_route_list(Dashboard));
+static LISTED: LazyLock<Listed> =
+    LazyLock::new(|| Listed { live: generate_route_list(Dashboard), plain: generate_route_list(Plain) });
+
+/// Addresses: of pages that live in the browser, and of plain ones.
+struct Listed {
+    live: Vec<AxumRouteListing>,
+    plain: Vec<AxumRouteListing>,
+}
+
+/// What may run on a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scripts {
+    /// The browser's half.
+    Own,
+    /// Nothing.
+    None,
+}
 
 /// Pages behind their guard, the login page before it, and forms.
 pub fn routes(app: &App) -> Router<App> {
-    let (login, pages): (Vec<_>, Vec<_>) = LISTED.iter().cloned().partition(|route| route.path() == "/login");
+    let (login, plain): (Vec<_>, Vec<_>) = LISTED.plain.iter().cloned().partition(|route| route.path() == "/login");
     let guard = || from_fn_with_state(app.clone(), access::page);
     let forms = forms(app).into_router().route_layer(guard());
     let open = Router::new()
         .route("/ui/login", post(forms::access::log_in))
         .route("/ui/setup", post(forms::access::set_up))
         .route("/ui/theme", post(forms::access::set_theme));
-    rendered(app, pages)
+    rendered(app, LISTED.live.clone(), Scripts::Own, shell)
+        .merge(rendered(app, plain, Scripts::None, plain_shell))
         .route_layer(guard())
-        .merge(rendered(app, login))
+        .merge(rendered(app, login, Scripts::None, plain_shell))
         .merge(forms)
         .merge(open)
         .layer(DefaultBodyLimit::max(limits::API))
@@ -59,28 +76,44 @@ pub fn routes(app: &App) -> Router<App> {
 
 /// What a page's buttons and forms post to.
 pub fn forms(app: &App) -> Routes {
-    let workers = Needs::To(Permission::AdminWorkers);
+    let (workers, people) = (Needs::To(Permission::AdminWorkers), Needs::To(Permission::AdminUsers));
+    let submits = Needs::To(Permission::JobSubmit);
     Routes::new(app)
         .post("/ui/logout", Needs::Login, forms::access::log_out)
         .post("/ui/account/password", Needs::Login, forms::account::change_password)
         .post("/ui/account/tokens", Needs::Login, forms::account::create_token)
         .post("/ui/account/tokens/{id}/revoke", Needs::Login, forms::account::revoke_token)
         .post("/ui/account/sessions/{id}/end", Needs::Login, forms::account::end_session)
+        .post("/ui/users", people, forms::people::add)
+        .post("/ui/users/{id}", people, forms::people::edit)
+        .post("/ui/users/{id}/password", people, forms::people::reset_password)
+        .post("/ui/secrets", submits, forms::secrets::keep)
+        .post("/ui/secrets/{name}/remove", submits, forms::secrets::remove)
         .post("/ui/workers", workers, forms::workers::create)
         .post("/ui/workers/{id}/drain", workers, forms::workers::drain)
         .post("/ui/workers/{id}/resume", workers, forms::workers::resume)
         .post("/ui/workers/{id}/delete", workers, forms::workers::delete)
-        .post("/ui/jobs", Needs::To(Permission::JobSubmit), forms::jobs::submit)
+        .post("/ui/jobs", submits, forms::jobs::submit)
         .post("/ui/jobs/{id}/cancel", Needs::CancelJob, forms::jobs::cancel)
 }
 
-fn rendered(app: &App, routes: Vec<AxumRouteListing>) -> Router<App> {
+fn rendered<V: IntoView + 'static>(
+    app: &App,
+    routes: Vec<AxumRouteListing>,
+    scripts: Scripts,
+    shell: impl Fn(LeptosOptions) -> V + Clone + Send + Sync + 'static,
+) -> Router<App> {
     let (context, options) = (app.clone(), app.leptos.clone());
-    Router::new().leptos_routes_with_context(app, routes, move || provide(&context), move || shell(options.clone()))
+    Router::new().leptos_routes_with_context(
+        app,
+        routes,
+        move || provide(&context, scripts),
+        move || shell(options.clone()),
+    )
 }
 
 /// What a page is given: who reads, how, and whom to ask.
-fn provide(app: &App) {
+fn provide(app: &App, scripts: Scripts) {
     let Some(parts) = use_context::<Parts>() else { return };
     let person = parts.extensions.get::<Person>().cloned();
     let cookies = parts.headers.get(header::COOKIE).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -91,20 +124,27 @@ fn provide(app: &App) {
         person.as_ref().map(|person| session::view(app, person, Scheme::of(&parts.extensions), &parts.headers));
     let flash = access::cookie(&parts.headers, FLASH_COOKIE).and_then(|id| app.flashes.take(id, app.core.now()));
     if let Some(response) = use_context::<ResponseOptions>() {
-        set_headers(&response, flash.is_some());
+        set_headers(&response, scripts, flash.is_some());
     }
     if let (Some(person), Some(session)) = (person, prefs.session.clone()) {
-        provide_context::<SharedPort>(Arc::new(ServerPort::new(app.clone(), person, session)));
+        let port = Arc::new(ServerPort::new(app.clone(), person, session));
+        provide_context::<SharedPort>(port.clone());
+        provide_context::<SharedDesk>(port);
     }
     provide_context(prefs);
     provide_context::<Option<Flash>>(flash);
 }
 
-fn set_headers(response: &ResponseOptions, flash_taken: bool) {
+fn set_headers(response: &ResponseOptions, scripts: Scripts, flash_taken: bool) {
     let nonce = use_nonce().map(|nonce| format!(" 'nonce-{nonce}'")).unwrap_or_default();
+    let scripts = match scripts {
+        Scripts::Own => format!("script-src 'self'{nonce} 'wasm-unsafe-eval'; connect-src 'self'"),
+        // Leptos leaves what it fetched in a script, which nothing reads.
+        Scripts::None => format!("script-src{nonce}; connect-src 'none'"),
+    };
     let policy = format!(
-        "default-src 'self'; script-src 'self'{nonce} 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; \
-         connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+        "default-src 'self'; {scripts}; style-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; \
+         form-action 'self'; frame-ancestors 'none'"
     );
     if let Ok(policy) = HeaderValue::from_str(&policy) {
         response.insert_header(header::CONTENT_SECURITY_POLICY, policy);
@@ -123,7 +163,7 @@ async fn file_or_not_found(State(app): State<App>, request: Request) -> Response
         return file;
     }
     let (context, options) = (app.clone(), app.leptos.clone());
-    let page = render_app_async_with_context(move || provide(&context), move || shell(options.clone()));
+    let page = render_app_async_with_context(move || provide(&context, Scripts::Own), move || shell(options.clone()));
     let mut response = page(request).await.into_response();
     *response.status_mut() = StatusCode::NOT_FOUND;
     response

@@ -4,12 +4,13 @@ use std::future::Future;
 use std::sync::Arc;
 
 use app::domain::access::Permission;
-use app::domain::ids::{Attempt, JobId, WorkerId};
-use app::protocol::access::{SessionView, SessionsPage, TokensPage};
+use app::domain::ids::{Attempt, JobId, UserId, WorkerId};
+use app::protocol::access::{SessionView, SessionsPage, TokensPage, UserDetail, UsersPage};
 use app::protocol::configs::ConfigsPage;
 use app::protocol::queue::{ArtifactsPage, JobView, JobsPage, JobsQuery, LogChunk, ProgressSeries};
+use app::protocol::secrets::SecretsPage;
 use app::protocol::workers::{WorkerView, WorkersPage, WorkersQuery};
-use app::ui::port::{Answer, Port};
+use app::ui::port::{Answer, Desk, Port};
 
 use crate::http::problem::ApiError;
 use crate::service::Core;
@@ -19,6 +20,8 @@ use crate::state::App;
 
 const WORKERS: Needs = Needs::To(Permission::AdminWorkers);
 const CONFIGS: Needs = Needs::To(Permission::ConfigView);
+const PEOPLE: Needs = Needs::To(Permission::AdminUsers);
+const SECRETS: Needs = Needs::To(Permission::JobSubmit);
 
 /// Asks the use cases.
 pub struct ServerPort {
@@ -90,6 +93,12 @@ impl Port for ServerPort {
         self.ask(Needs::SeeJob, Some(id.clone()), |core, _| async move { core.artifacts_page(&id).await })
     }
 
+    fn configs(&self) -> Answer<ConfigsPage> {
+        self.ask(CONFIGS, None, |core, _| async move { core.configs().await })
+    }
+}
+
+impl Desk for ServerPort {
     fn tokens(&self) -> Answer<TokensPage> {
         self.ask(Needs::Login, None, |core, person| async move {
             let user = person.user.as_ref().ok_or(Refusal::NoAccounts)?;
@@ -104,7 +113,15 @@ impl Port for ServerPort {
         })
     }
 
-    fn configs(&self) -> Answer<ConfigsPage> {
-        self.ask(CONFIGS, None, |core, _| async move { core.configs().await })
+    fn people(&self) -> Answer<UsersPage> {
+        self.ask(PEOPLE, None, |core, _| async move { core.users_page().await })
+    }
+
+    fn person(&self, id: UserId) -> Answer<UserDetail> {
+        self.ask(PEOPLE, None, |core, person| async move { core.user_detail(&person, &id).await })
+    }
+
+    fn secrets(&self) -> Answer<SecretsPage> {
+        self.ask(SECRETS, None, |core, person| async move { core.secrets_page(&person).await })
     }
 }

@@ -92,3 +92,16 @@ pub async fn bundle(
     let config = app.core.bundle(&subject).await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], bundle_bytes(&config.files)))
 }
+
+/// `POST /api/workers/job/{id}/secrets`: taking them is on record.
+pub async fn secrets(
+    State(app): State<App>,
+    Extension(key): Extension<JobKey>,
+    Path(id): Path<String>,
+    Query(place): Query<Place>,
+) -> Result<impl IntoResponse, ApiError> {
+    let subject = key.subject(&id, place.attempt)?;
+    let caller = caller_named(actor(&subject.worker));
+    let given = app.core.job_secrets(caller, subject).await?;
+    Ok(([(header::CACHE_CONTROL, "no-store")], Json(given)))
+}

@@ -30,6 +30,7 @@ pub fn routes(app: &App) -> Router<App> {
         .route("/workers/job/{id}/logs", put(job::logs).layer(DefaultBodyLimit::max(limits::LOG_PIECE)))
         .route("/workers/job/{id}/artifacts/{*path}", put(job::artifact).layer(DefaultBodyLimit::disable()))
         .route("/workers/job/{id}/bundle", get(job::bundle))
+        .route("/workers/job/{id}/secrets", post(job::secrets))
         .route_layer(from_fn_with_state(app.clone(), access::job));
     newcomer.merge(agent).merge(job).layer(DefaultBodyLimit::max(limits::API))
 }

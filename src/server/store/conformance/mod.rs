@@ -5,6 +5,7 @@ mod groups;
 mod history;
 mod life;
 mod misc;
+mod secrets;
 mod trail;
 
 use std::sync::Arc;
@@ -127,6 +128,7 @@ fn job(n: u8) -> Job {
         max_retries: 3,
         retry_on_failure: true,
         max_runtime: Some(Millis::seconds(60)),
+        secrets: None,
     };
     let at = Timestamp(NOW.0 + i64::from(n));
     let job = Job::submitted(JobId::new(at, [n; 10]), spec, at, "ada".to_owned());

@@ -14,8 +14,14 @@ use crate::http::request::caller;
 use crate::service::access::Person;
 use crate::service::refusal::{Invalid, Refusal};
 use crate::state::App;
+use crate::text::local_path;
 
 const PAGE: &str = "/account";
+
+/// The page that the form was on.
+fn back(fields: &Fields) -> &str {
+    local_path(field(fields, "next").unwrap_or(PAGE))
+}
 
 /// `POST /ui/account/password`
 pub async fn change_password(
@@ -63,10 +69,12 @@ pub async fn revoke_token(
     State(app): State<App>,
     Extension(person): Extension<Person>,
     Path(id): Path<TokenId>,
+    Form(fields): Form<Fields>,
 ) -> Response {
+    let back = back(&fields);
     match app.core.revoke_token(caller(&person), &person, id).await {
-        Ok(()) => answer(&app, PAGE, Flash::Notice { code: Notice::TokenRevoked }),
-        Err(refusal) => refused(&app, PAGE, FormName::Action, refusal, Fields::new()),
+        Ok(()) => answer(&app, back, Flash::Notice { code: Notice::TokenRevoked }),
+        Err(refusal) => refused(&app, back, FormName::Action, refusal, Fields::new()),
     }
 }
 
@@ -75,9 +83,11 @@ pub async fn end_session(
     State(app): State<App>,
     Extension(person): Extension<Person>,
     Path(id): Path<SessionId>,
+    Form(fields): Form<Fields>,
 ) -> Response {
+    let back = back(&fields);
     match app.core.end_session(caller(&person), &person, id).await {
-        Ok(()) => answer(&app, PAGE, Flash::Notice { code: Notice::SessionEnded }),
-        Err(refusal) => refused(&app, PAGE, FormName::Action, refusal, Fields::new()),
+        Ok(()) => answer(&app, back, Flash::Notice { code: Notice::SessionEnded }),
+        Err(refusal) => refused(&app, back, FormName::Action, refusal, Fields::new()),
     }
 }

@@ -3,6 +3,8 @@
 pub mod access;
 pub mod account;
 pub mod jobs;
+pub mod people;
+pub mod secrets;
 pub mod workers;
 
 use std::collections::BTreeMap;

@@ -52,6 +52,8 @@ CREATE TABLE jobs (
     retry_on_failure BIGINT NOT NULL,
     -- how long the trainer of an attempt may run, in milliseconds
     max_runtime BIGINT,
+    -- the names of the secrets that it is given, a list; NULL for all that can be
+    secrets TEXT,
     submitted_at BIGINT NOT NULL,
     submitted_by TEXT NOT NULL,
     -- 0 to 50, the most urgent
@@ -160,6 +162,22 @@ CREATE TABLE api_tokens (
     -- when it was last used; written in batches
     used_at BIGINT,
     UNIQUE (user_id, name)
+);
+
+CREATE TABLE secrets (
+    -- the name of whose jobs are given it; empty for everybody's
+    owner TEXT COLLATE "C" NOT NULL,
+    -- of the variable
+    name TEXT COLLATE "C" NOT NULL,
+    -- the value, encrypted, in hex
+    sealed TEXT NOT NULL,
+    -- which key it is encrypted with
+    key_id TEXT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    updated_by TEXT NOT NULL,
+    -- when a job was last given it
+    given_at BIGINT,
+    PRIMARY KEY (owner, name)
 );
 
 CREATE TABLE sessions (

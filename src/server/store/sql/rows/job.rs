@@ -25,7 +25,7 @@ enum FailureJson {
 }
 
 /// The columns of a job that never change, in the order of [`pinned_values`].
-pub const PINNED: [&str; 14] = [
+pub const PINNED: [&str; 15] = [
     "config_name",
     "config_revision",
     "target",
@@ -37,6 +37,7 @@ pub const PINNED: [&str; 14] = [
     "max_retries",
     "retry_on_failure",
     "max_runtime",
+    "secrets",
     "submitted_at",
     "submitted_by",
     "retry_of",
@@ -72,6 +73,7 @@ pub fn pinned_values(job: &Job) -> Vec<Value> {
         spec.max_retries.into(),
         spec.retry_on_failure.into(),
         spec.max_runtime.map(|allowed| allowed.0).into(),
+        spec.secrets.as_ref().map(to_json).into(),
         job.submitted_at.0.into(),
         (&job.submitted_by).into(),
         job.retry_of.as_ref().map(JobId::as_str).into(),
@@ -171,6 +173,7 @@ fn spec(row: &Named<'_>) -> Result<Spec> {
         max_retries: row.number("max_retries")?,
         retry_on_failure: row.flag("retry_on_failure")?,
         max_runtime: row.get::<Option<i64>>("max_runtime")?.map(Millis),
+        secrets: row.optional_json("secrets")?,
     })
 }
 

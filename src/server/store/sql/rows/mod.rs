@@ -83,6 +83,11 @@ impl<'r> Named<'r> {
         serde_json::from_str(&text).map_err(|error| self.broken(format!("{column}: {error}")))
     }
 
+    /// JSON, if there is any.
+    pub fn optional_json<T: serde::de::DeserializeOwned>(&self, column: &'static str) -> Result<Option<T>> {
+        self.get::<Option<String>>(column)?.map(|_| self.json(column)).transpose()
+    }
+
     /// Labels.
     pub fn labels(&self, column: &'static str) -> Result<Labels> {
         self.json(column)

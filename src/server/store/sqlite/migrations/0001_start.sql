@@ -50,6 +50,8 @@ CREATE TABLE jobs (
     retry_on_failure INTEGER NOT NULL,
     -- how long the trainer of an attempt may run, in milliseconds
     max_runtime INTEGER,
+    -- the names of the secrets that it is given, a list; NULL for all that can be
+    secrets TEXT,
     submitted_at INTEGER NOT NULL,
     submitted_by TEXT NOT NULL,
     -- 0 to 50, the most urgent
@@ -158,6 +160,22 @@ CREATE TABLE api_tokens (
     -- when it was last used; written in batches
     used_at INTEGER,
     UNIQUE (user_id, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE secrets (
+    -- the name of whose jobs are given it; empty for everybody's
+    owner TEXT NOT NULL,
+    -- of the variable
+    name TEXT NOT NULL,
+    -- the value, encrypted, in hex
+    sealed TEXT NOT NULL,
+    -- which key it is encrypted with
+    key_id TEXT NOT NULL,
+    updated_at INTEGER NOT NULL,
+    updated_by TEXT NOT NULL,
+    -- when a job was last given it
+    given_at INTEGER,
+    PRIMARY KEY (owner, name)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sessions (

@@ -1,5 +1,7 @@
 //! Text that must not appear in logs.
 
+pub mod mask;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,104 @@
+//! Somebody: what they may do, and what is signed in as them.
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_params_map;
+
+use super::account::{Sessions, Tokens};
+use super::people::RoleSelect;
+use super::{Skeleton, use_desk};
+use crate::domain::ids::UserId;
+use crate::protocol::access::{UserDetail, UserView};
+use crate::protocol::problem::Problem;
+use crate::ui::components::failure::{Failure, Refusal};
+use crate::ui::components::field::Field;
+use crate::ui::components::page_head::PageHead;
+use crate::ui::erase::Erase;
+use crate::ui::flash::{FormName, refused};
+use crate::ui::i18n::t;
+
+/// The page.
+#[component]
+pub(crate) fn PersonPage() -> impl IntoView {
+    let desk = use_desk();
+    let id = use_params_map().with_untracked(|params| params.get("id")).unwrap_or_default();
+    let person = Resource::new(
+        || (),
+        move |()| {
+            let (desk, id) = (desk.clone(), UserId::parse(&id));
+            async move {
+                match id {
+                    Ok(id) => desk.person(id).await,
+                    Err(_) => Err(Problem::new(404, "Not Found", "user_not_found", String::new())),
+                }
+            }
+        },
+    );
+    let shown = move || {
+        Suspend::new(async move {
+            match person.await {
+                Ok(person) => view! { <Somebody person=person/> }.erased(),
+                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+            }
+        })
+    };
+    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.erased()
+}
+
+#[component]
+fn Somebody(person: UserDetail) -> impl IntoView {
+    let words = &t().plain.people;
+    let UserDetail { user, tokens, sessions } = person;
+    let page = format!("/admin/users/{}", user.id);
+    let form = format!("/ui/users/{}", user.id);
+    view! {
+        <PageHead title=user.name.clone() above=("/admin/users", t().nav.people) intro=words.person_intro/>
+        <div class="space-y-6">
+            <Access form=form.clone() user=user/>
+            <NewPassword form=format!("{form}/password")/>
+            <Tokens tokens=tokens back=page.clone() none=words.no_tokens/>
+            <Sessions sessions=sessions back=page/>
+        </div>
+    }
+    .erased()
+}
+
+#[component]
+fn Access(form: String, user: UserView) -> impl IntoView {
+    let words = &t().plain.people;
+    let (problem, _) = refused(FormName::Person);
+    view! {
+        <section class="panel form" aria-labelledby="access">
+            <h2 id="access" class="panel-title">{words.access}</h2>
+            {problem.map(|problem| view! { <Refusal problem=problem/> })}
+            <form method="post" action=form class="space-y-4">
+                <Field id="role" label=words.role><RoleSelect chosen=user.role/></Field>
+                <div class="choice">
+                    <input type="checkbox" class="checkbox checkbox-sm" id="let-in" name="let_in" checked=!user.disabled/>
+                    <label for="let-in"><span class="font-medium">{words.let_in}</span><span class="choice-text">{words.let_in_hint}</span></label>
+                </div>
+                <div class="form-actions"><button class="btn btn-primary">{words.save}</button></div>
+            </form>
+        </section>
+    }
+    .erased()
+}
+
+#[component]
+fn NewPassword(form: String) -> impl IntoView {
+    let words = &t().plain.people;
+    let (problem, _) = refused(FormName::Password);
+    view! {
+        <section class="panel form" aria-labelledby="password">
+            <h2 id="password" class="panel-title">{t().plain.account.new_password}</h2>
+            {problem.map(|problem| view! { <Refusal problem=problem/> })}
+            <form method="post" action=form class="space-y-4">
+                <Field id="new" label=t().plain.account.new_password hint=words.new_password_hint>
+                    <input class="input w-full" id="new" name="new" type="password" autocomplete="new-password" required=true
+                        minlength="10" aria-describedby="new-hint"/>
+                </Field>
+                <div class="form-actions"><button class="btn">{words.reset}</button></div>
+            </form>
+        </section>
+    }
+    .erased()
+}

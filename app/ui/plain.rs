@@ -1,0 +1,42 @@
+//! The plain pages: signing in, account, people, secrets. They are made of forms and lists that change by one's own hand
+//! only, so the server sends them whole and without scripts, and none of their code is in the browser's half. Links to
+//! them from the other pages are `rel="external"`.
+
+use leptos::prelude::*;
+use leptos_meta::provide_meta_context;
+use leptos_router::components::{ParentRoute, Route, Router, Routes};
+use leptos_router::{SsrMode, path};
+
+use super::clock::Clock;
+use super::components::layout::Layout;
+use super::flash::{CurrentFlash, Flash};
+use super::pages::account::AccountPage;
+use super::pages::login::LoginPage;
+use super::pages::not_found::NotFoundPage;
+use super::pages::people::PeoplePage;
+use super::pages::person::PersonPage;
+use super::pages::secrets::SecretsPage;
+use super::prefs::Prefs;
+
+/// The application of the plain pages. The server's contexts may be missing: routes are listed without them.
+#[component]
+pub fn Plain() -> impl IntoView {
+    provide_meta_context();
+    let prefs: Prefs = use_context().unwrap_or_default();
+    provide_context(Clock::starting_at(prefs.now));
+    provide_context(CurrentFlash(RwSignal::new(use_context::<Option<Flash>>().flatten())));
+    provide_context(prefs);
+    view! {
+        <Router>
+            <Routes fallback=NotFoundPage>
+                <Route path=path!("/login") view=LoginPage ssr=SsrMode::Async/>
+                <ParentRoute path=path!("") view=Layout ssr=SsrMode::Async>
+                    <Route path=path!("/account") view=AccountPage ssr=SsrMode::Async/>
+                    <Route path=path!("/secrets") view=SecretsPage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/users") view=PeoplePage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/users/:id") view=PersonPage ssr=SsrMode::Async/>
+                </ParentRoute>
+            </Routes>
+        </Router>
+    }
+}

@@ -1,0 +1,68 @@
+//! Secrets that the orchestrator keeps for a job.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use serde_json::{Value, json};
+
+use super::fake::Fake;
+use super::host::Host;
+
+const VALUE: &str = "hf_0123456789abcdef";
+
+fn config() -> Value {
+    json!({"config.json": "{}"})
+}
+
+async fn run(script: &str, change: impl FnOnce(&mut super::fake::Shared)) -> io::Result<(Fake, Host)> {
+    let fake = Fake::start().await?;
+    fake.shared().secrets = BTreeMap::from([("HF_TOKEN".to_owned(), VALUE.to_owned())]);
+    change(&mut fake.shared());
+    let host = Host::with_script(script)?;
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &config());
+    agent.end().await?;
+    Ok((fake, host))
+}
+
+#[tokio::test]
+async fn the_trainer_has_them_and_its_log_shows_stars() -> io::Result<()> {
+    // It proves what it has without printing it, and prints it in two halves, a moment apart.
+    let script = "echo ${#HF_TOKEN} >length; printf 'a %s b\\nhf_01234' \"$HF_TOKEN\"; sleep 0.6; echo 56789abcdef end";
+    let (fake, host) = run(&format!("{script}; cat length"), |_| {}).await?;
+    assert_eq!(fake.words(), ["starting", "running", "completed"]);
+    let stars = "*".repeat(VALUE.len());
+    let log = String::from_utf8_lossy(&fake.shared().log).into_owned();
+    assert_eq!(log, format!("a {stars} b\n{stars} end\n{}\n", VALUE.len()));
+    let left = host.attempt("j_1", 1);
+    assert!(!left.join("given.json").exists() && !left.join("secrets.json").exists(), "they go with the attempt");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_error_shows_stars_too() -> io::Result<()> {
+    let (fake, _host) = run("echo \"401: bad token $HF_TOKEN\"; exit 3", |_| {}).await?;
+    let error = fake.shared().statuses[2]["error"].as_str().unwrap_or_default().to_owned();
+    assert!(error.contains("bad token ****") && !error.contains(VALUE), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_no_secret_does_not_reach_the_trainer() -> io::Result<()> {
+    let (fake, _host) = run("echo \"path is $PATH\"", |shared| {
+        shared.secrets.insert("PATH".to_owned(), "/somewhere/else".to_owned());
+        shared.secrets.insert("SIMPLETUNER_JOB_ID".to_owned(), "j_other_one".to_owned());
+    })
+    .await?;
+    let log = String::from_utf8_lossy(&fake.shared().log).into_owned();
+    assert!(log.contains("path is /") && !log.contains("/somewhere/else"), "{log}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_job_whose_secret_is_gone_fails_and_says_so() -> io::Result<()> {
+    let (fake, _host) = run("echo never", |shared| shared.no_secrets = Some("secret_gone")).await?;
+    assert_eq!(fake.words(), ["starting", "failed"]);
+    assert!(fake.shared().log.is_empty());
+    Ok(())
+}
