@@ -17,6 +17,7 @@ pub mod ids;
 pub mod job;
 pub mod labels;
 pub mod matching;
+pub mod network;
 pub mod plan;
 pub mod queue;
 pub mod reconcile;

@@ -2,6 +2,7 @@
 
 use super::en_access::{ACCOUNT, LOGIN};
 use super::en_pages::{CREATE, JOB, JOBS, LOG, OVERVIEW, TRAIN, WORKER, WORKERS};
+use super::en_token::TOKEN;
 use super::{Common, FlashWords, Messages, Nav, ProblemWords, StatusWords, TimeWords};
 
 /// English.
@@ -17,6 +18,7 @@ pub(crate) const EN: Messages = Messages {
     train: TRAIN,
     workers: WORKERS,
     worker: WORKER,
+    token: TOKEN,
     create: CREATE,
     login: LOGIN,
     account: ACCOUNT,

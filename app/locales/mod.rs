@@ -6,9 +6,12 @@ mod access;
 mod en;
 mod en_access;
 mod en_pages;
+mod en_token;
+mod token;
 
 pub(crate) use access::{Account, Login};
 pub(crate) use en::EN;
+pub(crate) use token::WorkerToken;
 
 /// A sentence.
 pub(crate) type Text = &'static str;
@@ -30,6 +33,7 @@ pub(crate) struct Messages {
     pub train: Train,
     pub workers: Workers,
     pub worker: Worker,
+    pub token: WorkerToken,
     pub create: Create,
     pub login: Login,
     pub account: Account,
@@ -321,6 +325,7 @@ pub(crate) struct Worker {
     pub kind: Text,
     pub created: Text,
     pub seen: Text,
+    pub seen_from: Text,
     pub status_since: Text,
     pub labels: Text,
     pub no_labels: Text,
@@ -358,6 +363,11 @@ pub(crate) struct Create {
     pub labels: Text,
     pub labels_hint: Text,
     pub labels_example: Text,
+    pub advanced: Text,
+    pub days: Text,
+    pub days_hint: Text,
+    pub networks: Text,
+    pub networks_hint: Text,
     pub submit: Text,
 }
 

@@ -40,6 +40,7 @@ fn word(words: &FlashWords, notice: Notice) -> Text {
         Notice::JobSubmitted => words.job_submitted,
         Notice::JobCancelled => words.job_cancelled,
         Notice::TokenRevoked => t().account.revoked,
+        Notice::AlarmSettled => t().token.conflict_settled,
         Notice::PasswordChanged => t().account.changed,
         Notice::SessionEnded => t().account.ended,
     }

@@ -1,10 +1,10 @@
 //! Who is asking. One guard for each group of routes.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use app::domain::audit::flood::Refused;
 use app::domain::ids::{Attempt, JobId, WorkerId};
-use axum::Extension;
 use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
@@ -15,11 +15,12 @@ use serde_json::json;
 use super::arrival::Scheme;
 use super::json::OptionalJson;
 use super::problem::{ApiError, unknown_host};
-use super::request::{Peer, address, caller_named};
+use super::request::{Peer, caller_named};
 use super::session_cookie;
+use super::worker::actor;
 use crate::service::access::Person;
-use crate::service::agents::WorkerKey;
 use crate::service::audit::refused::harmless;
+use crate::service::keys::WorkerKey;
 use crate::service::refusal::Refusal;
 use crate::service::reports::Subject;
 use crate::state::App;
@@ -104,8 +105,9 @@ pub async fn page(State(app): State<App>, mut request: Request, next: Next) -> R
 
 /// Lets in workers; what they send is a sign of life.
 pub async fn worker(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    match heard_of(&app, request.headers()).await {
-        Err(error) => error.into_response(),
+    let peer = peer_of(&request);
+    match heard_of(&app, request.headers(), peer).await {
+        Err(refusal) => shut_out(&app, refusal, wanted(&request), peer).await,
         Ok(key) => {
             request.extensions_mut().insert(key.worker.clone());
             request.extensions_mut().insert(key);
@@ -115,23 +117,24 @@ pub async fn worker(State(app): State<App>, mut request: Request, next: Next) ->
 }
 
 /// Lets in workers that register: whether it is the one that is known is seen then.
-pub async fn newcomer(
-    State(app): State<App>,
-    peer: Option<Extension<Peer>>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    match worker_of(&app, request.headers()).await {
-        Err(error) => {
+pub async fn newcomer(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let peer = peer_of(&request);
+    match worker_of(&app, request.headers(), peer).await {
+        Err(refusal) => {
+            let known = refusal.worker().map(ToString::to_string);
+            let error = worker_error(refusal);
             if error.is_refusal() {
-                let (name, detail) = (claimed_name(&app, request).await, json!({"reason": error.code()}));
-                let by = caller_named("unknown");
-                app.core.record_refused(by, Refused::Registration, address(peer), harmless(&name), detail).await;
+                let detail = json!({"reason": error.code()});
+                let name = match known {
+                    Some(worker) => worker,
+                    None => harmless(&claimed_name(&app, request).await).to_owned(),
+                };
+                app.core.record_refused(caller_named("unknown"), Refused::Registration, peer, &name, detail).await;
             }
             error.into_response()
         }
         Ok(key) => {
-            request.extensions_mut().insert(key.worker);
+            request.extensions_mut().insert(key);
             next.run(request).await
         }
     }
@@ -150,12 +153,13 @@ async fn claimed_name(app: &App, request: Request) -> String {
 
 /// Lets in workers and the attempts they run.
 pub async fn job(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let peer = peer_of(&request);
     let key = match text(request.headers(), "x-upload-token") {
-        Some(token) => app.core.authenticate_job(token).await.map(JobKey::Job).map_err(worker_error),
-        None => heard_of(&app, request.headers()).await.map(|key| JobKey::Worker(key.worker)),
+        Some(token) => app.core.authenticate_job(token, peer).await.map(JobKey::Job),
+        None => heard_of(&app, request.headers(), peer).await.map(|key| JobKey::Worker(key.worker)),
     };
     match key {
-        Err(error) => error.into_response(),
+        Err(refusal) => shut_out(&app, refusal, wanted(&request), peer).await,
         Ok(key) => {
             request.extensions_mut().insert(key);
             next.run(request).await
@@ -184,15 +188,34 @@ pub fn is_loopback(host: &str) -> bool {
 }
 
 /// The worker that asks, which is a sign of life.
-async fn heard_of(app: &App, headers: &HeaderMap) -> Result<WorkerKey, ApiError> {
-    let key = worker_of(app, headers).await?;
-    app.core.heard_of(&key.worker);
+async fn heard_of(app: &App, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<WorkerKey, Refusal> {
+    let key = worker_of(app, headers, peer).await?;
+    app.core.heard_of(&key.worker, peer);
     Ok(key)
 }
 
-async fn worker_of(app: &App, headers: &HeaderMap) -> Result<WorkerKey, ApiError> {
-    let token = text(headers, "x-worker-token").ok_or_else(ApiError::worker_token_refused)?;
-    app.core.authenticate_worker(token).await.map_err(worker_error)
+/// A token that is some worker's and does not open is on record.
+async fn shut_out(app: &App, refusal: Refusal, wanted: String, peer: Option<IpAddr>) -> Response {
+    let worker = refusal.worker().cloned();
+    let error = worker_error(refusal);
+    if let Some(worker) = worker {
+        let (by, detail) = (caller_named(actor(&worker)), json!({"reason": error.code()}));
+        app.core.record_refused(by, Refused::Access, peer, &wanted, detail).await;
+    }
+    error.into_response()
+}
+
+async fn worker_of(app: &App, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<WorkerKey, Refusal> {
+    let token = text(headers, "x-worker-token").ok_or(Refusal::WrongToken)?;
+    app.core.authenticate_worker(token, peer).await
+}
+
+fn wanted(request: &Request) -> String {
+    format!("{} {}", request.method(), request.uri().path())
+}
+
+fn peer_of(request: &Request) -> Option<IpAddr> {
+    request.extensions().get::<Peer>().map(|Peer(host)| *host)
 }
 
 fn worker_error(refusal: Refusal) -> ApiError {

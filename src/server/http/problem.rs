@@ -2,6 +2,7 @@
 
 use app::domain::job;
 use app::domain::worker;
+use app::domain::worker::credential::Closed;
 use app::protocol::problem::Problem;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -159,6 +160,7 @@ impl From<Refusal> for ApiError {
                 "wrong_token",
                 "This token or code opens nothing here. Check it for typing errors.",
             ),
+            Refusal::WorkerKey(closed, _) => worker_key_refused(closed),
             Refusal::WrongPassword
             | Refusal::Denied(_)
             | Refusal::NoUser(_)
@@ -226,6 +228,22 @@ fn access_refused(refusal: &Refusal) -> ApiError {
     ApiError::new(status, code, detail)
 }
 
+fn worker_key_refused(closed: Closed) -> ApiError {
+    match closed {
+        Closed::Unknown => ApiError::worker_token_refused(),
+        Closed::Expired => ApiError::new(
+            StatusCode::UNAUTHORIZED,
+            "worker_token_expired",
+            "This worker's token has expired. Rotate it on the worker's page, and start the agent with the new one.",
+        ),
+        Closed::Elsewhere => ApiError::new(
+            StatusCode::FORBIDDEN,
+            "network_not_allowed",
+            "This worker's token may not be used from this network. Start the agent in an allowed one, or add the network to the worker's `allowed_networks`.",
+        ),
+    }
+}
+
 fn unavailable(code: &'static str, detail: &str) -> ApiError {
     ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
 }
@@ -262,6 +280,10 @@ fn invalid_input(invalid: &Invalid) -> ApiError {
             format!("{name:?} is not usable as a name: names have 1 to 64 characters and no control characters."),
         ),
         Invalid::Labels(bad) => ("invalid_labels", format!("The labels are not usable: {bad}.")),
+        Invalid::Network(text) => (
+            "invalid_network",
+            format!("{text:?} is no network: write one like 10.0.0.0/8 or 2001:db8::/32, or a single address."),
+        ),
         Invalid::Status(word) => ("invalid_status", format!("{word:?} is no status that a worker can report.")),
         Invalid::Range { field, allowed } => ("out_of_range", format!("`{field}` must be {allowed}.")),
         Invalid::Path(path) => (

@@ -11,6 +11,7 @@ pub mod desired;
 pub mod dispatch;
 pub mod health;
 pub mod jobs;
+pub mod keys;
 pub mod leader;
 pub mod local;
 pub mod logs;

@@ -3,6 +3,7 @@
 use app::domain::access::Permission;
 use app::domain::ids::{JobId, SessionId, TokenId, UserId, WorkerId};
 use app::domain::labels::BadLabels;
+use app::domain::worker::credential::Closed;
 use app::domain::{job, worker};
 
 use crate::store::StoreError;
@@ -37,6 +38,8 @@ pub enum Refusal {
     },
     /// The token or code opens nothing.
     WrongToken,
+    /// This worker's token opens nothing now, or not from there.
+    WorkerKey(Closed, WorkerId),
     /// The name and password do not belong together, or nobody of that name is let in.
     WrongPassword,
     /// It takes this permission.
@@ -75,6 +78,8 @@ pub enum Invalid {
     Name(String),
     /// Labels.
     Labels(BadLabels),
+    /// A network that is none.
+    Network(String),
     /// A status word that is none.
     Status(String),
     /// A number out of its range.
@@ -104,6 +109,13 @@ pub enum Invalid {
     },
     /// The worker's id in the body is not the token's.
     OtherWorker,
+}
+
+impl Refusal {
+    /// The worker whose token it is that does not open.
+    pub fn worker(&self) -> Option<&WorkerId> {
+        if let Self::WorkerKey(_, worker) = self { Some(worker) } else { None }
+    }
 }
 
 impl From<StoreError> for Refusal {

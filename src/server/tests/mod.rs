@@ -19,4 +19,5 @@ mod proxies;
 mod queue;
 mod several;
 mod tls;
+mod tokens;
 mod workers;

@@ -69,6 +69,8 @@ pub fn forms(app: &App) -> Routes {
         .post("/ui/workers", workers, forms::workers::create)
         .post("/ui/workers/{id}/drain", workers, forms::workers::drain)
         .post("/ui/workers/{id}/resume", workers, forms::workers::resume)
+        .post("/ui/workers/{id}/token", workers, forms::workers::rotate)
+        .post("/ui/workers/{id}/settle", workers, forms::workers::settle)
         .post("/ui/workers/{id}/delete", workers, forms::workers::delete)
         .post("/ui/jobs", Needs::To(Permission::JobSubmit), forms::jobs::submit)
         .post("/ui/jobs/{id}/cancel", Needs::CancelJob, forms::jobs::cancel)
