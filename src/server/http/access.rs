@@ -18,13 +18,14 @@ use super::problem::{ApiError, unknown_host};
 use super::request::{Peer, caller_named};
 use super::session_cookie;
 use super::worker::actor;
-use crate::service::access::Person;
+use crate::service::access::{Admission, Person, Ticket};
 use crate::service::audit::refused::harmless;
 use crate::service::keys::WorkerKey;
 use crate::service::refusal::Refusal;
 use crate::service::reports::Subject;
 use crate::state::App;
 use crate::text::percent_escaped;
+use crate::tokens;
 
 /// How long a stranger may take to say who they are.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -68,21 +69,37 @@ impl JobKey {
 
 /// Finds out which person or script is asking.
 pub async fn identify(app: &App, headers: &HeaderMap, scheme: Scheme) -> Result<Person, ApiError> {
+    let Some(ticket) = ticket(app, headers, scheme) else {
+        let single = app.mode == Mode::SingleUser;
+        return if single { Ok(Person::on_loopback()) } else { Err(ApiError::not_authenticated()) };
+    };
+    let person = app.core.authenticate(&ticket).await?;
+    person.ok_or_else(|| match ticket {
+        Ticket::Token(_) => Refusal::WrongToken.into(),
+        Ticket::Cookie(_) => ApiError::not_authenticated(),
+    })
+}
+
+/// What somebody came with. Where nobody needs anything, cookies are nothing.
+fn ticket(app: &App, headers: &HeaderMap, scheme: Scheme) -> Option<Ticket> {
     if let Some(token) = bearer(headers).or_else(|| text(headers, "x-api-key")) {
-        return Ok(app.core.authenticate_token(token).await?);
+        return Some(Ticket::Token(tokens::digest(token.trim())));
     }
-    if app.mode == Mode::SingleUser {
-        return Ok(Person::on_loopback());
-    }
-    let Some(cookie) = session_cookie::read(headers, scheme) else { return Err(ApiError::not_authenticated()) };
-    app.core.authenticate_session(cookie).await?.ok_or_else(ApiError::not_authenticated)
+    let cookie = session_cookie::read(headers, scheme).filter(|_| app.mode == Mode::Accounts)?;
+    Some(Ticket::Cookie(tokens::digest(cookie)))
 }
 
 /// Lets in people and scripts.
 pub async fn person(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    match identify(&app, request.headers(), Scheme::of(request.extensions())).await {
+    let scheme = Scheme::of(request.extensions());
+    match identify(&app, request.headers(), scheme).await {
         Err(error) => error.into_response(),
         Ok(person) => {
+            // Where somebody listens, it is looked again whether they may.
+            let ticket = ticket(&app, request.headers(), scheme);
+            if let Some(admission) = ticket.and_then(|ticket| Admission::new(&person, ticket)) {
+                request.extensions_mut().insert(admission);
+            }
             request.extensions_mut().insert(person);
             next.run(request).await
         }

@@ -17,6 +17,7 @@ mod pages;
 mod problems;
 mod proxies;
 mod queue;
+mod revocation;
 mod several;
 mod tls;
 mod tokens;
