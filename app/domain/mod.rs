@@ -20,6 +20,7 @@ pub mod matching;
 pub mod network;
 pub mod plan;
 pub mod queue;
+pub mod rate;
 pub mod reconcile;
 pub mod retry;
 pub mod time;

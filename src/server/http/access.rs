@@ -67,17 +67,42 @@ impl JobKey {
     }
 }
 
-/// Finds out which person or script is asking.
-pub async fn identify(app: &App, headers: &HeaderMap, scheme: Scheme) -> Result<Person, ApiError> {
+/// Finds out which person or script is asking, and whether they may ask once more.
+async fn identify(
+    app: &App,
+    headers: &HeaderMap,
+    scheme: Scheme,
+    peer: Option<IpAddr>,
+) -> Result<(Person, Option<Ticket>), Refusal> {
     let Some(ticket) = ticket(app, headers, scheme) else {
         let single = app.mode == Mode::SingleUser;
-        return if single { Ok(Person::on_loopback()) } else { Err(ApiError::not_authenticated()) };
+        return if single { Ok((Person::on_loopback(), None)) } else { Err(of_stranger(app, Refusal::Nobody, peer)) };
     };
-    let person = app.core.authenticate(&ticket).await?;
-    person.ok_or_else(|| match ticket {
-        Ticket::Token(_) => Refusal::WrongToken.into(),
-        Ticket::Cookie(_) => ApiError::not_authenticated(),
-    })
+    let Some(person) = app.core.authenticate(&ticket).await? else {
+        let refusal = if matches!(ticket, Ticket::Token(_)) { Refusal::WrongToken } else { Refusal::Nobody };
+        return Err(of_stranger(app, refusal, peer));
+    };
+    app.core.may_ask(&person)?;
+    Ok((person, Some(ticket)))
+}
+
+/// What a stranger is told: why they are not let in, or that they have asked too often.
+fn of_stranger(app: &App, refusal: Refusal, peer: Option<IpAddr>) -> Refusal {
+    let once_more = match refusal {
+        Refusal::WrongToken | Refusal::WorkerKey(..) => app.core.token_was_wrong(peer),
+        Refusal::Nobody => app.core.stranger_may_ask(peer),
+        _ => Ok(()),
+    };
+    once_more.err().unwrap_or(refusal)
+}
+
+/// What is open to everybody, but not without end.
+pub async fn stranger(State(app): State<App>, request: Request, next: Next) -> Response {
+    let peer = peer_of(&request);
+    match app.core.stranger_may_ask(peer) {
+        Err(refusal) => shut_out(&app, refusal, ApiError::from, wanted(&request), peer).await,
+        Ok(()) => next.run(request).await,
+    }
 }
 
 /// What somebody came with. Where nobody needs anything, cookies are nothing.
@@ -91,12 +116,11 @@ fn ticket(app: &App, headers: &HeaderMap, scheme: Scheme) -> Option<Ticket> {
 
 /// Lets in people and scripts.
 pub async fn person(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    let scheme = Scheme::of(request.extensions());
-    match identify(&app, request.headers(), scheme).await {
-        Err(error) => error.into_response(),
-        Ok(person) => {
+    let (scheme, peer) = (Scheme::of(request.extensions()), peer_of(&request));
+    match identify(&app, request.headers(), scheme, peer).await {
+        Err(refusal) => shut_out(&app, refusal, ApiError::from, wanted(&request), peer).await,
+        Ok((person, ticket)) => {
             // Where somebody listens, it is looked again whether they may.
-            let ticket = ticket(&app, request.headers(), scheme);
             if let Some(admission) = ticket.and_then(|ticket| Admission::new(&person, ticket)) {
                 request.extensions_mut().insert(admission);
             }
@@ -108,12 +132,14 @@ pub async fn person(State(app): State<App>, mut request: Request, next: Next) ->
 
 /// Lets in browsers that are logged in, and shows the others the way.
 pub async fn page(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    match identify(&app, request.headers(), Scheme::of(request.extensions())).await {
+    let (scheme, peer) = (Scheme::of(request.extensions()), peer_of(&request));
+    match identify(&app, request.headers(), scheme, peer).await {
+        Err(refusal @ Refusal::TooMany { .. }) => shut_out(&app, refusal, ApiError::from, wanted(&request), peer).await,
         Err(_) => {
             let wanted = request.uri().path_and_query().map_or("/", |wanted| wanted.as_str());
             Redirect::to(&format!("/login?next={}", percent_escaped(wanted))).into_response()
         }
-        Ok(person) => {
+        Ok((person, _)) => {
             request.extensions_mut().insert(person);
             next.run(request).await
         }
@@ -124,7 +150,7 @@ pub async fn page(State(app): State<App>, mut request: Request, next: Next) -> R
 pub async fn worker(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let peer = peer_of(&request);
     match heard_of(&app, request.headers(), peer).await {
-        Err(refusal) => shut_out(&app, refusal, wanted(&request), peer).await,
+        Err(refusal) => shut_out(&app, refusal, worker_error, wanted(&request), peer).await,
         Ok(key) => {
             request.extensions_mut().insert(key.worker.clone());
             request.extensions_mut().insert(key);
@@ -137,6 +163,7 @@ pub async fn worker(State(app): State<App>, mut request: Request, next: Next) ->
 pub async fn newcomer(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let peer = peer_of(&request);
     match worker_of(&app, request.headers(), peer).await {
+        Err(refusal @ Refusal::TooMany { .. }) => shut_out(&app, refusal, worker_error, wanted(&request), peer).await,
         Err(refusal) => {
             let known = refusal.worker().map(ToString::to_string);
             let error = worker_error(refusal);
@@ -172,11 +199,11 @@ async fn claimed_name(app: &App, request: Request) -> String {
 pub async fn job(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let peer = peer_of(&request);
     let key = match text(request.headers(), "x-upload-token") {
-        Some(token) => app.core.authenticate_job(token, peer).await.map(JobKey::Job),
+        Some(token) => attempt_of(&app, token, peer).await.map(JobKey::Job),
         None => heard_of(&app, request.headers(), peer).await.map(|key| JobKey::Worker(key.worker)),
     };
     match key {
-        Err(refusal) => shut_out(&app, refusal, wanted(&request), peer).await,
+        Err(refusal) => shut_out(&app, refusal, worker_error, wanted(&request), peer).await,
         Ok(key) => {
             request.extensions_mut().insert(key);
             next.run(request).await
@@ -211,20 +238,41 @@ async fn heard_of(app: &App, headers: &HeaderMap, peer: Option<IpAddr>) -> Resul
     Ok(key)
 }
 
-/// A token that is some worker's and does not open is on record.
-async fn shut_out(app: &App, refusal: Refusal, wanted: String, peer: Option<IpAddr>) -> Response {
-    let worker = refusal.worker().cloned();
-    let error = worker_error(refusal);
-    if let Some(worker) = worker {
-        let (by, detail) = (caller_named(actor(&worker)), json!({"reason": error.code()}));
-        app.core.record_refused(by, Refused::Access, peer, &wanted, detail).await;
+/// Says no. A token that is some worker's and does not open is on record, and who asks too often.
+async fn shut_out(
+    app: &App,
+    refusal: Refusal,
+    told: fn(Refusal) -> ApiError,
+    wanted: String,
+    peer: Option<IpAddr>,
+) -> Response {
+    let by = match &refusal {
+        Refusal::WorkerKey(_, worker) => Some(actor(worker)),
+        Refusal::TooMany { who, .. } => Some(who.clone()),
+        _ => None,
+    };
+    let error = told(refusal);
+    if let Some(by) = by {
+        let detail = json!({"reason": error.code()});
+        app.core.record_refused(caller_named(by), Refused::Access, peer, &wanted, detail).await;
     }
     error.into_response()
 }
 
 async fn worker_of(app: &App, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<WorkerKey, Refusal> {
-    let token = text(headers, "x-worker-token").ok_or(Refusal::WrongToken)?;
-    app.core.authenticate_worker(token, peer).await
+    let Some(token) = text(headers, "x-worker-token") else {
+        return Err(of_stranger(app, Refusal::WrongToken, peer));
+    };
+    let key = app.core.authenticate_worker(token, peer).await.map_err(|refusal| of_stranger(app, refusal, peer))?;
+    app.core.worker_may_ask(&key.worker)?;
+    Ok(key)
+}
+
+/// The attempt whose token this is; its worker asks.
+async fn attempt_of(app: &App, token: &str, peer: Option<IpAddr>) -> Result<Subject, Refusal> {
+    let subject = app.core.authenticate_job(token, peer).await.map_err(|refusal| of_stranger(app, refusal, peer))?;
+    app.core.worker_may_ask(&subject.worker)?;
+    Ok(subject)
 }
 
 fn wanted(request: &Request) -> String {

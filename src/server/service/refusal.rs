@@ -3,9 +3,11 @@
 use app::domain::access::Permission;
 use app::domain::ids::{JobId, SessionId, TokenId, UserId, WorkerId};
 use app::domain::labels::BadLabels;
+use app::domain::time::Millis;
 use app::domain::worker::credential::Closed;
 use app::domain::{job, worker};
 
+use super::rates::TooMany;
 use crate::store::StoreError;
 
 /// See the module.
@@ -42,6 +44,17 @@ pub enum Refusal {
     WorkerKey(Closed, WorkerId),
     /// The name and password do not belong together, or nobody of that name is let in.
     WrongPassword,
+    /// That was asked too often; after so long it may be asked again.
+    TooMany {
+        /// What was.
+        kind: TooMany,
+        /// How long to wait.
+        wait: Millis,
+        /// Who asked, as far as it is known.
+        who: String,
+    },
+    /// Nobody is known to be asking.
+    Nobody,
     /// It takes this permission.
     Denied(Permission),
     /// There is nobody of this id.

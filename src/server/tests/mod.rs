@@ -17,6 +17,7 @@ mod pages;
 mod problems;
 mod proxies;
 mod queue;
+mod rates;
 mod revocation;
 mod several;
 mod tls;

@@ -27,6 +27,8 @@ use leptos_axum::{
 use self::port::ServerPort;
 use super::access;
 use super::arrival::Scheme;
+use super::problem::ApiError;
+use super::request::Peer;
 use super::routes::Routes;
 use super::{limits, session, site};
 use crate::service::access::{Needs, Person};
@@ -48,11 +50,11 @@ pub fn routes(app: &App) -> Router<App> {
         .route("/ui/login", post(forms::access::log_in))
         .route("/ui/setup", post(forms::access::set_up))
         .route("/ui/theme", post(forms::access::set_theme));
+    let strangers = || from_fn_with_state(app.clone(), access::stranger);
     rendered(app, pages)
         .route_layer(guard())
-        .merge(rendered(app, login))
+        .merge(rendered(app, login).merge(open).route_layer(strangers()))
         .merge(forms)
-        .merge(open)
         .layer(DefaultBodyLimit::max(limits::API))
         .fallback(file_or_not_found)
 }
@@ -123,6 +125,10 @@ async fn file_or_not_found(State(app): State<App>, request: Request) -> Response
     let known = matches!(request.method().as_str(), "GET" | "HEAD");
     if known && let Some(file) = site::file(request.uri().path(), request.headers()) {
         return file;
+    }
+    let peer = request.extensions().get::<Peer>().map(|Peer(host)| *host);
+    if let Err(refusal) = app.core.stranger_may_ask(peer) {
+        return ApiError::from(refusal).into_response();
     }
     let (context, options) = (app.clone(), app.leptos.clone());
     let page = render_app_async_with_context(move || provide(&context), move || shell(options.clone()));

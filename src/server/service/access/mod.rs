@@ -20,6 +20,7 @@ pub use self::admission::{Admission, Ticket};
 pub use self::sessions::{Browser, LoggedIn};
 pub use self::setup::job_token_key;
 use super::Core;
+use super::rates::Rates;
 use super::refusal::Refusal;
 use crate::store::access::{Opened, Used};
 
@@ -110,13 +111,20 @@ pub struct Doors {
     pub unclaimed: AtomicBool,
     /// What was used since it was last written down.
     used: Mutex<HashMap<String, Used>>,
+    /// Who asks too often.
+    pub rates: Rates,
     /// Hashing a password takes a core for a while, and much memory: so many at once.
     hashing: Semaphore,
 }
 
 impl Default for Doors {
     fn default() -> Self {
-        Self { unclaimed: AtomicBool::default(), used: Mutex::default(), hashing: Semaphore::new(2) }
+        Self {
+            unclaimed: AtomicBool::default(),
+            used: Mutex::default(),
+            rates: Rates::default(),
+            hashing: Semaphore::new(2),
+        }
     }
 }
 

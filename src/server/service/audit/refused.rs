@@ -27,6 +27,7 @@ impl Core {
         mut detail: Value,
     ) {
         let Some(left_out) = self.another(kind, network(peer)) else { return };
+        tracing::warn!(?peer, by = caller.actor, what = kind.action().as_str(), reason = %detail["reason"], "refused");
         detail["peer"] = json!(peer.map(|peer| peer.to_string()));
         if left_out > 0 {
             detail["left_out_before"] = json!(left_out);
