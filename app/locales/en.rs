@@ -1,6 +1,7 @@
 //! English: what every page shares.
 
 use super::en_pages::{CREATE, JOB, JOBS, LOG, OVERVIEW, TRAIN, WORKER, WORKERS};
+use super::en_token::TOKEN;
 use super::{Common, FlashWords, Messages, Nav, ProblemWords, StatusWords, TimeWords};
 
 /// English.
@@ -16,6 +17,7 @@ pub(crate) const EN: Messages = Messages {
     train: TRAIN,
     workers: WORKERS,
     worker: WORKER,
+    token: TOKEN,
     create: CREATE,
     flash: FLASH,
     problem: PROBLEM,

@@ -216,6 +216,7 @@ pub(super) const WORKER: Worker = Worker {
     kind: "Type",
     created: "Created",
     seen: "Last heard",
+    seen_from: "From",
     status_since: "In this state",
     labels: "Labels",
     no_labels: "none",
@@ -243,7 +244,7 @@ pub(super) const WORKER: Worker = Worker {
         "The token was not copied whole. It starts with wt_.",
         "The agent ended at once: its last lines in the shell say why.",
     ],
-    token_lost: "The token was shown when the worker was created. If it is lost, delete this worker and create a new one.",
+    token_lost: "The token was shown when the worker was created. If it is lost, rotate it below.",
 };
 
 pub(super) const CREATE: Create = Create {
@@ -258,5 +259,10 @@ pub(super) const CREATE: Create = Create {
     labels: "Labels",
     labels_hint: "One “key=value” a line. Jobs choose workers by them.",
     labels_example: "location=datacenter-a\ngpu_type=a100",
+    advanced: "Limits of its token",
+    days: "Days until it ends",
+    days_hint: "Empty for never. The agent is refused from then on, until the token is rotated.",
+    networks: "Allowed networks",
+    networks_hint: "Networks or addresses from which the agent may come, like 10.0.0.0/8. Empty for any.",
     submit: "Create worker",
 };

@@ -8,14 +8,17 @@ mod en;
 mod en_pages;
 #[cfg(feature = "ssr")]
 mod en_plain;
+mod en_token;
 mod jobs;
 #[cfg(feature = "ssr")]
 mod plain;
+mod token;
 
 pub(crate) use en::EN;
 pub(crate) use jobs::{Job, Jobs, Log, Train};
 #[cfg(feature = "ssr")]
 pub(crate) use plain::Plain;
+pub(crate) use token::WorkerToken;
 
 /// A sentence.
 pub(crate) type Text = &'static str;
@@ -37,6 +40,7 @@ pub(crate) struct Messages {
     pub train: Train,
     pub workers: Workers,
     pub worker: Worker,
+    pub token: WorkerToken,
     pub create: Create,
     pub flash: FlashWords,
     pub problem: ProblemWords,
@@ -204,6 +208,7 @@ pub(crate) struct Worker {
     pub kind: Text,
     pub created: Text,
     pub seen: Text,
+    pub seen_from: Text,
     pub status_since: Text,
     pub labels: Text,
     pub no_labels: Text,
@@ -241,6 +246,11 @@ pub(crate) struct Create {
     pub labels: Text,
     pub labels_hint: Text,
     pub labels_example: Text,
+    pub advanced: Text,
+    pub days: Text,
+    pub days_hint: Text,
+    pub networks: Text,
+    pub networks_hint: Text,
     pub submit: Text,
 }
 

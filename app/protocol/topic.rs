@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::{JobId, WorkerId};
+use crate::domain::ids::{JobId, UserId, WorkerId};
 
 /// Something that can change, as text: `workers`, `worker:w_…`, `jobs`, `job:j_…`, `log:j_…`, `configs`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,6 +19,8 @@ pub enum Topic {
     Log(JobId),
     /// The list of configurations.
     Configs,
+    /// What opens doors for a person: for the server's own streams, told to no listener.
+    Access(UserId),
 }
 
 impl std::fmt::Display for Topic {
@@ -30,6 +32,7 @@ impl std::fmt::Display for Topic {
             Self::Job(id) => write!(f, "job:{id}"),
             Self::Log(id) => write!(f, "log:{id}"),
             Self::Configs => f.write_str("configs"),
+            Self::Access(id) => write!(f, "access:{id}"),
         }
     }
 }
@@ -47,6 +50,7 @@ impl Topic {
             Some(("worker", id)) => WorkerId::parse(id).ok().map(Self::Worker),
             Some(("job", id)) => JobId::parse(id).ok().map(Self::Job),
             Some(("log", id)) => JobId::parse(id).ok().map(Self::Log),
+            Some(("access", id)) => UserId::parse(id).ok().map(Self::Access),
             Some(_) => None,
         }
     }

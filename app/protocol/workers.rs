@@ -22,6 +22,35 @@ pub struct CreateWorker {
     /// Whether labels that the agent reports are not to count.
     #[serde(default)]
     pub ignore_reported_labels: bool,
+    /// Networks from which the agent may come, like `10.0.0.0/8`; left out, any.
+    #[serde(default)]
+    pub allowed_networks: Vec<String>,
+    /// When the token ends.
+    #[serde(flatten)]
+    pub life: TokenLife,
+}
+
+/// When a new token ends: one of the two, or neither for never.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TokenLife {
+    /// At this moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// After so many seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_in_seconds: Option<u32>,
+}
+
+/// `POST /api/admin/workers/{id}/token`; the body may be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RotateToken {
+    /// When the new token ends.
+    #[serde(flatten)]
+    pub life: TokenLife,
+    /// The old token works for so many seconds more, at most 604800, or until an agent registers with the new one. Left
+    /// out, it opens nothing from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlap_seconds: Option<u32>,
 }
 
 /// The answer to [`CreateWorker`] and to a rotation: the only time the token is shown.
@@ -131,6 +160,21 @@ pub struct WorkerView {
     pub ignore_reported_labels: bool,
     /// When it was last heard of; none if never.
     pub last_heartbeat: Option<Timestamp>,
+    /// The address from which it was last heard of.
+    #[serde(default)]
+    pub last_used_from: Option<String>,
+    /// Networks from which its agent may come; none for any.
+    #[serde(default)]
+    pub allowed_networks: Vec<String>,
+    /// When its token ends; none for never.
+    #[serde(default)]
+    pub token_expires_at: Option<Timestamp>,
+    /// When the token before it ends, while both are good.
+    #[serde(default)]
+    pub old_token_ends_at: Option<Timestamp>,
+    /// The last time that a second agent came with its token, until that is settled: by a rotation, or by a word.
+    #[serde(default)]
+    pub token_conflict: Option<TokenConflict>,
     /// When the admin made it.
     pub created_at: Timestamp,
     /// The jobs it holds.
@@ -144,6 +188,15 @@ pub struct WorkerView {
     /// Whether the agent verifies this server's certificate, as reported.
     #[serde(default)]
     pub tls_verify: Option<bool>,
+}
+
+/// Two agents came with one token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenConflict {
+    /// When the one that was refused came.
+    pub at: Timestamp,
+    /// From which host, as far as it is known.
+    pub host: String,
 }
 
 /// A job on a worker, in the worker's row.
@@ -185,4 +238,10 @@ pub struct EditWorker {
     /// Whether labels that the agent reports are not to count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignore_reported_labels: Option<bool>,
+    /// Networks from which the agent may come, all of them; an empty list for any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_networks: Option<Vec<String>>,
+    /// Whether the alarm about two agents with its token was seen to.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub settle_token_conflict: bool,
 }

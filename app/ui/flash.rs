@@ -74,6 +74,8 @@ pub enum Notice {
     JobCancelled,
     /// An API token was revoked.
     TokenRevoked,
+    /// The alarm about two agents with one token was seen to.
+    AlarmSettled,
     /// The reader's password was changed.
     PasswordChanged,
     /// A browser was signed out.

@@ -51,10 +51,19 @@ pub fn setup_code(random: &dyn Random) -> String {
     format!("{}-{}-{}-{}", &chars[..4], &chars[4..8], &chars[8..12], &chars[12..])
 }
 
+/// Whether a token with this prefix was made here: without a typing error, as far as its checksum tells.
+pub fn is_whole(prefix: &str, token: &str) -> bool {
+    let Some((body, sum)) = token.strip_prefix(prefix).and_then(|rest| rest.split_at_checked(43)) else { return false };
+    sum == checksum(prefix, body)
+}
+
+fn checksum(prefix: &str, body: &str) -> String {
+    base62(&Sha256::digest(format!("{prefix}{body}").as_bytes())[..4], 6)
+}
+
 fn sealed(prefix: &str, bytes: &[u8]) -> String {
     let body = base62(bytes, 43);
-    let sum = Sha256::digest(format!("{prefix}{body}").as_bytes());
-    format!("{prefix}{body}{}", base62(&sum[..4], 6))
+    format!("{prefix}{body}{}", checksum(prefix, &body))
 }
 
 /// Base 62, most significant digit first, padded to `width`.
@@ -87,6 +96,22 @@ mod tests {
         assert_eq!(one.len(), 3 + 43 + 6);
         assert!(one[3..].bytes().all(|b| b.is_ascii_alphanumeric()));
         assert_eq!(digest(&one).len(), 64);
+    }
+
+    #[test]
+    fn a_typing_error_is_seen() {
+        let token = mint("wt_", &CountedRandom::default());
+        assert!(is_whole("wt_", &token));
+        let mistyped = |place: usize| {
+            let mut bytes = token.clone().into_bytes();
+            bytes[place] = if bytes[place] == b'x' { b'y' } else { b'x' };
+            String::from_utf8(bytes).expect("plain letters")
+        };
+        assert!((0..token.len()).all(|place| !is_whole("wt_", &mistyped(place))));
+        for other in ["", "wt_", &token[1..], &token[..51], &format!("{token}x"), "wt_ö", &"é".repeat(40)] {
+            assert!(!is_whole("wt_", other), "{other}");
+        }
+        assert!(!is_whole("st_", &token));
     }
 
     #[test]

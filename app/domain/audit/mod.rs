@@ -54,7 +54,7 @@ actions! {
     WorkerSpent => "worker.spent",
     /// An admin gave a worker a new token.
     WorkerTokenRotated => "worker.token_rotated",
-    /// An admin changed a worker's name, type or labels.
+    /// An admin changed a worker's name, type, labels or networks, or settled its alarm.
     WorkerEdited => "worker.edited",
     /// An agent came with a token that another one is using.
     WorkerTokenInUse => "worker.token_in_use",

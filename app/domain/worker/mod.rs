@@ -2,6 +2,7 @@
 //!
 //! Connection and drain are kept apart: nothing that an agent does touches the wish to drain (invariant I7).
 
+pub mod credential;
 pub mod takeovers;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -9,6 +10,7 @@ pub(crate) mod tests;
 use super::capability::Capability;
 use super::ids::WorkerId;
 use super::labels::Labels;
+use super::network::Network;
 use super::time::Timestamp;
 
 /// Whether a worker goes when its job ends.
@@ -106,6 +108,19 @@ pub struct Worker {
     pub local: bool,
     /// Whether labels that its agent reports do not count: who rents a host out is not to choose its jobs.
     pub ignores_reported: bool,
+    /// Where its agent may come from; none for anywhere.
+    pub networks: Vec<Network>,
+    /// The last time that two agents came with its token, until somebody has seen to it.
+    pub conflict: Option<Conflict>,
+}
+
+/// Two agents came with one token: it may be stolen, or a disk image was started twice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// When the one that was refused came.
+    pub at: Timestamp,
+    /// From which host, in its own words or by its address; empty if neither is known.
+    pub host: String,
 }
 
 /// What an admin changes; none stays.
@@ -119,6 +134,10 @@ pub struct Edit {
     pub labels: Option<Labels>,
     /// Whether labels that its agent reports do not count.
     pub ignores_reported: Option<bool>,
+    /// Where its agent may come from.
+    pub networks: Option<Vec<Network>>,
+    /// Whether the alarm about two agents was seen to.
+    pub conflict_is_settled: bool,
 }
 
 /// What is shown of a worker: the five words of the product document.
@@ -163,6 +182,8 @@ impl Worker {
             spent: None,
             local: false,
             ignores_reported: false,
+            networks: Vec::new(),
+            conflict: None,
         }
     }
 
@@ -323,8 +344,22 @@ impl Worker {
             kind: edit.kind.or(self.kind),
             labels: edit.labels.unwrap_or(self.labels),
             ignores_reported: edit.ignores_reported.unwrap_or(self.ignores_reported),
+            networks: edit.networks.unwrap_or(self.networks),
+            conflict: self.conflict.filter(|_| !edit.conflict_is_settled),
             ..self
         }
+    }
+
+    /// A second agent came with its token.
+    #[must_use]
+    pub fn contended(self, now: Timestamp, host: &str) -> Self {
+        Self { conflict: Some(Conflict { at: now, host: host.to_owned() }), ..self }
+    }
+
+    /// It has another token: whoever had the one before is out.
+    #[must_use]
+    pub fn rekeyed(self) -> Self {
+        Self { conflict: None, ..self }
     }
 
     /// Whether it may be deleted: only when no agent is connected.

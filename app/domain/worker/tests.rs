@@ -155,6 +155,8 @@ fn an_edit_changes_what_it_names() {
         kind: Some(Kind::Ephemeral),
         labels: Some(Labels::default()),
         ignores_reported: Some(true),
+        networks: Some(vec!["10.0.0.0/8".parse().expect("a network")]),
+        conflict_is_settled: false,
     };
     let after = before.clone().edited(edit);
     assert_eq!((after.name.as_str(), after.kind, after.labels.0.len()), ("new", Some(Kind::Ephemeral), 0));

@@ -45,6 +45,7 @@ fn word(words: &FlashWords, notice: Notice) -> Text {
         Notice::PersonChanged => words.person_changed,
         Notice::SecretKept => words.secret_kept,
         Notice::SecretGone => words.secret_gone,
+        Notice::AlarmSettled => t().token.conflict_settled,
     }
 }
 

@@ -26,3 +26,4 @@ pub(crate) mod theme_switch;
 pub(crate) mod time;
 pub(crate) mod worker_connect;
 pub(crate) mod worker_table;
+pub(crate) mod worker_token;

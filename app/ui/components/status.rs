@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 
 use super::icon::{Glyph, Icon};
+use super::worker_token::TokenBadges;
 use crate::protocol::status::{ArtifactKind, JobStatus, Target, WorkerStatus, WorkerType};
 use crate::protocol::workers::WorkerView;
 use crate::ui::erase::Erase;
@@ -118,6 +119,7 @@ pub(crate) fn WorkerBadge(worker: WorkerView) -> impl IntoView {
                 <span>{t().worker.unverified}</span>
             </span>
         })}
+        <TokenBadges worker=worker/>
     }
     .erased()
 }

@@ -21,6 +21,7 @@ use crate::ui::components::status::{JobBadge, WorkerBadge, type_word};
 use crate::ui::components::time::Moment;
 use crate::ui::components::worker_connect::{FirstContact, TokenOnce};
 use crate::ui::components::worker_table::{Seen, gpus};
+use crate::ui::components::worker_token::{TokenAlarm, TokenPanel};
 use crate::ui::erase::Erase;
 use crate::ui::flash::{CurrentFlash, Flash};
 use crate::ui::format;
@@ -84,12 +85,16 @@ fn Shown(first: WorkerView, id: WorkerId, port: SharedPort) -> impl IntoView {
             <IdText id=id.to_string()/>
         </p>
         {move || unverified.get().then(|| view! { <p class="mb-4 max-w-prose text-muted">{words.worker.unverified_hint}</p> })}
+        <TokenAlarm worker=worker/>
         <div class="space-y-6">
             {is_new.then(|| view! { <FirstContact worker=worker token_shown=token_shown/> })}
             {created.map(|created| view! { <TokenOnce created=created worker=worker/> })}
             <div class="worker-grid">
                 <Held worker=worker/>
-                <Facts worker=worker/>
+                <div class="space-y-6">
+                    <Facts worker=worker/>
+                    <TokenPanel worker=worker/>
+                </div>
             </div>
         </div>
     }
@@ -195,6 +200,7 @@ fn facts(worker: WorkerView) -> impl IntoView {
     let driver = worker.gpu_info.as_ref().and_then(|info| info.driver.clone());
     view! {
         <div><dt>{words.worker.seen}</dt><dd><Seen worker=worker.clone()/></dd></div>
+        {of(words.worker.seen_from, worker.last_used_from.clone())}
         <div><dt>{words.worker.gpus}</dt><dd>{gpus(&words.workers, &worker)}</dd></div>
         {of(words.worker.memory_each, memory)}
         {of(words.worker.accelerator, worker.accelerator_type.clone())}

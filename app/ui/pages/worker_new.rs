@@ -19,6 +19,8 @@ pub(crate) fn WorkerNewPage() -> impl IntoView {
     let typed = |name: &str| fields.get(name).cloned().unwrap_or_default();
     let kind = WorkerType::parse(&typed("worker_type"));
     let (name, labels) = (typed("name"), typed("labels"));
+    let (days, networks) = (typed("expires_in_days"), typed("networks"));
+    let limited = !(days.is_empty() && networks.is_empty());
     view! {
         <PageHead title=words.create.title above=("/admin/workers", words.workers.title) intro=words.create.intro/>
         {problem.map(|problem| view! { <Refusal problem=problem/> })}
@@ -56,6 +58,17 @@ pub(crate) fn WorkerNewPage() -> impl IntoView {
                     prop:value=labels
                 ></textarea>
             </Field>
+            <details class="field" open=limited>
+                <summary>{words.create.advanced}</summary>
+                <Field id="expires_in_days" label=words.create.days hint=words.create.days_hint optional=true>
+                    <input class="input w-full" id="expires_in_days" name="expires_in_days" type="number" min="1" max="3660"
+                        aria-describedby="expires_in_days-hint" value=days/>
+                </Field>
+                <Field id="networks" label=words.create.networks hint=words.create.networks_hint optional=true>
+                    <input class="input w-full font-mono" id="networks" name="networks" autocomplete="off" spellcheck="false"
+                        aria-describedby="networks-hint" value=networks/>
+                </Field>
+            </details>
             <div class="form-actions">
                 <button class="btn btn-primary"><Icon glyph=Glyph::Plus/>{words.create.submit}</button>
                 <a class="btn btn-ghost" href="/admin/workers">{words.common.cancel}</a>

@@ -35,6 +35,7 @@ use crate::service::audit::refused::Floods;
 use crate::service::contention::Contention;
 use crate::service::leader::Leadership;
 use crate::service::presence::Presence;
+use crate::service::rates::Quotas;
 use crate::service::{Core, Policy, access, dispatch};
 use crate::state::{App, Parts};
 use crate::store::Store;
@@ -214,11 +215,13 @@ fn policy(args: &ServerArgs) -> Policy {
     if args.heartbeat_timeout < 60 {
         tracing::warn!("a heartbeat timeout under 60 s is too short for older agents, which send one each 30 s");
     }
+    let limits = &args.limits;
     Policy {
         heartbeat_timeout: Millis::seconds(i64::from(args.heartbeat_timeout)),
         ignore_reported_labels: args.ignore_reported_labels,
         audit_retention: args.audit_retention_days.map(|days| Millis::seconds(i64::from(days) * 86_400)),
         limits: Limits { jobs: args.max_running_jobs, jobs_per_user: args.max_running_jobs_per_user },
+        quotas: Quotas::new(limits.rate_limit, limits.stranger_rate_limit, limits.wrong_password_limit),
         ..Policy::default()
     }
 }

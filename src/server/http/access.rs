@@ -1,10 +1,10 @@
 //! Who is asking. One guard for each group of routes.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use app::domain::audit::flood::Refused;
 use app::domain::ids::{Attempt, JobId, WorkerId};
-use axum::Extension;
 use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
@@ -15,15 +15,17 @@ use serde_json::json;
 use super::arrival::Scheme;
 use super::json::OptionalJson;
 use super::problem::{ApiError, unknown_host};
-use super::request::{Peer, address, caller_named};
+use super::request::{Peer, caller_named};
 use super::session_cookie;
-use crate::service::access::Person;
-use crate::service::agents::WorkerKey;
+use super::worker::actor;
+use crate::service::access::{Admission, Person, Ticket};
 use crate::service::audit::refused::harmless;
+use crate::service::keys::WorkerKey;
 use crate::service::refusal::Refusal;
 use crate::service::reports::Subject;
 use crate::state::App;
 use crate::text::percent_escaped;
+use crate::tokens;
 
 /// How long a stranger may take to say who they are.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -65,23 +67,63 @@ impl JobKey {
     }
 }
 
-/// Finds out which person or script is asking.
-pub async fn identify(app: &App, headers: &HeaderMap, scheme: Scheme) -> Result<Person, ApiError> {
+/// Finds out which person or script is asking, and whether they may ask once more.
+async fn identify(
+    app: &App,
+    headers: &HeaderMap,
+    scheme: Scheme,
+    peer: Option<IpAddr>,
+) -> Result<(Person, Option<Ticket>), Refusal> {
+    let Some(ticket) = ticket(app, headers, scheme) else {
+        let single = app.mode == Mode::SingleUser;
+        return if single { Ok((Person::on_loopback(), None)) } else { Err(of_stranger(app, Refusal::Nobody, peer)) };
+    };
+    let Some(person) = app.core.authenticate(&ticket).await? else {
+        let refusal = if matches!(ticket, Ticket::Token(_)) { Refusal::WrongToken } else { Refusal::Nobody };
+        return Err(of_stranger(app, refusal, peer));
+    };
+    app.core.may_ask(&person)?;
+    Ok((person, Some(ticket)))
+}
+
+/// What a stranger is told: why they are not let in, or that they have asked too often.
+fn of_stranger(app: &App, refusal: Refusal, peer: Option<IpAddr>) -> Refusal {
+    let once_more = match refusal {
+        Refusal::WrongToken | Refusal::WorkerKey(..) => app.core.token_was_wrong(peer),
+        Refusal::Nobody => app.core.stranger_may_ask(peer),
+        _ => Ok(()),
+    };
+    once_more.err().unwrap_or(refusal)
+}
+
+/// What is open to everybody, but not without end.
+pub async fn stranger(State(app): State<App>, request: Request, next: Next) -> Response {
+    let peer = peer_of(&request);
+    match app.core.stranger_may_ask(peer) {
+        Err(refusal) => shut_out(&app, refusal, ApiError::from, wanted(&request), peer).await,
+        Ok(()) => next.run(request).await,
+    }
+}
+
+/// What somebody came with. Where nobody needs anything, cookies are nothing.
+fn ticket(app: &App, headers: &HeaderMap, scheme: Scheme) -> Option<Ticket> {
     if let Some(token) = bearer(headers).or_else(|| text(headers, "x-api-key")) {
-        return Ok(app.core.authenticate_token(token).await?);
+        return Some(Ticket::Token(tokens::digest(token.trim())));
     }
-    if app.mode == Mode::SingleUser {
-        return Ok(Person::on_loopback());
-    }
-    let Some(cookie) = session_cookie::read(headers, scheme) else { return Err(ApiError::not_authenticated()) };
-    app.core.authenticate_session(cookie).await?.ok_or_else(ApiError::not_authenticated)
+    let cookie = session_cookie::read(headers, scheme).filter(|_| app.mode == Mode::Accounts)?;
+    Some(Ticket::Cookie(tokens::digest(cookie)))
 }
 
 /// Lets in people and scripts.
 pub async fn person(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    match identify(&app, request.headers(), Scheme::of(request.extensions())).await {
-        Err(error) => error.into_response(),
-        Ok(person) => {
+    let (scheme, peer) = (Scheme::of(request.extensions()), peer_of(&request));
+    match identify(&app, request.headers(), scheme, peer).await {
+        Err(refusal) => shut_out(&app, refusal, ApiError::from, wanted(&request), peer).await,
+        Ok((person, ticket)) => {
+            // Where somebody listens, it is looked again whether they may.
+            if let Some(admission) = ticket.and_then(|ticket| Admission::new(&person, ticket)) {
+                request.extensions_mut().insert(admission);
+            }
             request.extensions_mut().insert(person);
             next.run(request).await
         }
@@ -90,12 +132,14 @@ pub async fn person(State(app): State<App>, mut request: Request, next: Next) ->
 
 /// Lets in browsers that are logged in, and shows the others the way.
 pub async fn page(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    match identify(&app, request.headers(), Scheme::of(request.extensions())).await {
+    let (scheme, peer) = (Scheme::of(request.extensions()), peer_of(&request));
+    match identify(&app, request.headers(), scheme, peer).await {
+        Err(refusal @ Refusal::TooMany { .. }) => shut_out(&app, refusal, ApiError::from, wanted(&request), peer).await,
         Err(_) => {
             let wanted = request.uri().path_and_query().map_or("/", |wanted| wanted.as_str());
             Redirect::to(&format!("/login?next={}", percent_escaped(wanted))).into_response()
         }
-        Ok(person) => {
+        Ok((person, _)) => {
             request.extensions_mut().insert(person);
             next.run(request).await
         }
@@ -104,8 +148,9 @@ pub async fn page(State(app): State<App>, mut request: Request, next: Next) -> R
 
 /// Lets in workers; what they send is a sign of life.
 pub async fn worker(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    match heard_of(&app, request.headers()).await {
-        Err(error) => error.into_response(),
+    let peer = peer_of(&request);
+    match heard_of(&app, request.headers(), peer).await {
+        Err(refusal) => shut_out(&app, refusal, worker_error, wanted(&request), peer).await,
         Ok(key) => {
             request.extensions_mut().insert(key.worker.clone());
             request.extensions_mut().insert(key);
@@ -115,23 +160,25 @@ pub async fn worker(State(app): State<App>, mut request: Request, next: Next) ->
 }
 
 /// Lets in workers that register: whether it is the one that is known is seen then.
-pub async fn newcomer(
-    State(app): State<App>,
-    peer: Option<Extension<Peer>>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    match worker_of(&app, request.headers()).await {
-        Err(error) => {
+pub async fn newcomer(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let peer = peer_of(&request);
+    match worker_of(&app, request.headers(), peer).await {
+        Err(refusal @ Refusal::TooMany { .. }) => shut_out(&app, refusal, worker_error, wanted(&request), peer).await,
+        Err(refusal) => {
+            let known = refusal.worker().map(ToString::to_string);
+            let error = worker_error(refusal);
             if error.is_refusal() {
-                let (name, detail) = (claimed_name(&app, request).await, json!({"reason": error.code()}));
-                let by = caller_named("unknown");
-                app.core.record_refused(by, Refused::Registration, address(peer), harmless(&name), detail).await;
+                let detail = json!({"reason": error.code()});
+                let name = match known {
+                    Some(worker) => worker,
+                    None => harmless(&claimed_name(&app, request).await).to_owned(),
+                };
+                app.core.record_refused(caller_named("unknown"), Refused::Registration, peer, &name, detail).await;
             }
             error.into_response()
         }
         Ok(key) => {
-            request.extensions_mut().insert(key.worker);
+            request.extensions_mut().insert(key);
             next.run(request).await
         }
     }
@@ -150,12 +197,13 @@ async fn claimed_name(app: &App, request: Request) -> String {
 
 /// Lets in workers and the attempts they run.
 pub async fn job(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let peer = peer_of(&request);
     let key = match text(request.headers(), "x-upload-token") {
-        Some(token) => app.core.authenticate_job(token).await.map(JobKey::Job).map_err(worker_error),
-        None => heard_of(&app, request.headers()).await.map(|key| JobKey::Worker(key.worker)),
+        Some(token) => attempt_of(&app, token, peer).await.map(JobKey::Job),
+        None => heard_of(&app, request.headers(), peer).await.map(|key| JobKey::Worker(key.worker)),
     };
     match key {
-        Err(error) => error.into_response(),
+        Err(refusal) => shut_out(&app, refusal, worker_error, wanted(&request), peer).await,
         Ok(key) => {
             request.extensions_mut().insert(key);
             next.run(request).await
@@ -184,15 +232,55 @@ pub fn is_loopback(host: &str) -> bool {
 }
 
 /// The worker that asks, which is a sign of life.
-async fn heard_of(app: &App, headers: &HeaderMap) -> Result<WorkerKey, ApiError> {
-    let key = worker_of(app, headers).await?;
-    app.core.heard_of(&key.worker);
+async fn heard_of(app: &App, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<WorkerKey, Refusal> {
+    let key = worker_of(app, headers, peer).await?;
+    app.core.heard_of(&key.worker, peer);
     Ok(key)
 }
 
-async fn worker_of(app: &App, headers: &HeaderMap) -> Result<WorkerKey, ApiError> {
-    let token = text(headers, "x-worker-token").ok_or_else(ApiError::worker_token_refused)?;
-    app.core.authenticate_worker(token).await.map_err(worker_error)
+/// Says no. A token that is some worker's and does not open is on record, and who asks too often.
+async fn shut_out(
+    app: &App,
+    refusal: Refusal,
+    told: fn(Refusal) -> ApiError,
+    wanted: String,
+    peer: Option<IpAddr>,
+) -> Response {
+    let by = match &refusal {
+        Refusal::WorkerKey(_, worker) => Some(actor(worker)),
+        Refusal::TooMany { who, .. } => Some(who.clone()),
+        _ => None,
+    };
+    let error = told(refusal);
+    if let Some(by) = by {
+        let detail = json!({"reason": error.code()});
+        app.core.record_refused(caller_named(by), Refused::Access, peer, &wanted, detail).await;
+    }
+    error.into_response()
+}
+
+async fn worker_of(app: &App, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<WorkerKey, Refusal> {
+    let Some(token) = text(headers, "x-worker-token") else {
+        return Err(of_stranger(app, Refusal::WrongToken, peer));
+    };
+    let key = app.core.authenticate_worker(token, peer).await.map_err(|refusal| of_stranger(app, refusal, peer))?;
+    app.core.worker_may_ask(&key.worker)?;
+    Ok(key)
+}
+
+/// The attempt whose token this is; its worker asks.
+async fn attempt_of(app: &App, token: &str, peer: Option<IpAddr>) -> Result<Subject, Refusal> {
+    let subject = app.core.authenticate_job(token, peer).await.map_err(|refusal| of_stranger(app, refusal, peer))?;
+    app.core.worker_may_ask(&subject.worker)?;
+    Ok(subject)
+}
+
+fn wanted(request: &Request) -> String {
+    format!("{} {}", request.method(), request.uri().path())
+}
+
+fn peer_of(request: &Request) -> Option<IpAddr> {
+    request.extensions().get::<Peer>().map(|Peer(host)| *host)
 }
 
 fn worker_error(refusal: Refusal) -> ApiError {

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::pin::pin;
 use std::time::Duration;
 
 use app::protocol::topic::{Topic, TopicsChanged};
+use axum::Extension;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderName, header};
 use axum::response::IntoResponse;
@@ -15,7 +17,7 @@ use serde::Deserialize;
 use super::routes::Routes;
 use crate::hub::Changes;
 use crate::random::{OsRandom, Random};
-use crate::service::access::Needs;
+use crate::service::access::{Admission, Needs};
 use crate::state::App;
 
 /// What keeps proxies from holding a stream back.
@@ -39,11 +41,16 @@ struct Interest {
     after: Option<String>,
 }
 
-async fn events(State(app): State<App>, Query(interest): Query<Interest>, headers: HeaderMap) -> impl IntoResponse {
+async fn events(
+    State(app): State<App>,
+    Query(interest): Query<Interest>,
+    admission: Option<Extension<Admission>>,
+    headers: HeaderMap,
+) -> impl IntoResponse {
     let topics: Option<BTreeSet<Topic>> =
         interest.topics.as_deref().map(|text| text.split(',').filter_map(Topic::parse).collect());
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let stream = changes(app, topics, last.or(interest.after));
+    let stream = changes(app, topics, last.or(interest.after), admission);
     (STREAM_HEADERS, Sse::new(stream).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))))
 }
 
@@ -51,9 +58,11 @@ fn changes(
     app: App,
     topics: Option<BTreeSet<Topic>>,
     after: Option<String>,
+    admission: Option<Extension<Admission>>,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
     async_stream::stream! {
         let hub = &app.core.hub;
+        let mut shut = pin!(shut(&app, admission));
         let mut bell = hub.listen();
         let mut version = hub.version();
         let missed = match after.as_deref().map(|after| resumed(&app.epoch, after)) {
@@ -66,6 +75,7 @@ fn changes(
         yield Ok(message(&app.epoch, &missed, topics.as_ref()).0);
         loop {
             tokio::select! {
+                () = &mut shut => break,
                 rung = bell.changed() => if rung.is_err() { break },
                 () = app.shutdown.cancelled() => {
                     yield Ok(goodbye());
@@ -83,8 +93,17 @@ fn changes(
     }
 }
 
+/// Comes to an end when whoever listens may not any more.
+pub async fn shut(app: &App, admission: Option<Extension<Admission>>) {
+    match admission {
+        Some(Extension(admission)) => app.core.until_shut(&admission).await,
+        None => std::future::pending().await,
+    }
+}
+
 fn message(epoch: &str, changes: &Changes, topics: Option<&BTreeSet<Topic>>) -> (Event, bool) {
-    let wanted = |topic: &&Topic| topics.is_none_or(|topics| topics.contains(topic));
+    let told = |topic: &Topic| !matches!(topic, Topic::Access(_));
+    let wanted = |topic: &&Topic| told(topic) && topics.is_none_or(|topics| topics.contains(topic));
     let topics: Vec<String> = changes.topics.iter().filter(wanted).map(ToString::to_string).collect();
     let matters = changes.resync || !topics.is_empty();
     let version = format!("{epoch}-{}", changes.version);

@@ -16,62 +16,50 @@ use serde_json::json;
 use super::Core;
 use super::contention::host_of;
 use super::desired::desired;
+use super::keys::{WorkerKey, take_up};
 use super::refusal::{Invalid, Refusal};
 use super::registration::{MAX_GPUS, capability};
 use super::unit::{Caller, Unit};
 use super::workers::withdraw_offers;
 use crate::store::Work;
 use crate::store::known::Known;
-use crate::store::workers::StoredWorker;
-use crate::tokens;
+use crate::store::workers::{Seen, StoredWorker};
 
-/// A worker's token that was accepted.
-#[derive(Debug, Clone)]
-pub struct WorkerKey {
-    /// Whose it is.
-    pub worker: WorkerId,
-    /// The token's SHA-256, in hex.
-    pub digest: String,
+/// What a worker should do, and how long it may listen for it.
+pub struct Listening {
+    /// What it should do.
+    pub desired: Desired,
+    /// When its token ends.
+    pub until: Option<Timestamp>,
 }
 
 impl Core {
-    /// Whose token this is.
-    pub async fn authenticate_worker(&self, token: &str) -> Result<WorkerKey, Refusal> {
-        let digest = tokens::digest(token.trim());
-        let worker = self.recent().await?.worker_by_token(&digest).await?.ok_or(Refusal::WrongToken)?;
-        Ok(WorkerKey { worker, digest })
-    }
-
-    /// Notes a sign of life.
-    pub fn heard_of(&self, worker: &WorkerId) {
-        self.presence.note(worker, self.now());
-    }
-
     /// An agent starts, or comes back. One that is refused is no sign of life: it is not the one that is known.
     pub async fn register(
         self: &Arc<Self>,
         caller: Caller,
-        worker: WorkerId,
+        key: WorkerKey,
         register: Register,
     ) -> Result<Registered, Refusal> {
-        let capability = capability(&worker, &register)?;
+        let capability = capability(&key.worker, &register)?;
         let kind = if register.persistent == Some(true) { Kind::Persistent } else { Kind::Ephemeral };
         let claims = claims(&register);
-        let input = Arc::new((worker, capability, kind, claims));
+        let input = Arc::new((key, capability, kind, claims));
         let (again, who) = (Arc::clone(&input), caller.clone());
         let registered = self
             .change(caller, move |unit| {
                 let input = Arc::clone(&input);
                 Box::pin(async move {
-                    let (worker, capability, kind, claims) = &*input;
-                    register_in(unit, worker, capability, *kind, claims).await
+                    let (key, capability, kind, claims) = &*input;
+                    register_in(unit, key, capability, *kind, claims).await
                 })
             })
             .await;
         match &registered {
-            Ok(_) => self.heard_of(&again.0),
+            Ok(_) => self.heard_of(&again.0.worker, again.0.peer),
             Err(Refusal::Worker(Refused::TokenInUse)) => {
-                self.record_token_in_use(who, &again.0, again.1.hostname.as_deref()).await;
+                let (host, peer) = (again.1.hostname.clone(), again.0.peer.map(|peer| peer.to_string()));
+                self.record_token_in_use(who, &again.0.worker, host.or(peer).as_deref()).await;
             }
             Err(_) => {}
         }
@@ -123,14 +111,15 @@ impl Core {
 
     /// What a worker should do, for a stream; none if the stream is not the worker's any more: a newer one took its
     /// place, maybe on another server, or the token that opened it opens nothing now.
-    pub async fn desired_on(&self, key: &WorkerKey, stream: &str) -> Result<Option<Desired>, Refusal> {
+    pub async fn desired_on(&self, key: &WorkerKey, stream: &str) -> Result<Option<Listening>, Refusal> {
         let mut tx = self.recent().await?;
         let Some(stored) = tx.worker(&key.worker).await? else { return Ok(None) };
-        let still_opens = tx.worker_by_token(&key.digest).await?.is_some_and(|worker| worker == key.worker);
-        if !still_opens || stored.worker.stream() != Some(stream) {
+        let Ok(until) = key.opens(&stored, self.now()) else { return Ok(None) };
+        if stored.worker.stream() != Some(stream) {
             return Ok(None);
         }
-        desired(self, &mut *tx, &stored, &[]).await.map(Some)
+        let desired = desired(self, &mut *tx, &stored, &[]).await?;
+        Ok(Some(Listening { desired, until }))
     }
 
     /// What a worker should do; for who asks.
@@ -253,18 +242,25 @@ impl Core {
 
 async fn register_in(
     unit: &mut Unit<'_>,
-    worker: &WorkerId,
+    key: &WorkerKey,
     capability: &Capability,
     kind: Kind,
     claims: &[Claim],
 ) -> Result<Registered, Refusal> {
+    let worker = &key.worker;
     let stored = unit.worker(worker).await?;
+    // It may have been rotated between the door and here.
+    key.opens(&stored, unit.now).map_err(|closed| Refusal::WorkerKey(closed, worker.clone()))?;
     let alive = super::health::verdict(unit.core, &stored, unit.now).is_none();
-    let before = stored.worker;
+    let before = stored.worker.clone();
     before.may_register(capability, alive)?;
     let after = before.clone().registered(unit.now, capability.clone(), kind);
     let gpus: Vec<&str> = capability.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
-    let detail = json!({"gpus": gpus, "hostname": capability.hostname, "agent_version": capability.agent_version});
+    let old_token_ended = take_up(unit, key, &stored).await?;
+    let mut detail = json!({"gpus": gpus, "hostname": capability.hostname, "agent_version": capability.agent_version});
+    if old_token_ended {
+        detail["old_token_ended"] = json!(true);
+    }
     unit.save_worker(&before, &after, Action::WorkerRegistered, &detail).await?;
     keep_claims(unit, &after, claims).await?;
     for job in unit.tx.leased_jobs(Some(worker)).await? {
@@ -336,5 +332,10 @@ fn check_heartbeat(worker: &WorkerId, beat: &Heartbeat) -> Result<(), Refusal> {
 
 /// When a worker was last heard of, by memory or by the database.
 pub fn last_seen(core: &Core, stored: &StoredWorker) -> Option<Timestamp> {
+    last_sight(core, stored).map(|seen| seen.at)
+}
+
+/// The same, with the address from which.
+pub fn last_sight(core: &Core, stored: &StoredWorker) -> Option<Seen> {
     core.presence.last_seen(&stored.worker.id).max(stored.last_seen)
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use app::domain::audit::Action;
 use app::domain::ids::WorkerId;
+use app::domain::worker::credential::Credential;
 use app::domain::worker::{Kind, Worker};
 use app::protocol::topic::Topic;
 use serde_json::json;
@@ -21,17 +22,19 @@ impl Core {
         let token = tokens::local_token(&self.job_token_key, name);
         let made = Worker::made(WorkerId::new(self.now(), self.entropy()), name.to_owned(), self.now());
         let worker = Worker { kind: Some(Kind::Persistent), local: true, ..made };
-        let input = Arc::new((worker, tokens::digest(&token)));
+        let input = Arc::new((worker, Credential::of(tokens::digest(&token))));
         self.change(Caller::system(), move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
-                let (worker, digest) = &*input;
+                let (worker, credential) = &*input;
                 let named = unit.tx.workers().await?.into_iter().find(|stored| stored.worker.name == worker.name);
                 match named {
-                    Some(stored) if stored.worker.local => unit.tx.put_worker_token(&stored.worker.id, digest).await?,
+                    Some(stored) if stored.worker.local => {
+                        unit.tx.put_credential(&stored.worker.id, credential).await?;
+                    }
                     Some(_) => return Err(Refusal::NameTaken(worker.name.clone())),
                     None => {
-                        unit.tx.insert_worker(worker, digest).await?;
+                        unit.tx.insert_worker(worker, credential).await?;
                         let detail = json!({"name": worker.name, "local": true});
                         unit.record(Action::WorkerCreated, worker.id.as_str(), &detail).await?;
                         unit.touch(Topic::Workers);

@@ -11,10 +11,12 @@ pub mod desired;
 pub mod dispatch;
 pub mod health;
 pub mod jobs;
+pub mod keys;
 pub mod leader;
 pub mod local;
 pub mod logs;
 pub mod presence;
+pub mod rates;
 pub mod refusal;
 pub mod registration;
 pub mod reports;
@@ -44,6 +46,7 @@ use self::audit::refused::Floods;
 use self::contention::Contention;
 use self::leader::Leadership;
 use self::presence::Presence;
+use self::rates::Quotas;
 use self::refusal::Refusal;
 
 /// Numbers that rule the fleet.
@@ -65,6 +68,8 @@ pub struct Policy {
     pub server_life: Millis,
     /// How long entries of the audit trail are kept; without a number, for ever.
     pub audit_retention: Option<Millis>,
+    /// How often somebody may ask.
+    pub quotas: Quotas,
     /// The largest artifact, in bytes.
     pub artifact_limit: u64,
 }
@@ -80,6 +85,7 @@ impl Default for Policy {
             leader_term: Millis::seconds(6),
             server_life: Millis::seconds(8),
             audit_retention: None,
+            quotas: Quotas::default(),
             artifact_limit: 64 << 30,
         }
     }

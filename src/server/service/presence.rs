@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
 use app::domain::ids::WorkerId;
-use app::domain::time::Timestamp;
+
+use crate::store::workers::Seen;
 
 /// The newest sign of life of each worker.
 #[derive(Default)]
@@ -12,28 +13,29 @@ pub struct Presence(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    seen: HashMap<WorkerId, Timestamp>,
+    seen: HashMap<WorkerId, Seen>,
     unwritten: HashSet<WorkerId>,
 }
 
 impl Presence {
-    /// A worker was heard of.
-    pub fn note(&self, worker: &WorkerId, now: Timestamp) {
+    /// A worker was heard of; where it is not known from where, it is where it was.
+    pub fn note(&self, worker: &WorkerId, seen: Seen) {
         let mut state = self.0.lock().expect("no panic while it is held");
-        state.seen.insert(worker.clone(), now);
+        let before = state.seen.get(worker).and_then(|before| before.from);
+        state.seen.insert(worker.clone(), Seen { from: seen.from.or(before), ..seen });
         state.unwritten.insert(worker.clone());
     }
 
     /// When it was, if it was since this server started.
-    pub fn last_seen(&self, worker: &WorkerId) -> Option<Timestamp> {
+    pub fn last_seen(&self, worker: &WorkerId) -> Option<Seen> {
         self.0.lock().expect("no panic while it is held").seen.get(worker).copied()
     }
 
     /// What is to be written, and counts as written now.
-    pub fn take_unwritten(&self) -> Vec<(WorkerId, Timestamp)> {
+    pub fn take_unwritten(&self) -> Vec<(WorkerId, Seen)> {
         let mut state = self.0.lock().expect("no panic while it is held");
         let unwritten = std::mem::take(&mut state.unwritten);
-        unwritten.into_iter().filter_map(|id| state.seen.get(&id).map(|at| (id.clone(), *at))).collect()
+        unwritten.into_iter().filter_map(|id| state.seen.get(&id).map(|seen| (id.clone(), *seen))).collect()
     }
 
     /// Forgets a worker that was removed.

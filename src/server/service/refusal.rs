@@ -3,8 +3,11 @@
 use app::domain::access::Permission;
 use app::domain::ids::{JobId, SessionId, TokenId, UserId, WorkerId};
 use app::domain::labels::BadLabels;
+use app::domain::time::Millis;
+use app::domain::worker::credential::Closed;
 use app::domain::{job, worker};
 
+use super::rates::TooMany;
 use crate::store::StoreError;
 use crate::vault::Locked;
 
@@ -38,8 +41,21 @@ pub enum Refusal {
     },
     /// The token or code opens nothing.
     WrongToken,
+    /// This worker's token opens nothing now, or not from there.
+    WorkerKey(Closed, WorkerId),
     /// The name and password do not belong together, or nobody of that name is let in.
     WrongPassword,
+    /// That was asked too often; after so long it may be asked again.
+    TooMany {
+        /// What was.
+        kind: TooMany,
+        /// How long to wait.
+        wait: Millis,
+        /// Who asked, as far as it is known.
+        who: String,
+    },
+    /// Nobody is known to be asking.
+    Nobody,
     /// It takes this permission.
     Denied(Permission),
     /// There is nobody of this id.
@@ -86,6 +102,8 @@ pub enum Invalid {
     SecretName(String),
     /// Labels.
     Labels(BadLabels),
+    /// A network that is none.
+    Network(String),
     /// A status word that is none.
     Status(String),
     /// A number out of its range.
@@ -115,6 +133,13 @@ pub enum Invalid {
     },
     /// The worker's id in the body is not the token's.
     OtherWorker,
+}
+
+impl Refusal {
+    /// The worker whose token it is that does not open.
+    pub fn worker(&self) -> Option<&WorkerId> {
+        if let Self::WorkerKey(_, worker) = self { Some(worker) } else { None }
+    }
 }
 
 impl From<StoreError> for Refusal {

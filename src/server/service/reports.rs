@@ -1,11 +1,13 @@
 //! What workers say of the attempts they run.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use app::domain::audit::Action;
 use app::domain::ids::{Attempt, JobId, WorkerId};
 use app::domain::job::{Job, Refused, Report};
 use app::domain::reconcile::displaced;
+use app::domain::worker::credential::may_come_from;
 use app::protocol::topic::Topic;
 use app::protocol::worker::{ProgressPoint, ProgressReport, StatusReport};
 use serde_json::json;
@@ -96,10 +98,13 @@ impl Core {
     }
 
     /// Which attempt a job token belongs to; noting that its worker was heard of.
-    pub async fn authenticate_job(&self, token: &str) -> Result<Subject, Refusal> {
-        let found = self.read().await?.attempt_by_token(&tokens::digest(token.trim())).await?;
+    pub async fn authenticate_job(&self, token: &str, peer: Option<IpAddr>) -> Result<Subject, Refusal> {
+        let mut tx = self.read().await?;
+        let found = tx.attempt_by_token(&tokens::digest(token.trim())).await?;
         let (job, attempt, worker) = found.ok_or(Refusal::WrongToken)?;
-        self.presence.note(&worker, self.now());
+        let networks = tx.worker(&worker).await?.map(|stored| stored.worker.networks).unwrap_or_default();
+        may_come_from(&networks, peer).map_err(|closed| Refusal::WorkerKey(closed, worker.clone()))?;
+        self.heard_of(&worker, peer);
         Ok(Subject { worker, job, attempt: Some(attempt) })
     }
 

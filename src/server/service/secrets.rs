@@ -107,7 +107,7 @@ impl Core {
                 let given = given(unit.tx, &job).await?;
                 let mut secrets = BTreeMap::new();
                 for secret in &given {
-                    secrets.insert(secret.name.clone(), core.opened(secret)?);
+                    secrets.insert(secret.name.clone(), core.unsealed(secret)?);
                     unit.tx.note_given(&secret.owner, &secret.name, unit.now).await?;
                 }
                 if !secrets.is_empty() {
@@ -124,10 +124,10 @@ impl Core {
     /// The hub's token for an older agent, which takes it from the offer.
     pub async fn hub_token(&self, tx: &mut dyn Tx, job: &Job) -> Result<Option<String>, Refusal> {
         let given = given(tx, job).await?;
-        given.iter().find(|secret| secret.name == "HF_TOKEN").map(|secret| self.opened(secret)).transpose()
+        given.iter().find(|secret| secret.name == "HF_TOKEN").map(|secret| self.unsealed(secret)).transpose()
     }
 
-    fn opened(&self, secret: &StoredSecret) -> Result<String, Refusal> {
+    fn unsealed(&self, secret: &StoredSecret) -> Result<String, Refusal> {
         let opened = self.vault.open(&secret.owner, &secret.name, &secret.sealed);
         opened.map_err(|locked| Refusal::SecretUnreadable(secret.name.clone(), locked))
     }

@@ -6,7 +6,9 @@ use app::domain::audit::Action;
 use app::domain::ids::WorkerId;
 use app::domain::job::Loss;
 use app::domain::labels::Labels;
+use app::domain::network::{BadNetwork, MAX_NETWORKS, Network};
 use app::domain::time::Millis;
+use app::domain::worker::credential::Credential;
 use app::domain::worker::{Edit, Kind, Worker};
 use app::protocol::status::WorkerType;
 use app::protocol::topic::Topic;
@@ -45,39 +47,28 @@ impl Core {
             kind: create.worker_type.map(kind),
             labels: create.labels,
             ignores_reported: create.ignore_reported_labels,
+            networks: checked_networks(&create.allowed_networks)?,
             ..made
         };
         let created = Created { worker, token: tokens::mint("wt_", &*self.random) };
+        let expires_at = self.end_of(create.life)?;
+        let credential = Credential { expires_at, ..Credential::of(tokens::digest(&created.token)) };
         self.change(caller, move |unit| {
-            let created = created.clone();
+            let (created, credential) = (created.clone(), credential.clone());
             Box::pin(async move {
                 let worker = &created.worker;
-                match unit.tx.insert_worker(worker, &tokens::digest(&created.token)).await {
+                match unit.tx.insert_worker(worker, &credential).await {
                     Err(StoreError::Conflict) => return Err(Refusal::NameTaken(worker.name.clone())),
                     other => other?,
                 }
-                unit.record(Action::WorkerCreated, worker.id.as_str(), &json!({"name": worker.name})).await?;
+                let detail = json!({
+                    "name": worker.name,
+                    "token_expires_at": credential.expires_at,
+                    "allowed_networks": texts(&worker.networks),
+                });
+                unit.record(Action::WorkerCreated, worker.id.as_str(), &detail).await?;
                 unit.touch(Topic::Workers);
                 Ok(created)
-            })
-        })
-        .await
-    }
-
-    /// Gives a worker a new token. The old one opens nothing any more, and streams that it opened end.
-    pub async fn rotate_token(self: &Arc<Self>, caller: Caller, id: WorkerId) -> Result<Created, Refusal> {
-        let input = Arc::new((id, tokens::mint("wt_", &*self.random)));
-        self.change(caller, move |unit| {
-            let input = Arc::clone(&input);
-            Box::pin(async move {
-                let (id, token) = &*input;
-                let worker = unit.worker(id).await?.worker;
-                unit.tx.put_worker_token(id, &tokens::digest(token)).await?;
-                unit.record(Action::WorkerTokenRotated, id.as_str(), &json!({})).await?;
-                unit.touch(Topic::Workers);
-                // Its open stream looks, and finds that the token opens nothing any more.
-                unit.touch(Topic::Worker(id.clone()));
-                Ok(Created { worker, token: token.clone() })
             })
         })
         .await
@@ -114,7 +105,7 @@ impl Core {
         .await
     }
 
-    /// Changes a worker's name, type or labels, and looks who fits now.
+    /// Changes a worker's name, type, labels or networks, or settles an alarm, and looks who fits now.
     pub async fn edit_worker(
         self: &Arc<Self>,
         caller: Caller,
@@ -128,6 +119,8 @@ impl Core {
             kind: edit.worker_type.map(kind),
             labels: edit.labels,
             ignores_reported: edit.ignore_reported_labels,
+            networks: edit.allowed_networks.as_deref().map(checked_networks).transpose()?,
+            conflict_is_settled: edit.settle_token_conflict,
         };
         self.change(caller, move |unit| {
             let (id, edit) = (id.clone(), edit.clone());
@@ -139,6 +132,8 @@ impl Core {
                     "type": after.kind.map(Kind::as_str),
                     "labels": after.labels,
                     "ignore_reported_labels": after.ignores_reported,
+                    "allowed_networks": texts(&after.networks),
+                    "token_conflict_settled": before.conflict.is_some() && after.conflict.is_none(),
                 });
                 match unit.save_worker(&before, &after, Action::WorkerEdited, &detail).await {
                     Err(Refusal::Store(StoreError::Conflict)) if after.name != before.name => {
@@ -220,6 +215,19 @@ pub fn checked_name(name: &str) -> Result<String, Refusal> {
     let name = name.trim();
     let usable = !name.is_empty() && name.chars().count() <= MAX_NAME && !name.chars().any(char::is_control);
     if usable { Ok(name.to_owned()) } else { Err(Invalid::Name(name.chars().take(40).collect()).into()) }
+}
+
+/// Networks as people write them, if they are usable.
+fn checked_networks(texts: &[String]) -> Result<Vec<Network>, Refusal> {
+    if texts.len() > MAX_NETWORKS {
+        return Err(Invalid::TooMuch { what: "networks", limit: MAX_NETWORKS as u64 }.into());
+    }
+    let network = |text: &String| text.parse().map_err(|BadNetwork(text)| Invalid::Network(text).into());
+    texts.iter().map(network).collect()
+}
+
+fn texts(networks: &[Network]) -> Vec<String> {
+    networks.iter().map(ToString::to_string).collect()
 }
 
 fn kind(word: WorkerType) -> Kind {

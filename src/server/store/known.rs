@@ -12,9 +12,10 @@ use app::domain::matching::{Candidate, has_room};
 use app::domain::plan::{self, Fleet, Limits};
 use app::domain::time::Timestamp;
 use app::domain::worker::Worker;
+use app::domain::worker::credential::Credential;
 
 use super::people::{AccessChange, People};
-use super::workers::StoredWorker;
+use super::workers::{Seen, StoredWorker};
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -31,9 +32,8 @@ pub struct Known {
     running_of: BTreeMap<String, u32>,
     /// The jobs that hold a lease, by worker.
     leases: BTreeMap<WorkerId, BTreeSet<JobId>>,
-    /// Whose worker token has this digest, and the other way round.
+    /// Whose worker token has this digest.
     tokens: HashMap<String, WorkerId>,
-    digests: HashMap<WorkerId, String>,
     /// Who may come in.
     people: People,
 }
@@ -54,15 +54,20 @@ fn standing(worker: &Worker, jobs: usize) -> Standing {
     ((room, local, has_gpus, gpus, since, name.to_owned()), worker.id.clone())
 }
 
+/// The digests by which a credential is found.
+fn digests(credential: &Credential) -> impl Iterator<Item = &String> {
+    [Some(&credential.digest), credential.old.as_ref().map(|old| &old.digest)].into_iter().flatten()
+}
+
 /// One thing that was written.
 #[derive(Debug, Clone)]
 pub enum Change {
     /// A worker is like this now.
     Worker(Box<Worker>),
-    /// A worker has another token, of this digest.
-    Token(WorkerId, String),
+    /// A worker has other tokens.
+    Credential(WorkerId, Credential),
     /// A worker was heard of.
-    Seen(WorkerId, Timestamp),
+    Seen(WorkerId, Seen),
     /// A worker is gone.
     Removed(WorkerId),
     /// A job is like this now.
@@ -75,13 +80,12 @@ impl Known {
     /// What a database says.
     pub fn new(
         workers: impl IntoIterator<Item = StoredWorker>,
-        tokens: HashMap<String, WorkerId>,
         jobs: impl IntoIterator<Item = Job>,
         people: People,
     ) -> Self {
-        let digests = tokens.iter().map(|(digest, worker)| (worker.clone(), digest.clone())).collect();
-        let mut known = Self { tokens, digests, people, ..Self::default() };
+        let mut known = Self { people, ..Self::default() };
         for stored in workers {
+            known.put_tokens(&stored);
             known.put_worker(stored);
         }
         for job in jobs {
@@ -94,30 +98,45 @@ impl Known {
     pub fn apply(&mut self, change: Change) {
         match change {
             Change::Worker(worker) => {
-                let last_seen = self.workers.get(&worker.id).and_then(|stored| stored.last_seen);
-                self.put_worker(StoredWorker { worker: *worker, last_seen });
+                let before = self.workers.get(&worker.id);
+                let last_seen = before.and_then(|stored| stored.last_seen);
+                let credential = before.map(|stored| Arc::clone(&stored.credential)).unwrap_or_default();
+                self.put_worker(StoredWorker { worker: *worker, credential, last_seen });
             }
-            Change::Token(worker, digest) => {
-                if let Some(old) = self.digests.insert(worker.clone(), digest.clone()) {
-                    self.tokens.remove(&old);
-                }
-                self.tokens.insert(digest, worker);
-            }
-            Change::Seen(id, at) => {
+            Change::Credential(id, credential) => {
                 if let Some(stored) = self.workers.get_mut(&id) {
-                    let last_seen = stored.last_seen.max(Some(at));
+                    let old = std::mem::replace(&mut Arc::make_mut(stored).credential, Arc::new(credential));
+                    let stored = Arc::clone(stored);
+                    self.drop_tokens(&old);
+                    self.put_tokens(&stored);
+                }
+            }
+            Change::Seen(id, seen) => {
+                if let Some(stored) = self.workers.get_mut(&id) {
+                    let last_seen = stored.last_seen.max(Some(seen));
                     Arc::make_mut(stored).last_seen = last_seen;
                 }
             }
             Change::Removed(id) => {
                 self.step_out(&id);
-                self.workers.remove(&id);
-                if let Some(old) = self.digests.remove(&id) {
-                    self.tokens.remove(&old);
+                if let Some(gone) = self.workers.remove(&id) {
+                    self.drop_tokens(&gone.credential);
                 }
             }
             Change::Job(job) => self.put_job(job),
             Change::Access(change) => self.people.apply(change),
+        }
+    }
+
+    fn put_tokens(&mut self, stored: &StoredWorker) {
+        for digest in digests(&stored.credential) {
+            self.tokens.insert(digest.clone(), stored.worker.id.clone());
+        }
+    }
+
+    fn drop_tokens(&mut self, credential: &Credential) {
+        for digest in digests(credential) {
+            self.tokens.remove(digest);
         }
     }
 
@@ -195,8 +214,8 @@ impl Known {
     }
 
     /// Whose worker token has this digest.
-    pub fn worker_by_token(&self, digest: &str) -> Option<&WorkerId> {
-        self.tokens.get(digest)
+    pub fn worker_by_token(&self, digest: &str) -> Option<&Arc<StoredWorker>> {
+        self.workers.get(self.tokens.get(digest)?)
     }
 
     /// Who may come in.

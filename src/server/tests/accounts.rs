@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 
 use super::harness::{ADMIN, By, PASSWORD, Server};
 use crate::http::access::Mode;
-use crate::service::access::Browser;
+use crate::service::access::{Browser, Ticket};
 use crate::service::refusal::Refusal;
 use crate::service::unit::Caller;
+use crate::tokens::digest;
 
 /// Makes a token of somebody's; returns what the server says of it, and the key.
 async fn token(server: &Server, by: &By, body: Value) -> (Value, By) {
@@ -40,7 +41,7 @@ async fn the_setup_code_makes_the_first_admin_once() {
         assert!(set_up(code, name, password).await.is_err(), "{code} {name} {password}");
     }
     let opened = set_up(&format!("  {fresh} "), "ada", PASSWORD).await.expect("the code is right");
-    let ada = core.authenticate_session(&opened.cookie).await.expect("a database").expect("logged in");
+    let ada = core.authenticate(&Ticket::Cookie(digest(&opened.cookie))).await.expect("a database").expect("logged in");
     assert_eq!((ada.name.as_str(), ada.permissions.iter().count()), ("ada", Permission::ALL.len()));
     assert_eq!(set_up(&fresh, "eve", PASSWORD).await.err(), Some(Refusal::WrongToken));
     assert_eq!(core.setup_code().await, Ok(None));

@@ -6,7 +6,9 @@ use app::domain::audit::verify::Signed;
 use app::domain::time::Millis;
 use serde_json::json;
 
-use super::harness::{By, Server};
+use axum::body::Body;
+
+use super::harness::{By, Events, Server};
 use crate::service::audit::verify::verify;
 use crate::store::conformance::fresh_database;
 
@@ -48,6 +50,32 @@ async fn a_rotation_on_one_ends_the_stream_on_the_other() {
     events.of_type("drain").await;
     b.call(&By::Admin, "POST", &format!("/api/admin/workers/{id}/token"), "").await.ok(200);
     assert!(events.next().await.is_none());
+}
+
+#[tokio::test]
+async fn a_token_that_one_revokes_is_refused_by_the_other_and_its_stream_ends() {
+    let (a, b) = two().await;
+    let ada = a.person("ada", "lead").await;
+    let made = a.post(&ada, "/api/account/tokens", json!({"name": "ci"})).await.ok(201);
+    let token = By::Token(made["secret"].as_str().expect("text").to_owned());
+    let mut events = Events::of(b.open(&token, "GET", "/api/events", Body::empty()).await);
+    events.next().await.expect("the first message always comes");
+    let path = format!("/api/account/tokens/{}", made["id"].as_str().expect("text"));
+    a.call(&ada, "DELETE", &path, "").await.ok(200);
+    while events.next().await.is_some() {}
+    until("the other to refuse", async || b.get(&token, "/api/queue").await.status == 401).await;
+}
+
+#[tokio::test]
+async fn somebody_whom_one_shuts_out_is_told_nothing_more_by_the_other() {
+    let (a, b) = two().await;
+    let ada = a.person("ada", "lead").await;
+    let mut events = Events::of(b.open(&ada, "GET", "/api/events", Body::empty()).await);
+    events.next().await.expect("the first message always comes");
+    let path = format!("/api/admin/users/{}", a.id_of("ada").await);
+    a.call(&By::Admin, "PATCH", &path, r#"{"disabled": true}"#).await.ok(200);
+    while events.next().await.is_some() {}
+    until("the other to refuse", async || b.get(&ada, "/api/queue").await.status == 401).await;
 }
 
 #[tokio::test]

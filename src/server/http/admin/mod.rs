@@ -6,7 +6,7 @@ use app::domain::access::Permission;
 use app::domain::ids::WorkerId;
 use app::protocol::worker::Accepted;
 use app::protocol::workers::{
-    CreateWorker, CreatedWorker, DrainWorker, EditWorker, WorkerView, WorkersPage, WorkersQuery,
+    CreateWorker, CreatedWorker, DrainWorker, EditWorker, RotateToken, WorkerView, WorkersPage, WorkersQuery,
 };
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -105,8 +105,9 @@ async fn rotate(
     Extension(scheme): Extension<Scheme>,
     headers: HeaderMap,
     Path(id): Path<String>,
+    OptionalJson(rotate): OptionalJson<RotateToken>,
 ) -> Result<Json<CreatedWorker>, ApiError> {
-    let rotated = app.core.rotate_token(caller(&person), worker_id(&id)?).await?;
+    let rotated = app.core.rotate_token(caller(&person), worker_id(&id)?, rotate).await?;
     Ok(Json(created_view(&address(&app, scheme, &headers), rotated)))
 }
 

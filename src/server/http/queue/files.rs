@@ -2,17 +2,18 @@
 
 use app::domain::ids::Attempt;
 use app::protocol::queue::{ArtifactsPage, JobEvents, ProgressSeries};
-use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use serde::Deserialize;
 use tokio_util::io::ReaderStream;
 
 use super::follow::follow;
 use super::job_id;
 use crate::http::problem::ApiError;
+use crate::service::access::Admission;
 use crate::service::artifacts::Download;
 use crate::service::refusal::Refusal;
 use crate::state::App;
@@ -35,6 +36,7 @@ pub async fn logs(
     State(app): State<App>,
     Path(id): Path<String>,
     Query(piece): Query<Piece>,
+    admission: Option<Extension<Admission>>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let id = job_id(&id)?;
@@ -42,7 +44,7 @@ pub async fn logs(
     if piece.follow.is_some() {
         let attempt = app.core.attempt_of(&id, attempt).await?;
         let resumed = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
-        return Ok(follow(app, id, attempt, resumed.or(piece.offset).unwrap_or(0)).into_response());
+        return Ok(follow(app, id, attempt, resumed.or(piece.offset).unwrap_or(0), admission).into_response());
     }
     if piece.raw.is_some() {
         return whole_log(&app, &id, attempt).await;

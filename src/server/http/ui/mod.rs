@@ -27,6 +27,8 @@ use leptos_axum::{
 use self::port::ServerPort;
 use super::access;
 use super::arrival::Scheme;
+use super::problem::ApiError;
+use super::request::Peer;
 use super::routes::Routes;
 use super::{limits, session, site};
 use crate::service::access::{Needs, Person};
@@ -64,12 +66,12 @@ pub fn routes(app: &App) -> Router<App> {
         .route("/ui/login", post(forms::access::log_in))
         .route("/ui/setup", post(forms::access::set_up))
         .route("/ui/theme", post(forms::access::set_theme));
+    let strangers = || from_fn_with_state(app.clone(), access::stranger);
     rendered(app, LISTED.live.clone(), Scripts::Own, shell)
         .merge(rendered(app, plain, Scripts::None, plain_shell))
         .route_layer(guard())
-        .merge(rendered(app, login, Scripts::None, plain_shell))
+        .merge(rendered(app, login, Scripts::None, plain_shell).merge(open).route_layer(strangers()))
         .merge(forms)
-        .merge(open)
         .layer(DefaultBodyLimit::max(limits::API))
         .fallback(file_or_not_found)
 }
@@ -92,6 +94,8 @@ pub fn forms(app: &App) -> Routes {
         .post("/ui/workers", workers, forms::workers::create)
         .post("/ui/workers/{id}/drain", workers, forms::workers::drain)
         .post("/ui/workers/{id}/resume", workers, forms::workers::resume)
+        .post("/ui/workers/{id}/token", workers, forms::workers::rotate)
+        .post("/ui/workers/{id}/settle", workers, forms::workers::settle)
         .post("/ui/workers/{id}/delete", workers, forms::workers::delete)
         .post("/ui/jobs", submits, forms::jobs::submit)
         .post("/ui/jobs/{id}/cancel", Needs::CancelJob, forms::jobs::cancel)
@@ -161,6 +165,10 @@ async fn file_or_not_found(State(app): State<App>, request: Request) -> Response
     let known = matches!(request.method().as_str(), "GET" | "HEAD");
     if known && let Some(file) = site::file(request.uri().path(), request.headers()) {
         return file;
+    }
+    let peer = request.extensions().get::<Peer>().map(|Peer(host)| *host);
+    if let Err(refusal) = app.core.stranger_may_ask(peer) {
+        return ApiError::from(refusal).into_response();
     }
     let (context, options) = (app.clone(), app.leptos.clone());
     let page = render_app_async_with_context(move || provide(&context, Scripts::Own), move || shell(options.clone()));

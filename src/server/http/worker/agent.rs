@@ -10,19 +10,20 @@ use serde_json::{Value, json};
 use crate::http::json::{Json as Body, OptionalJson};
 use crate::http::problem::ApiError;
 use crate::http::request::{Peer, address, caller_named};
-use crate::service::agents::WorkerKey;
+use crate::service::keys::WorkerKey;
 use crate::state::App;
 
 /// `POST /api/workers/register`
 pub async fn register(
     State(app): State<App>,
-    Extension(worker): Extension<WorkerId>,
+    Extension(key): Extension<WorkerKey>,
     peer: Option<Extension<Peer>>,
     body: Result<Body<Register>, ApiError>,
 ) -> Result<Json<Registered>, ApiError> {
+    let worker = key.worker.clone();
     let registered = match body {
         Ok(Body(register)) => {
-            app.core.register(caller_named(actor(&worker)), worker.clone(), register).await.map_err(ApiError::from)
+            app.core.register(caller_named(actor(&worker)), key, register).await.map_err(ApiError::from)
         }
         Err(error) => Err(error),
     };

@@ -9,6 +9,7 @@ use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post, put};
 
+pub use self::agent::actor;
 use super::{access, limits};
 use crate::state::App;
 

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use app::domain::ids::{Attempt, JobId, WorkerId};
+use app::domain::time::Millis;
 use app::protocol::dispatch::WorkerEvent;
 use app::protocol::topic::Topic;
 use app::protocol::worker::{Desired, HeartbeatAnswer};
@@ -19,8 +20,9 @@ use super::agent::actor;
 use crate::http::events::{STREAM_HEADERS, goodbye};
 use crate::http::problem::ApiError;
 use crate::http::request::{Peer, caller_named};
-use crate::service::agents::WorkerKey;
+use crate::service::agents::Listening;
 use crate::service::contention::stream_name;
+use crate::service::keys::WorkerKey;
 use crate::service::unit::Caller;
 use crate::state::App;
 
@@ -113,15 +115,18 @@ fn events(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible>> {
     async_stream::stream! {
         let core = open.app.core.clone();
         let mut bell = core.hub.follow(&Topic::Worker(open.key.worker.clone()));
-        let (mut sent, mut first, mut look) = (Sent::default(), true, true);
+        let (mut sent, mut first, mut look, mut end) = (Sent::default(), true, true, None);
         loop {
             if look {
                 bell.mark_unchanged();
                 // In a box: what it takes to ask must not be kept while nothing is asked.
                 match Box::pin(core.desired_on(&open.key, &open.stream)).await {
-                    Ok(Some(desired)) => for event in sent.news(desired, first) {
-                        yield Ok(encoded(&open.app.epoch, core.hub.version(), &event));
-                    },
+                    Ok(Some(Listening { desired, until })) => {
+                        end = until;
+                        for event in sent.news(desired, first) {
+                            yield Ok(encoded(&open.app.epoch, core.hub.version(), &event));
+                        }
+                    }
                     // Superseded, or its token opens nothing any more.
                     Ok(None) => break,
                     Err(refusal) => {
@@ -132,8 +137,11 @@ fn events(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible>> {
                 }
                 first = false;
             }
+            // A token that ends rings no bell.
+            let left = end.map_or(PING, |end| span(end - core.now()));
             look = tokio::select! {
                 rung = bell.changed() => if rung.is_err() { break } else { true },
+                () = tokio::time::sleep(left), if left < PING => true,
                 () = tokio::time::sleep(PING) => {
                     yield Ok(encoded(&open.app.epoch, core.hub.version(), &WorkerEvent::Ping));
                     false
@@ -145,6 +153,11 @@ fn events(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible>> {
             };
         }
     }
+}
+
+/// So long, and a moment longer: what ends then has ended after it.
+fn span(left: Millis) -> Duration {
+    Duration::from_millis(u64::try_from(left.0.max(0)).unwrap_or_default() + 1)
 }
 
 /// What a stream has already told.

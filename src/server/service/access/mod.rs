@@ -1,5 +1,6 @@
 //! Who may come in, and what they may do.
 
+mod admission;
 mod passwords;
 mod sessions;
 mod setup;
@@ -15,12 +16,13 @@ use app::domain::ids::{JobId, SessionId, TokenId, UserId};
 use app::domain::time::{Millis, Timestamp};
 use tokio::sync::Semaphore;
 
+pub use self::admission::{Admission, Ticket};
 pub use self::sessions::{Browser, LoggedIn};
 pub use self::setup::job_token_key;
 use super::Core;
+use super::rates::Rates;
 use super::refusal::Refusal;
 use crate::store::access::{Opened, Used};
-use crate::tokens as secrets;
 
 /// How long a browser stays logged in that nobody uses.
 pub const IDLE: Millis = Millis::seconds(12 * 3_600);
@@ -109,27 +111,27 @@ pub struct Doors {
     pub unclaimed: AtomicBool,
     /// What was used since it was last written down.
     used: Mutex<HashMap<String, Used>>,
+    /// Who asks too often.
+    pub rates: Rates,
     /// Hashing a password takes a core for a while, and much memory: so many at once.
     hashing: Semaphore,
 }
 
 impl Default for Doors {
     fn default() -> Self {
-        Self { unclaimed: AtomicBool::default(), used: Mutex::default(), hashing: Semaphore::new(2) }
+        Self {
+            unclaimed: AtomicBool::default(),
+            used: Mutex::default(),
+            rates: Rates::default(),
+            hashing: Semaphore::new(2),
+        }
     }
 }
 
 impl Core {
-    /// Whose an API token is.
-    pub async fn authenticate_token(&self, token: &str) -> Result<Person, Refusal> {
-        let opened = self.recent().await?.by_token(&secrets::digest(token.trim())).await?;
-        opened.and_then(|opened| self.let_in(&opened)).ok_or(Refusal::WrongToken)
-    }
-
-    /// Whose a session's cookie is, if it is not over.
-    pub async fn authenticate_session(&self, cookie: &str) -> Result<Option<Person>, Refusal> {
-        let opened = self.recent().await?.by_cookie(&secrets::digest(cookie)).await?;
-        Ok(opened.and_then(|opened| self.let_in(&opened)))
+    /// Whose a ticket is, if it opens.
+    pub async fn authenticate(&self, ticket: &Ticket) -> Result<Option<Person>, Refusal> {
+        Ok(self.opened(ticket).await?.and_then(|opened| self.let_in(&opened)))
     }
 
     /// Whether somebody may do what a route is for, to the job that is named.

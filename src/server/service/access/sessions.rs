@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use app::domain::audit::Action;
 use app::domain::ids::SessionId;
+use app::protocol::topic::Topic;
 use serde_json::json;
 
 use super::{IDLE, Person, SESSION, Via, passwords, permissions};
@@ -81,11 +82,14 @@ impl Core {
     /// Ends the session that somebody came with.
     pub async fn log_out(self: &Arc<Self>, caller: Caller, person: &Person) -> Result<(), Refusal> {
         let Via::Session(session) = person.via.clone() else { return Ok(()) };
-        let name = person.name.clone();
+        let (name, user) = (person.name.clone(), person.user.clone());
         self.change(caller, move |unit| {
-            let (session, name) = (session.clone(), name.clone());
+            let (session, name, user) = (session.clone(), name.clone(), user.clone());
             Box::pin(async move {
                 unit.tx.delete_session(&session).await?;
+                if let Some(user) = user {
+                    unit.touch(Topic::Access(user));
+                }
                 unit.record(Action::LoggedOut, &name, &json!({"session": session})).await
             })
         })
@@ -107,6 +111,7 @@ impl Core {
                 let found = found.ok_or_else(|| Refusal::NoSession(session.clone()))?;
                 let owner = unit.tx.user(&found.user).await?.ok_or_else(|| Refusal::NoSession(session.clone()))?;
                 unit.tx.delete_session(&session).await?;
+                unit.touch(Topic::Access(owner.id.clone()));
                 unit.record(Action::SessionEnded, &owner.name, &json!({"session": session})).await
             })
         })
@@ -204,6 +209,7 @@ pub(super) async fn end_sessions(
 ) -> Result<(), Refusal> {
     for session in unit.tx.sessions(&user.id).await?.into_iter().filter(|session| Some(&session.id) != but) {
         unit.tx.delete_session(&session.id).await?;
+        unit.touch(Topic::Access(user.id.clone()));
         unit.record(Action::SessionEnded, &user.name, &json!({"session": session.id})).await?;
     }
     Ok(())

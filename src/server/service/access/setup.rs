@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use app::domain::access::Role;
 use app::domain::audit::Action;
 use app::domain::ids::{TokenId, UserId};
+use app::protocol::topic::Topic;
 use serde_json::json;
 use subtle::ConstantTimeEq;
 
@@ -102,6 +103,7 @@ async fn put_bootstrapped(unit: &mut Unit<'_>, ids: (UserId, TokenId), digest: &
     };
     for old in unit.tx.api_tokens(&user.id).await?.into_iter().filter(|token| token.name == name) {
         unit.tx.delete_api_token(&old.id).await?;
+        unit.touch(Topic::Access(user.id.clone()));
         unit.record(Action::TokenRevoked, owner, &json!({"token": old.id, "name": name})).await?;
     }
     let token = StoredToken {

@@ -6,6 +6,7 @@ use app::domain::audit::Action;
 use app::domain::ids::{TokenId, UserId};
 use app::domain::time::Millis;
 use app::protocol::access::{CreateToken, CreatedToken, SessionEntry, TokenView};
+use app::protocol::topic::Topic;
 use serde_json::json;
 
 use super::users::check_name;
@@ -99,6 +100,7 @@ impl Core {
                 let token = token.ok_or_else(|| Refusal::NoToken(id.clone()))?;
                 let owner = unit.tx.user(&token.user).await?.ok_or(StoreError::Conflict)?;
                 unit.tx.delete_api_token(&id).await?;
+                unit.touch(Topic::Access(owner.id.clone()));
                 unit.record(Action::TokenRevoked, &owner.name, &json!({"token": id, "name": token.name})).await
             })
         })

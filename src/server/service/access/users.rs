@@ -6,6 +6,7 @@ use app::domain::access::{Role, is_name};
 use app::domain::audit::Action;
 use app::domain::ids::UserId;
 use app::protocol::access::{CreateUser, EditUser, UserDetail, UserView, UsersPage};
+use app::protocol::topic::Topic;
 use serde_json::json;
 
 use super::sessions::end_sessions;
@@ -99,6 +100,7 @@ async fn edit_in(unit: &mut Unit<'_>, id: &UserId, edit: EditUser) -> Result<Use
     unit.tx.update_user(&after).await?;
     let detail = json!({"role": after.role, "disabled": after.disabled_at.is_some()});
     unit.record(Action::UserEdited, &after.name, &detail).await?;
+    unit.touch(Topic::Access(id.clone()));
     if after.disabled_at.is_some() {
         end_sessions(unit, &after, None).await?;
     }

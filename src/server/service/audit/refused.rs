@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use app::domain::audit::flood::{Flood, LeftOut, Refused};
-use app::domain::ids::WorkerId;
+use app::domain::network::Network;
 use serde_json::{Value, json};
 
 use crate::service::Core;
@@ -27,22 +27,12 @@ impl Core {
         mut detail: Value,
     ) {
         let Some(left_out) = self.another(kind, network(peer)) else { return };
+        tracing::warn!(?peer, by = caller.actor, what = kind.action().as_str(), reason = %detail["reason"], "refused");
         detail["peer"] = json!(peer.map(|peer| peer.to_string()));
         if left_out > 0 {
             detail["left_out_before"] = json!(left_out);
         }
         self.put_on_record(caller, kind, target.to_owned(), detail).await;
-    }
-
-    /// Raises the alarm: one token, two hosts.
-    pub async fn record_token_in_use(self: &Arc<Self>, caller: Caller, worker: &WorkerId, host: Option<&str>) {
-        tracing::warn!(%worker, ?host, "a second agent came with a token that is in use; it was refused");
-        let Some(left_out) = self.another(Refused::TokenInUse, worker.to_string()) else { return };
-        let mut detail = json!({"host": host});
-        if left_out > 0 {
-            detail["left_out_before"] = json!(left_out);
-        }
-        self.put_on_record(caller, Refused::TokenInUse, worker.to_string(), detail).await;
     }
 
     /// Records how much was left out of the record, once it is quiet again.
@@ -57,7 +47,8 @@ impl Core {
         }
     }
 
-    fn another(&self, kind: Refused, peer: String) -> Option<u64> {
+    /// Whether that is to be recorded; if so, how often it was left out before.
+    pub fn another(&self, kind: Refused, peer: String) -> Option<u64> {
         let mut floods = self.floods.0.lock().expect("no panic while it is held");
         floods.entry(kind).or_default().another(peer, self.now())
     }
@@ -78,11 +69,7 @@ impl Core {
 
 /// What counts as one peer: of an IPv6 address its network, because a host has as many addresses in it as it likes.
 fn network(peer: Option<IpAddr>) -> String {
-    match peer.map(|peer| peer.to_canonical()) {
-        None => "unknown".to_owned(),
-        Some(IpAddr::V4(address)) => address.to_string(),
-        Some(IpAddr::V6(address)) => format!("{:x?}", &address.segments()[..4]),
-    }
+    peer.map_or_else(|| "unknown".to_owned(), |peer| Network::of_stranger(peer).to_string())
 }
 
 /// A name that a stranger claims, if it is harmless to repeat; else nothing.
@@ -94,15 +81,6 @@ pub fn harmless(name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_peer_is_an_address_or_a_network() {
-        let network = |text: &str| network(text.parse().ok());
-        assert_ne!(network("192.0.2.1"), network("192.0.2.2"));
-        assert_eq!(network("192.0.2.1"), network("::ffff:192.0.2.1"));
-        assert_eq!(network("2001:db8::1"), network("2001:db8::2:3"));
-        assert_ne!(network("2001:db8::1"), network("2001:db8:0:1::1"));
-    }
 
     #[test]
     fn names_of_strangers_are_repeated_only_if_they_are_plain() {

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use app::domain::glob;
 use app::domain::ids::WorkerId;
 use app::domain::job::Job;
-use app::domain::worker::{Kind, Status, Worker};
+use app::domain::worker::{Conflict, Kind, Status, Worker};
 use app::protocol::status::{WorkerStatus, WorkerType};
 use app::protocol::worker::GpuInfo;
-use app::protocol::workers::{HeldJob, WorkerCounts, WorkerView, WorkersPage, WorkersQuery};
+use app::protocol::workers::{HeldJob, TokenConflict, WorkerCounts, WorkerView, WorkersPage, WorkersQuery};
 
 use super::jobs::{progress, status as job_status};
 use crate::service::Core;
-use crate::service::agents::last_seen;
+use crate::service::agents::last_sight;
 use crate::service::refusal::Refusal;
 use crate::store::Tx;
 use crate::store::attempts::StoredAttempt;
@@ -53,6 +53,7 @@ impl Core {
         let gpu_count = capability.map_or(0, |capability| u32::try_from(capability.gpus.len()).unwrap_or(u32::MAX));
         let ignores_reported = self.policy.ignore_reported_labels || worker.ignores_reported;
         let reported_labels = capability.map(|capability| capability.labels.clone()).unwrap_or_default();
+        let (seen, old) = (last_sight(self, stored), stored.credential.old.as_ref().map(|old| old.ends_at));
         WorkerView {
             id: worker.id.clone(),
             worker_id: worker.id.clone(),
@@ -82,7 +83,12 @@ impl Core {
             labels: if ignores_reported { worker.labels.clone() } else { worker.labels.or(&reported_labels) },
             reported_labels,
             ignore_reported_labels: ignores_reported,
-            last_heartbeat: last_seen(self, stored),
+            last_heartbeat: seen.map(|seen| seen.at),
+            last_used_from: seen.and_then(|seen| seen.from).map(|from| from.to_string()),
+            allowed_networks: worker.networks.iter().map(ToString::to_string).collect(),
+            token_expires_at: stored.credential.expires_at,
+            old_token_ends_at: old.filter(|end| *end > self.now()),
+            token_conflict: worker.conflict.as_ref().map(conflict),
             created_at: worker.created_at,
             current_job_id: jobs.first().map(|job| job.job_id.clone()),
             jobs,
@@ -126,6 +132,10 @@ fn status(status: Status) -> WorkerStatus {
         Status::Draining => WorkerStatus::Draining,
         Status::Offline => WorkerStatus::Offline,
     }
+}
+
+fn conflict(conflict: &Conflict) -> TokenConflict {
+    TokenConflict { at: conflict.at, host: conflict.host.clone() }
 }
 
 fn status_since(worker: &Worker) -> app::domain::time::Timestamp {

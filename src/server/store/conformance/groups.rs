@@ -7,6 +7,7 @@ use app::domain::capability::Capability;
 use app::domain::ids::{Attempt, WorkerId};
 use app::domain::job::{Job, Report};
 use app::domain::time::Timestamp;
+use app::domain::worker::credential::Credential;
 use app::domain::worker::{Kind, Worker};
 
 use super::access::{session, token, user};
@@ -16,6 +17,7 @@ use crate::store::access::{StoredUser, Used};
 use crate::store::attempts::{AttemptEnd, StoredAttempt};
 use crate::store::jobs::JobFilter;
 use crate::store::known::Known;
+use crate::store::workers::Seen;
 use crate::store::{StoreError, Tx};
 
 on_every_engine!(
@@ -142,7 +144,7 @@ async fn a_statement_that_failed_cannot_be_passed_over(fresh: &Fresh) {
             Box::pin(async move {
                 tx.insert_job(&job(1)).await?;
                 let twin = app::domain::worker::Worker { id: worker(2).id, ..worker(1) };
-                assert_eq!(tx.insert_worker(&twin, "two").await, Err(StoreError::Conflict));
+                assert_eq!(tx.insert_worker(&twin, &Credential::of("two")).await, Err(StoreError::Conflict));
                 answer
             })
         })
@@ -208,10 +210,11 @@ async fn memory_says_what_the_database_says(fresh: &Fresh) {
             tx.insert_job(&job(3)).await?;
             tx.update_job(&job(1), &offered(&job(1))).await?;
             tx.update_job(&job(3), &job(3).cancelled(NOW).expect("it waits")).await?;
-            tx.insert_worker(&worker(4), "four").await?;
-            tx.put_worker_token(&worker(2).id, "none").await?;
+            tx.insert_worker(&worker(4), &Credential::of("four")).await?;
+            tx.put_credential(&worker(2).id, &Credential::of("none")).await?;
             tx.delete_worker(&worker(3).id).await?;
-            tx.flush_last_seen(&[(worker(1).id, Timestamp(9)), (worker(2).id, Timestamp(8))]).await?;
+            let seen = |at| Seen { at: Timestamp(at), from: None };
+            tx.flush_last_seen(&[(worker(1).id, seen(9)), (worker(2).id, seen(8))]).await?;
             let drained = worker(1).drained(NOW, Some("upgrade".to_owned()), None);
             tx.update_worker(&worker(1), &drained).await?;
             tx.update_worker(&worker(4), &listening(&worker(4))).await?;
@@ -247,7 +250,7 @@ async fn what_was_rolled_back_is_not_remembered(fresh: &Fresh) {
     look(fresh).await;
     let late = fresh.write(|tx| {
         Box::pin(async move {
-            tx.put_worker_token(&worker(1).id, "two").await?;
+            tx.put_credential(&worker(1).id, &Credential::of("two")).await?;
             tx.insert_job(&job(2)).await?;
             tx.update_job(&offered(&job(1)), &job(1)).await
         })

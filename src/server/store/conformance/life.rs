@@ -8,14 +8,17 @@ use app::domain::job::{Job, Loss, Report};
 use app::domain::labels::Labels;
 use app::domain::plan::urgency;
 use app::domain::time::Timestamp;
-use app::domain::worker::{Kind, OfflineCause, Worker};
+use app::domain::worker::credential::{Credential, Outgoing};
+use app::domain::worker::{Edit, Kind, OfflineCause, Worker};
 
 use super::{Fresh, NOW, job, on_every_engine, worker};
 use crate::store::StoreError;
 use crate::store::jobs::JobFilter;
+use crate::store::workers::Seen;
 
 on_every_engine!(
     workers_come_back_as_they_went,
+    a_token_opens_as_long_as_it_is_there,
     names_and_tokens_are_unique,
     a_worker_is_written_only_over_what_was_seen,
     only_absent_workers_are_deleted,
@@ -64,17 +67,40 @@ async fn workers_come_back_as_they_went(fresh: &Fresh) {
     assert_eq!(stored(fresh, &made).await, made);
     let spent = silent.clone().job_ended(Timestamp(NOW.0 + 6));
     let ephemeral = Worker { kind: Some(Kind::Ephemeral), ..spent }.job_ended(Timestamp(NOW.0 + 7));
-    for after in [connecting, online, drained, gone, silent, ephemeral] {
+    let networks = ["10.0.0.0/8", "2001:db8::/32"].map(|text| text.parse().expect("a network")).to_vec();
+    let pinned = ephemeral.clone().edited(Edit { networks: Some(networks), ..Edit::default() });
+    let contended = pinned.clone().contended(Timestamp(NOW.0 + 8), "other");
+    let settled = contended.clone().rekeyed();
+    for after in [connecting, online, drained, gone, silent, ephemeral, pinned, contended, settled] {
         fresh.update_worker(&before, &after).await.expect("as it was read");
         assert_eq!(stored(fresh, &made).await, after);
         before = after;
     }
-    assert_eq!(fresh.read().await.worker_by_token("digest").await, Ok(Some(made.id)));
-    assert_eq!(fresh.read().await.worker_by_token("other").await, Ok(None));
-    let rotate = fresh.write(|tx| Box::pin(async move { tx.put_worker_token(&worker(1).id, "new").await }));
+}
+
+async fn a_token_opens_as_long_as_it_is_there(fresh: &Fresh) {
+    fresh.insert_worker(&worker(1), "digest").await.expect("new");
+    let whose = async |digest: &'static str| {
+        let stored = fresh.read().await.worker_by_token(digest).await.expect("readable");
+        stored.map(|stored| Credential::clone(&stored.credential))
+    };
+    assert_eq!((whose("digest").await, whose("other").await), (Some(Credential::of("digest")), None));
+    let old = Some(Outgoing { digest: "digest".to_owned(), ends_at: Timestamp(NOW.0 + 5) });
+    let both = Credential { expires_at: Some(Timestamp(NOW.0 + 9)), old, ..Credential::of("next") };
+    let put = fresh.write({
+        let both = both.clone();
+        move |tx| {
+            let both = both.clone();
+            Box::pin(async move { tx.put_credential(&worker(1).id, &both).await })
+        }
+    });
+    put.await.expect("it is there");
+    assert_eq!((whose("digest").await, whose("next").await), (Some(both.clone()), Some(both)));
+    let rotate =
+        fresh.write(|tx| Box::pin(async move { tx.put_credential(&worker(1).id, &Credential::of("new")).await }));
     rotate.await.expect("it is there");
-    assert_eq!(fresh.read().await.worker_by_token("digest").await, Ok(None));
-    assert_eq!(fresh.read().await.worker_by_token("new").await, Ok(Some(worker(1).id)));
+    assert_eq!((whose("digest").await, whose("next").await), (None, None));
+    assert_eq!(whose("new").await, Some(Credential::of("new")));
 }
 
 async fn names_and_tokens_are_unique(fresh: &Fresh) {
@@ -117,14 +143,19 @@ async fn only_absent_workers_are_deleted(fresh: &Fresh) {
 async fn last_seen_is_flushed_in_batches(fresh: &Fresh) {
     fresh.insert_worker(&worker(1), "one").await.expect("new");
     fresh.insert_worker(&worker(2), "two").await.expect("new");
-    let seen = [(worker(1).id, Timestamp(5)), (worker(2).id, Timestamp(6)), (worker(9).id, Timestamp(7))];
+    let seen = |at, from: Option<&str>| Seen { at: Timestamp(at), from: from.map(|from| from.parse().expect("one")) };
+    let all = [
+        (worker(1).id, seen(5, Some("2001:db8::1"))),
+        (worker(2).id, seen(6, None)),
+        (worker(9).id, seen(7, Some("192.0.2.1"))),
+    ];
     let flush = fresh.write(move |tx| {
-        let seen = seen.clone();
-        Box::pin(async move { tx.flush_last_seen(&seen).await })
+        let all = all.clone();
+        Box::pin(async move { tx.flush_last_seen(&all).await })
     });
     flush.await.expect("one that is gone does not matter");
     let times: Vec<_> = fresh.read().await.workers().await.expect("readable").iter().map(|w| w.last_seen).collect();
-    assert_eq!(times, [Some(Timestamp(5)), Some(Timestamp(6))]);
+    assert_eq!(times, [Some(seen(5, Some("2001:db8::1"))), Some(seen(6, None))]);
 }
 
 /// One job in each state, and the steps between.

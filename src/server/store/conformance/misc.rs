@@ -1,5 +1,6 @@
 //! Configurations, access, and transactions themselves.
 
+use app::domain::worker::credential::Credential;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -57,7 +58,7 @@ async fn a_conflict_undoes_what_came_before_it(fresh: &Fresh) {
     let half = fresh.write(|tx| {
         Box::pin(async move {
             tx.put_setting("half", Some("written")).await?;
-            tx.insert_worker(&worker(1), "digest").await
+            tx.insert_worker(&worker(1), &Credential::of("digest")).await
         })
     });
     let other = fresh.write(|tx| Box::pin(async move { tx.put_setting("other", Some("written")).await }));

@@ -16,6 +16,7 @@ use app::domain::job::{Demand, Job, Spec, Target};
 use app::domain::labels::Labels;
 use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::Worker;
+use app::domain::worker::credential::Credential;
 use futures_util::future::BoxFuture;
 use sqlx::Postgres;
 use sqlx::migrate::MigrateDatabase;
@@ -75,7 +76,7 @@ impl Fresh {
         let worker = worker.clone();
         self.write(move |tx| {
             let worker = worker.clone();
-            Box::pin(async move { tx.insert_worker(&worker, digest).await })
+            Box::pin(async move { tx.insert_worker(&worker, &Credential::of(digest)).await })
         })
         .await
     }

@@ -11,7 +11,6 @@ use app::domain::audit::verify::Mark;
 use async_trait::async_trait;
 
 use super::jobs::whole_jobs;
-use super::rows::Named;
 use super::statement::sql;
 use super::workers::whole_workers;
 use super::{Db, Session, Shared};
@@ -112,19 +111,11 @@ impl<'c> Session<'c> {
     async fn load(&mut self) -> Result<Known> {
         let rows = self.all(sql("SELECT * FROM workers")).await?;
         let workers = whole_workers(&rows);
-        let mut tokens = HashMap::new();
-        for row in &rows {
-            let row = Named::new(row, "workers", "id")?;
-            // One broken row must not hide the others; that it is left out was said.
-            if let Ok(id) = row.worker_id("id") {
-                tokens.insert(row.get("token_digest")?, id);
-            }
-        }
         let living =
             sql("SELECT * FROM jobs WHERE state IN ('queued', 'offered', 'starting', 'running', 'cancelling')");
         let jobs = whole_jobs(&self.all(living).await?);
         let people = self.load_people().await?;
-        Ok(Known::new(workers, tokens, jobs, people))
+        Ok(Known::new(workers, jobs, people))
     }
 }
 

@@ -1,18 +1,18 @@
 //! `workers`.
 
 use app::domain::ids::WorkerId;
-use app::domain::time::Timestamp;
+use app::domain::worker::credential::Credential;
 use app::domain::worker::{Kind, Worker};
 use async_trait::async_trait;
 
 use super::pending::portions;
-use super::rows::worker::{link_columns, worker as from_row};
-use super::rows::{Named, to_json};
-use super::statement::{sql, update};
+use super::rows::to_json;
+use super::rows::worker::{credential_columns, link_columns, networks_text, worker as from_row};
+use super::statement::{Statement, sql, update};
 use super::{Row, Session};
 use crate::store::Result;
 use crate::store::known::Change;
-use crate::store::workers::{StoredWorker, Workers};
+use crate::store::workers::{Seen, StoredWorker, Workers};
 
 #[async_trait]
 impl Workers for Session<'_> {
@@ -30,26 +30,28 @@ impl Workers for Session<'_> {
         self.first(select).await?.as_ref().map(from_row).transpose()
     }
 
-    async fn worker_by_token(&mut self, digest: &str) -> Result<Option<WorkerId>> {
-        if let Some(Some(known)) = self.glance(|known| known.worker_by_token(digest).cloned()) {
+    async fn worker_by_token(&mut self, digest: &str) -> Result<Option<StoredWorker>> {
+        let known = self.glance(|known| known.worker_by_token(digest).map(|stored| StoredWorker::clone(stored)));
+        if let Some(Some(known)) = known {
             return Ok(Some(known));
         }
-        let row = self.first(sql("SELECT id FROM workers WHERE token_digest = $1").bind(digest)).await?;
-        row.as_ref().map(|row| Named::new(row, "workers", "id")?.worker_id("id")).transpose()
+        let select = sql("SELECT * FROM workers WHERE token_digest = $1 OR old_token_digest = $1");
+        self.first(select.bind(digest)).await?.as_ref().map(from_row).transpose()
     }
 
-    async fn insert_worker(&mut self, worker: &Worker, token_digest: &str) -> Result<()> {
+    async fn insert_worker(&mut self, worker: &Worker, credential: &Credential) -> Result<()> {
         let link = link_columns(worker);
         let insert =
             sql("INSERT INTO workers (id, name, kind, labels, created_at, token_digest, link, link_since, local,
-                    ignores_reported)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)");
+                    ignores_reported, networks, token_expires_at, old_token_digest, old_token_ends_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)");
         let insert = insert.bind(worker.id.as_str()).bind(&worker.name).bind(worker.kind.map(Kind::as_str));
-        let insert = insert.bind(to_json(&worker.labels)).bind(worker.created_at.0).bind(token_digest);
+        let insert = insert.bind(to_json(&worker.labels)).bind(worker.created_at.0).bind(&credential.digest);
         let insert = insert.bind(link.word).bind(link.since).bind(worker.local);
-        self.one(insert.bind(worker.ignores_reported)).await?;
+        let insert = insert.bind(worker.ignores_reported).bind(networks_text(&worker.networks));
+        self.one(credential_columns(credential).into_iter().fold(insert, Statement::bind)).await?;
         self.note(Change::Worker(Box::new(worker.clone())));
-        self.note(Change::Token(worker.id.clone(), token_digest.to_owned()));
+        self.note(Change::Credential(worker.id.clone(), credential.clone()));
         Ok(())
     }
 
@@ -58,8 +60,8 @@ impl Workers for Session<'_> {
         let update =
             sql("UPDATE workers SET name = $1, kind = $2, labels = $3, link = $4, link_since = $5, link_stream = $6,
                     offline_cause = $7, capability = $8, drain_since = $9, drain_reason = $10, drain_deadline = $11,
-                    spent_at = $12, ignores_reported = $13
-             WHERE id = $14 AND link = $15 AND link_since = $16 AND drain_since IS NOT DISTINCT FROM $17");
+                    spent_at = $12, ignores_reported = $13, networks = $14, conflict_at = $15, conflict_host = $16
+             WHERE id = $17 AND link = $18 AND link_since = $19 AND drain_since IS NOT DISTINCT FROM $20");
         let update = update.bind(&after.name).bind(after.kind.map(Kind::as_str)).bind(to_json(&after.labels));
         let update = update.bind(new.word).bind(new.since).bind(new.stream).bind(new.cause).bind(new.capability);
         let update = update
@@ -67,17 +69,23 @@ impl Workers for Session<'_> {
             .bind(after.drain.as_ref().and_then(|drain| drain.reason.clone()))
             .bind(after.drain.as_ref().and_then(|drain| drain.deadline).map(|deadline| deadline.0))
             .bind(after.spent.map(|at| at.0))
-            .bind(after.ignores_reported);
+            .bind(after.ignores_reported)
+            .bind(networks_text(&after.networks))
+            .bind(after.conflict.as_ref().map(|conflict| conflict.at.0))
+            .bind(after.conflict.as_ref().map(|conflict| conflict.host.clone()));
         let update = update.bind(before.id.as_str()).bind(old.word).bind(old.since);
         self.one(update.bind(before.drain.as_ref().map(|drain| drain.since.0))).await?;
         self.note(Change::Worker(Box::new(after.clone())));
         Ok(())
     }
 
-    async fn put_worker_token(&mut self, id: &WorkerId, token_digest: &str) -> Result<()> {
-        self.one(sql("UPDATE workers SET token_digest = $1 WHERE id = $2").bind(token_digest).bind(id.as_str()))
-            .await?;
-        self.note(Change::Token(id.clone(), token_digest.to_owned()));
+    async fn put_credential(&mut self, id: &WorkerId, credential: &Credential) -> Result<()> {
+        let update = sql("UPDATE workers SET token_digest = $1, token_expires_at = $2, old_token_digest = $3,
+                    old_token_ends_at = $4
+             WHERE id = $5");
+        let update = credential_columns(credential).into_iter().fold(update.bind(&credential.digest), Statement::bind);
+        self.one(update.bind(id.as_str())).await?;
+        self.note(Change::Credential(id.clone(), credential.clone()));
         Ok(())
     }
 
@@ -88,17 +96,20 @@ impl Workers for Session<'_> {
         Ok(())
     }
 
-    async fn flush_last_seen(&mut self, seen: &[(WorkerId, Timestamp)]) -> Result<()> {
-        let rows = seen.iter().map(|(id, at)| vec![id.as_str().into(), at.0.into()]).collect();
+    async fn flush_last_seen(&mut self, seen: &[(WorkerId, Seen)]) -> Result<()> {
+        let from = |seen: &Seen| seen.from.map(|from| from.to_string());
+        let row = |(id, seen): &(WorkerId, Seen)| vec![id.as_str().into(), seen.at.0.into(), from(seen).into()];
+        let rows = seen.iter().map(row).collect();
         // Another server may have heard of one later, and one may be gone.
         let key = "workers.id = v.id AND (workers.last_seen IS NULL OR workers.last_seen < v.seen)";
-        let (places, columns) = (self.places(), ["id", "seen"]);
-        let statement = |rows| update(places, "workers", &columns, "last_seen = v.seen", key, rows);
+        let (places, columns) = (self.places(), ["id", "seen", "seen_from"]);
+        let statement =
+            |rows| update(places, "workers", &columns, "last_seen = v.seen, last_seen_from = v.seen_from", key, rows);
         for (statement, _) in portions(rows, statement) {
             self.run(statement).await?;
         }
-        for (id, at) in seen {
-            self.note(Change::Seen(id.clone(), *at));
+        for (id, seen) in seen {
+            self.note(Change::Seen(id.clone(), *seen));
         }
         Ok(())
     }

@@ -37,8 +37,8 @@ pub async fn log_in(
     let secret = fields.get("password").map_or("", String::as_str);
     let name = field(&fields, "name");
     let opened = match name {
-        Some(name) => app.core.log_in(by, name, secret, browser).await,
-        None => app.core.log_in_with_token(by, secret, browser).await,
+        Some(name) => app.core.one_try(address, Some(name), app.core.log_in(by, name, secret, browser)).await,
+        None => app.core.one_try(address, None, app.core.log_in_with_token(by, secret, browser)).await,
     };
     match opened {
         Ok(opened) => welcome(scheme, &opened, &next),
@@ -62,7 +62,8 @@ pub async fn set_up(
     let password = fields.get("password").map_or("", String::as_str);
     let address = address(peer);
     let browser = browser(address, &headers);
-    match app.core.set_up(caller_named("anonymous"), code, name, password, browser).await {
+    let set_up = app.core.set_up(caller_named("anonymous"), code, name, password, browser);
+    match app.core.one_try(address, None, set_up).await {
         Ok(opened) => welcome(scheme, &opened, "/"),
         Err(refusal) => {
             record(&app, address, name, &refusal).await;
@@ -92,6 +93,7 @@ async fn record(app: &App, peer: Option<IpAddr>, name: &str, refusal: &Refusal) 
     let reason = match refusal {
         Refusal::WrongToken => "wrong_token",
         Refusal::WrongPassword => "wrong_password",
+        Refusal::TooMany { .. } => "too_many_requests",
         _ => return,
     };
     let by = caller_named("unknown");

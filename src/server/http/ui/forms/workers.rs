@@ -1,8 +1,8 @@
-//! Create, drain, resume, delete.
+//! Create, drain, resume, delete; a new token, and the end of an alarm.
 
 use app::domain::ids::WorkerId;
 use app::protocol::status::WorkerType;
-use app::protocol::workers::{CreateWorker, DrainWorker};
+use app::protocol::workers::{CreateWorker, DrainWorker, EditWorker, RotateToken, TokenLife};
 use app::ui::flash::{Flash, FormName, Notice};
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
@@ -31,6 +31,8 @@ pub async fn create(
         worker_type: field(&fields, "worker_type").and_then(WorkerType::parse),
         labels: labels(field(&fields, "labels")),
         ignore_reported_labels: false,
+        allowed_networks: networks(field(&fields, "networks")),
+        life: life(&fields),
     };
     match app.core.create_worker(caller(&person), create).await {
         Err(refusal) => refused(&app, "/admin/workers/new", FormName::Worker, refusal, fields),
@@ -40,6 +42,53 @@ pub async fn create(
             answer(&app, &page, Flash::Created(created))
         }
     }
+}
+
+/// `POST /ui/workers/{id}/token`
+pub async fn rotate(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Extension(scheme): Extension<Scheme>,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+    Form(fields): Form<Fields>,
+) -> Response {
+    let id = match worker_id(&id) {
+        Ok(id) => id,
+        Err(error) => return error.into_response(),
+    };
+    let overlap_seconds = field(&fields, "overlap_seconds").and_then(|text| text.parse().ok());
+    let rotate = RotateToken { life: life(&fields), overlap_seconds };
+    match app.core.rotate_token(caller(&person), id.clone(), rotate).await {
+        Err(refusal) => done(&app, &id, Err(refusal)),
+        Ok(rotated) => {
+            let rotated = created_view(&address(&app, scheme, &headers), rotated);
+            answer(&app, &format!("/admin/workers/{id}"), Flash::Created(rotated))
+        }
+    }
+}
+
+/// `POST /ui/workers/{id}/settle`: somebody has seen to the alarm about two agents.
+pub async fn settle(State(app): State<App>, Extension(person): Extension<Person>, Path(id): Path<String>) -> Response {
+    let id = match worker_id(&id) {
+        Ok(id) => id,
+        Err(error) => return error.into_response(),
+    };
+    let edit = EditWorker { settle_token_conflict: true, ..EditWorker::default() };
+    let settled = app.core.edit_worker(caller(&person), id.clone(), edit).await;
+    done(&app, &id, settled.map(|_| Notice::AlarmSettled))
+}
+
+/// When a token ends, from a number of days; empty for never. What is no number is refused as out of its range.
+fn life(fields: &Fields) -> TokenLife {
+    let days = field(fields, "expires_in_days").map(|text| text.parse::<u32>().unwrap_or(0));
+    TokenLife { expires_in_seconds: days.map(|days| days.saturating_mul(86_400)), ..TokenLife::default() }
+}
+
+/// Networks as people type them, a line, a blank or a comma each.
+fn networks(text: Option<&str>) -> Vec<String> {
+    let parts = text.unwrap_or_default().split([',', ' ', '\n', '\r', '\t']);
+    parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
 /// `POST /ui/workers/{id}/drain`

@@ -12,6 +12,11 @@ CREATE TABLE workers (
     created_at BIGINT NOT NULL,
     -- SHA-256 of the worker's token, in hex
     token_digest TEXT NOT NULL UNIQUE,
+    -- when it ends; NULL for never
+    token_expires_at BIGINT,
+    -- SHA-256 of the token before it, while both are good, and when that ends
+    old_token_digest TEXT UNIQUE,
+    old_token_ends_at BIGINT,
     -- never_seen | connecting | online | offline
     link TEXT NOT NULL,
     link_since BIGINT NOT NULL,
@@ -32,8 +37,15 @@ CREATE TABLE workers (
     local BIGINT NOT NULL DEFAULT 0,
     -- 1 if labels that the agent reports do not count
     ignores_reported BIGINT NOT NULL DEFAULT 0,
+    -- where its agent may come from, a list of networks; an empty one for anywhere
+    networks TEXT NOT NULL DEFAULT '[]',
+    -- when a second agent came with its token, and from which host, until somebody has seen to it
+    conflict_at BIGINT,
+    conflict_host TEXT,
     -- when it was last heard of; written in batches, the truth is in the memory of whoever heard
-    last_seen BIGINT
+    last_seen BIGINT,
+    -- from which address
+    last_seen_from TEXT
 );
 
 CREATE TABLE jobs (

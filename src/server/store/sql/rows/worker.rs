@@ -1,14 +1,19 @@
 //! `workers` rows.
 
 use app::domain::capability::{Capability, Gpu};
+use std::sync::Arc;
+
 use app::domain::labels::Labels;
-use app::domain::worker::{Drain, Kind, Link, OfflineCause, Worker};
+use app::domain::network::Network;
+use app::domain::worker::credential::{Credential, Outgoing};
+use app::domain::worker::{Conflict, Drain, Kind, Link, OfflineCause, Worker};
 use serde::{Deserialize, Serialize};
 
 use super::super::Row;
+use super::super::statement::Value;
 use super::{Named, to_json};
 use crate::store::Result;
-use crate::store::workers::StoredWorker;
+use crate::store::workers::{Seen, StoredWorker};
 
 /// A capability as it is kept.
 #[derive(Serialize, Deserialize)]
@@ -84,8 +89,50 @@ pub fn worker(row: &Row) -> Result<StoredWorker> {
         spent: row.optional_moment("spent_at")?,
         local: row.flag("local")?,
         ignores_reported: row.flag("ignores_reported")?,
+        networks: networks(&row)?,
+        conflict: conflict(&row)?,
     };
-    Ok(StoredWorker { worker, last_seen: row.optional_moment("last_seen")? })
+    let from: Option<String> = row.get("last_seen_from")?;
+    let from = from.and_then(|address| address.parse().ok());
+    let last_seen = row.optional_moment("last_seen")?.map(|at| Seen { at, from });
+    Ok(StoredWorker { worker, credential: Arc::new(credential(&row)?), last_seen })
+}
+
+/// All of a credential but the newest digest, as columns: its end, and the token before it.
+pub fn credential_columns(credential: &Credential) -> [Value; 3] {
+    let old = credential.old.as_ref();
+    let ends = |at: app::domain::time::Timestamp| at.0;
+    [
+        credential.expires_at.map(ends).into(),
+        old.map(|old| old.digest.clone()).into(),
+        old.map(|old| old.ends_at).map(ends).into(),
+    ]
+}
+
+/// Networks as they are kept.
+pub fn networks_text(networks: &[Network]) -> String {
+    to_json(&networks.iter().map(ToString::to_string).collect::<Vec<_>>())
+}
+
+fn networks(row: &Named<'_>) -> Result<Vec<Network>> {
+    let texts: Vec<String> = row.json("networks")?;
+    let network = |text: &String| text.parse().map_err(|_| row.broken(format!("networks has {text:?}")));
+    texts.iter().map(network).collect()
+}
+
+fn conflict(row: &Named<'_>) -> Result<Option<Conflict>> {
+    let host: Option<String> = row.get("conflict_host")?;
+    Ok(row.optional_moment("conflict_at")?.map(|at| Conflict { at, host: host.unwrap_or_default() }))
+}
+
+fn credential(row: &Named<'_>) -> Result<Credential> {
+    let old: Option<String> = row.get("old_token_digest")?;
+    let old = old.zip(row.optional_moment("old_token_ends_at")?);
+    Ok(Credential {
+        digest: row.get("token_digest")?,
+        expires_at: row.optional_moment("token_expires_at")?,
+        old: old.map(|(digest, ends_at)| Outgoing { digest, ends_at }),
+    })
 }
 
 fn link(row: &Named<'_>) -> Result<Link> {

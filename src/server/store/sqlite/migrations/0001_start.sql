@@ -10,6 +10,11 @@ CREATE TABLE workers (
     created_at INTEGER NOT NULL,
     -- SHA-256 of the worker's token, in hex
     token_digest TEXT NOT NULL UNIQUE,
+    -- when it ends; NULL for never
+    token_expires_at INTEGER,
+    -- SHA-256 of the token before it, while both are good, and when that ends
+    old_token_digest TEXT UNIQUE,
+    old_token_ends_at INTEGER,
     -- never_seen | connecting | online | offline
     link TEXT NOT NULL,
     link_since INTEGER NOT NULL,
@@ -30,8 +35,15 @@ CREATE TABLE workers (
     local INTEGER NOT NULL DEFAULT 0,
     -- 1 if labels that the agent reports do not count
     ignores_reported INTEGER NOT NULL DEFAULT 0,
+    -- where its agent may come from, a list of networks; an empty one for anywhere
+    networks TEXT NOT NULL DEFAULT '[]',
+    -- when a second agent came with its token, and from which host, until somebody has seen to it
+    conflict_at INTEGER,
+    conflict_host TEXT,
     -- when it was last heard of; written in batches, the truth is in memory
-    last_seen INTEGER
+    last_seen INTEGER,
+    -- from which address
+    last_seen_from TEXT
 ) STRICT;
 
 CREATE TABLE jobs (

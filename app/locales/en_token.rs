@@ -1,0 +1,31 @@
+//! English: workers' tokens.
+
+use super::WorkerToken;
+
+pub(super) const TOKEN: WorkerToken = WorkerToken {
+    conflict: "Two agents, one token",
+    conflict_hint: |host| {
+        let from = if host.is_empty() { String::new() } else { format!(" on {host}") };
+        format!(
+            "A second agent{from} came with this worker’s token and was refused. If you did not start it, the token is stolen: rotate it. If you did, give each machine a worker of its own."
+        )
+    },
+    conflict_settle: "This was me",
+    conflict_settled: "The alarm is settled.",
+    access: "Token",
+    token_ends: "Ends",
+    token_never_ends: "never",
+    token_ends_at: "Token ends",
+    token_has_ended: "Token has ended",
+    old_token_ends: "The one before ends",
+    networks: "Allowed networks",
+    any_network: "any",
+    rotate: "Rotate token",
+    rotate_hint: "Makes a new token and shows it once. An agent that uses the old one is refused as soon as that ends.",
+    overlap: "The old token ends",
+    overlap_hint: "At the latest; it ends earlier when the agent comes with the new one.",
+    overlap_none: "at once",
+    overlap_hour: "in an hour",
+    overlap_day: "in a day",
+    overlap_week: "in a week",
+};

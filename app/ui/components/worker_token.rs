@@ -1,0 +1,115 @@
+//! A worker's token on its page: what it is limited to, another one, and the alarm when two agents have it.
+
+use leptos::prelude::*;
+
+use super::field::Field;
+use super::icon::{Glyph, Icon};
+use super::time::Moment;
+use crate::domain::time::Millis;
+use crate::protocol::workers::WorkerView;
+use crate::ui::clock::use_clock;
+use crate::ui::erase::Erase;
+use crate::ui::format;
+use crate::ui::i18n::t;
+
+/// The alarm, and what to do about it.
+#[component]
+pub(crate) fn TokenAlarm(worker: RwSignal<WorkerView>) -> impl IntoView {
+    let words = &t().token;
+    let (conflict, id) = (
+        Memo::new(move |_| worker.with(|worker| worker.token_conflict.clone())),
+        worker.with_untracked(|worker| worker.id.clone()),
+    );
+    let shown = move || {
+        let (conflict, action) = (conflict.get()?, format!("/ui/workers/{id}/settle"));
+        let alarm = view! {
+            <section class="panel p-5 mb-6" role="alert">
+                <h2 class="panel-title"><Icon glyph=Glyph::Warning/>{words.conflict} " " <Moment at=conflict.at/></h2>
+                <p class="mt-1 mb-3 max-w-prose text-muted">{(words.conflict_hint)(&conflict.host)}</p>
+                <form method="post" action=action><button class="btn btn-sm">{words.conflict_settle}</button></form>
+            </section>
+        };
+        Some(alarm.erased())
+    };
+    view! { {shown} }.erased()
+}
+
+/// What the token is limited to, and a form for another one.
+#[component]
+pub(crate) fn TokenPanel(worker: RwSignal<WorkerView>) -> impl IntoView {
+    let words = &t().token;
+    let action = worker.with_untracked(|worker| format!("/ui/workers/{}/token", worker.id));
+    let limits = Memo::new(move |_| {
+        worker.with(|worker| (worker.token_expires_at, worker.old_token_ends_at, worker.allowed_networks.join(", ")))
+    });
+    view! {
+        <section class="panel self-start" aria-labelledby="access">
+            <h2 id="access" class="panel-head">{words.access}</h2>
+            <dl class="facts">
+                {move || {
+                    let (ends, old, networks) = limits.get();
+                    let networks = if networks.is_empty() { words.any_network.to_owned() } else { networks };
+                    view! {
+                        <div><dt>{words.token_ends}</dt><dd>{match ends {
+                            Some(at) => format::moment(at),
+                            None => words.token_never_ends.to_owned(),
+                        }}</dd></div>
+                        {old.map(|at| view! { <div><dt>{words.old_token_ends}</dt><dd>{format::moment(at)}</dd></div> })}
+                        <div><dt>{words.networks}</dt><dd class="break-all">{networks}</dd></div>
+                    }
+                    .erased()
+                }}
+            </dl>
+            <details class="p-5">
+                <summary>{words.rotate}</summary>
+                <p class="my-3 max-w-prose text-muted">{words.rotate_hint}</p>
+                <form method="post" action=action class="form">
+                    <Field id="expires_in_days" label=t().create.days hint=t().create.days_hint optional=true>
+                        <input class="input w-full" id="expires_in_days" name="expires_in_days" type="number" min="1"
+                            max="3660" aria-describedby="expires_in_days-hint"/>
+                    </Field>
+                    <Field id="overlap_seconds" label=words.overlap hint=words.overlap_hint>
+                        <select class="select w-full" id="overlap_seconds" name="overlap_seconds" aria-describedby="overlap_seconds-hint">
+                            <option value="">{words.overlap_none}</option>
+                            <option value="3600">{words.overlap_hour}</option>
+                            <option value="86400">{words.overlap_day}</option>
+                            <option value="604800">{words.overlap_week}</option>
+                        </select>
+                    </Field>
+                    <button class="btn btn-primary"><Icon glyph=Glyph::Key/>{words.rotate}</button>
+                </form>
+            </details>
+        </section>
+    }
+    .erased()
+}
+
+/// From when on a token's end is announced in the worker's row.
+const SOON: Millis = Millis::seconds(7 * 86_400);
+
+/// Badges in a worker's row: the alarm, and a token that has ended or soon will have.
+#[component]
+pub(crate) fn TokenBadges(worker: WorkerView) -> impl IntoView {
+    let words = &t().token;
+    let clock = use_clock();
+    let warning = |word, title: String| {
+        view! {
+            <span class="status status-bad" title=title><Icon glyph=Glyph::Warning/><span>{word}</span></span>
+        }
+        .erased()
+    };
+    let conflict = worker.token_conflict.map(|conflict| warning(words.conflict, (words.conflict_hint)(&conflict.host)));
+    let ends = worker.token_expires_at;
+    let ended = move || {
+        let (end, now) = (ends?, clock.now());
+        let when = format::moment(end);
+        if end <= now {
+            Some(warning(words.token_has_ended, when))
+        } else if end - now < SOON {
+            Some(view! { <span class="chip">{words.token_ends_at} " " {when}</span> }.erased())
+        } else {
+            None
+        }
+    };
+    view! { {conflict} {ended} }.erased()
+}

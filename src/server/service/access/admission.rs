@@ -1,0 +1,89 @@
+//! Whether what somebody came with still opens what it opened, for streams that outlive their request.
+
+use std::time::Duration;
+
+use app::domain::access::Permissions;
+use app::domain::ids::UserId;
+use app::domain::time::Timestamp;
+use app::protocol::topic::Topic;
+
+use super::{IDLE, Person, permissions};
+use crate::service::Core;
+use crate::service::refusal::Refusal;
+use crate::store::access::Opened;
+
+/// So often it is looked without a bell: a session that nobody uses ends by itself.
+const LOOK: Duration = Duration::from_mins(1);
+/// After so long it is looked again when the database did not answer.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// What somebody came with: its SHA-256, in hex.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ticket {
+    /// An API token.
+    Token(String),
+    /// A session's cookie.
+    Cookie(String),
+}
+
+/// Somebody who was let in, and what they may be let out by.
+#[derive(Debug, Clone)]
+pub struct Admission {
+    ticket: Ticket,
+    user: UserId,
+    permissions: Permissions,
+}
+
+impl Admission {
+    /// Of somebody who came with this; none for whoever needs nothing to come in.
+    pub fn new(person: &Person, ticket: Ticket) -> Option<Self> {
+        Some(Self { ticket, user: person.user.clone()?, permissions: person.permissions })
+    }
+}
+
+impl Core {
+    /// What a ticket opens, if it was not taken away.
+    pub(super) async fn opened(&self, ticket: &Ticket) -> Result<Option<Opened>, Refusal> {
+        let mut tx = self.recent().await?;
+        Ok(match ticket {
+            Ticket::Token(digest) => tx.by_token(digest).await?,
+            Ticket::Cookie(digest) => tx.by_cookie(digest).await?,
+        })
+    }
+
+    /// Comes to an end when this admission does: its token or session was taken away or is over, its person is let in
+    /// no more, or may do other things than when they came.
+    pub async fn until_shut(&self, admission: &Admission) {
+        let mut bell = self.hub.follow(&Topic::Access(admission.user.clone()));
+        loop {
+            bell.mark_unchanged();
+            let now = self.now();
+            let wait = match self.opened(&admission.ticket).await {
+                Err(_) => AGAIN,
+                Ok(None) => return,
+                Ok(Some(opened)) => {
+                    if permissions(&opened, now) != Some(admission.permissions) {
+                        return;
+                    }
+                    end(&opened).map_or(LOOK, |end| LOOK.min(until(end, now)))
+                }
+            };
+            tokio::select! {
+                rung = bell.changed() => if rung.is_err() { return },
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+    }
+}
+
+/// When it is over by itself.
+fn end(opened: &Opened) -> Option<Timestamp> {
+    let token = opened.token.as_ref().and_then(|token| token.expires_at);
+    let session = opened.session.as_ref().map(|session| session.expires_at.min(session.seen_at + IDLE));
+    [token, session].into_iter().flatten().min()
+}
+
+/// So long, and a moment longer: what ends then has ended after it.
+fn until(end: Timestamp, now: Timestamp) -> Duration {
+    Duration::from_millis((end - now).0.max(0).unsigned_abs() + 1)
+}

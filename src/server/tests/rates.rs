@@ -1,0 +1,143 @@
+//! Who asks too often is told when to come again, and nobody else is.
+
+use std::net::IpAddr;
+
+use app::domain::time::Millis;
+use axum::body::Body;
+use axum::http::{Request, header};
+use serde_json::json;
+
+use super::harness::{ADMIN, Answer, By, PASSWORD, Server, read};
+use crate::http::request::Peer;
+use crate::service::rates::{Quotas, TooMany};
+
+/// A request from an address, with this header.
+async fn ask(server: &Server, host: &str, path: &str, with: (&str, &str)) -> Answer {
+    send(server, host, "GET", path, with, String::new()).await
+}
+
+async fn send(server: &Server, host: &str, method: &str, path: &str, with: (&str, &str), body: String) -> Answer {
+    let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost:8001");
+    let host: IpAddr = host.parse().expect("an address");
+    let request = request.header(with.0, with.1).extension(Peer(host)).body(Body::from(body)).expect("a request");
+    read(server.send(request).await).await
+}
+
+async fn log_in(server: &Server, host: &str, name: &str, password: &str) -> bool {
+    let form = format!("name={name}&password={password}");
+    let kind = ("content-type", "application/x-www-form-urlencoded");
+    let answer = send(server, host, "POST", "/ui/login", kind, form).await;
+    answer.headers.get_all(header::SET_COOKIE).iter().any(|cookie| cookie.as_bytes().starts_with(b"sid="))
+}
+
+async fn limited(caller: u32, stranger: u32, wrong_passwords: u32) -> Server {
+    Server::start_with(|policy| policy.quotas = Quotas::new(caller, stranger, wrong_passwords)).await
+}
+
+fn refused(server: &Server, kind: TooMany) -> u64 {
+    let all = server.app.core.doors.rates.refused();
+    all.iter().find(|(one, _)| *one == kind).expect("each kind").1
+}
+
+#[tokio::test]
+async fn a_caller_has_an_allowance_wherever_it_comes_from() {
+    let server = limited(1, 0, 0).await;
+    let admin = ("x-api-key", ADMIN);
+    for n in 0..10 {
+        ask(&server, &format!("192.0.2.{n}"), "/api/queue", admin).await.ok(200);
+    }
+    let answer = ask(&server, "192.0.2.99", "/api/queue", admin).await;
+    assert_eq!(answer.headers[header::RETRY_AFTER], "1");
+    let problem = answer.problem(429, "too_many_requests");
+    assert_eq!(problem["retry_after_seconds"], 1);
+    assert_eq!((refused(&server, TooMany::OfCaller), refused(&server, TooMany::OfStrangers)), (1, 0));
+    server.clock.advance(Millis::seconds(1));
+    ask(&server, "192.0.2.99", "/api/queue", admin).await.ok(200);
+    server.clock.advance(Millis::seconds(60));
+    let trail = ask(&server, "192.0.2.99", "/api/audit?action=access.denied", admin).await.ok(200);
+    assert_eq!(trail["entries"][0]["detail"]["reason"], "too_many_requests");
+    assert_eq!(trail["entries"][0]["actor"], "admin/bootstrap");
+}
+
+#[tokio::test]
+async fn a_fleet_behind_one_address_is_not_one_caller() {
+    let server = limited(1, 1, 1).await;
+    let mut fleet = Vec::new();
+    for n in 0..50 {
+        server.clock.advance(Millis::seconds(1));
+        let (_, By::Worker(token)) = server.worker(&format!("gpu-{n}")).await else { panic!("a worker") };
+        fleet.push(token);
+    }
+    for token in &fleet {
+        let worker = ("x-worker-token", token.as_str());
+        let register = json!({"protocol": 1, "persistent": true}).to_string();
+        send(&server, "192.0.2.1", "POST", "/api/workers/register", worker, register).await.ok(200);
+        for _ in 0..9 {
+            send(&server, "192.0.2.1", "POST", "/api/workers/heartbeat", worker, "{}".to_owned()).await.ok(200);
+        }
+    }
+    let worker = ("x-worker-token", fleet[0].as_str());
+    let one_more = send(&server, "192.0.2.1", "POST", "/api/workers/heartbeat", worker, "{}".to_owned()).await;
+    one_more.problem(429, "too_many_requests");
+    assert_eq!(TooMany::ALL.map(|kind| refused(&server, kind)), [1, 0, 0, 0]);
+}
+
+#[tokio::test]
+async fn strangers_share_the_allowance_of_their_network() {
+    let server = limited(0, 1, 0).await;
+    let nothing = ("accept", "*/*");
+    for n in 0..10 {
+        ask(&server, &format!("2001:db8::{n}"), "/api/queue", nothing).await.problem(401, "not_authenticated");
+    }
+    for path in ["/api/queue", "/login", "/", "/no/such/page"] {
+        ask(&server, "2001:db8::99", path, nothing).await.problem(429, "too_many_requests");
+    }
+    ask(&server, "2001:db8:0:1::1", "/api/queue", nothing).await.problem(401, "not_authenticated");
+    ask(&server, "2001:db8::99", "/api/queue", ("x-api-key", ADMIN)).await.ok(200);
+    ask(&server, "2001:db8::99", "/healthz", nothing).await.ok(200);
+    assert_eq!(refused(&server, TooMany::OfStrangers), 4);
+}
+
+#[tokio::test]
+async fn tokens_that_open_nothing_are_not_tried_without_end() {
+    let server = limited(0, 2, 0).await;
+    for n in 0..6 {
+        let made_up = format!("made-up-{n}");
+        ask(&server, "192.0.2.1", "/api/queue", ("x-api-key", &made_up)).await.problem(401, "wrong_token");
+    }
+    let path = "/api/workers/queue";
+    for name in ["x-worker-token", "x-api-key"] {
+        let path = if name == "x-api-key" { "/api/queue" } else { path };
+        ask(&server, "192.0.2.1", path, (name, "made-up")).await.problem(429, "too_many_requests");
+    }
+    ask(&server, "192.0.2.2", path, ("x-worker-token", "made-up")).await.problem(401, "worker_token_refused");
+    ask(&server, "192.0.2.1", "/api/queue", ("x-api-key", ADMIN)).await.ok(200);
+}
+
+#[tokio::test]
+async fn passwords_are_not_guessed_without_end_and_nobody_is_shut_out_by_guesses() {
+    let server = limited(0, 0, 3).await;
+    server.person("ada", "lead").await;
+    for _ in 0..20 {
+        assert!(log_in(&server, "192.0.2.1", "ada", PASSWORD).await, "what is right does not count");
+    }
+    // Three a minute from a network, nine at once; one of a name, three at once.
+    for n in 0..3 {
+        assert!(!log_in(&server, &format!("198.51.100.{n}"), "ada", "wrong-password").await);
+    }
+    assert!(!log_in(&server, "198.51.100.9", "ada", PASSWORD).await, "too many for this name");
+    assert!(log_in(&server, "192.0.2.1", "ada", PASSWORD).await, "but she is logged in from here");
+    assert_eq!(refused(&server, TooMany::WrongPasswords), 1);
+    server.clock.advance(Millis::seconds(60));
+    assert!(log_in(&server, "198.51.100.9", "ada", PASSWORD).await);
+
+    server.clock.advance(Millis::seconds(600));
+    server.person("bob", "viewer").await;
+    for n in 0..9 {
+        assert!(!log_in(&server, "203.0.113.1", &format!("guess-{n}"), "wrong-password").await);
+    }
+    assert!(!log_in(&server, "203.0.113.1", "bob", PASSWORD).await, "too many from this network");
+    assert!(log_in(&server, "203.0.113.2", "bob", PASSWORD).await);
+    let trail = server.get(&By::Admin, "/api/audit?action=access.login_refused").await.text();
+    assert!(trail.contains("too_many_requests"), "{trail}");
+}

@@ -1,0 +1,111 @@
+//! What was taken away opens nothing any more, and what it had opened ends.
+
+use app::domain::time::Millis;
+use axum::body::Body;
+use serde_json::{Value, json};
+
+use super::harness::{By, Events, PASSWORD, Server};
+
+/// The streams that a person may have open: what changed, and a log.
+async fn streams(server: &Server, by: &By, job: &str) -> [Events; 2] {
+    let open = async |path: &str| {
+        let answer = server.open(by, "GET", path, Body::empty()).await;
+        assert_eq!(answer.status(), 200, "{path}");
+        Events::of(answer)
+    };
+    let mut events = open("/api/events").await;
+    events.next().await.expect("the first message always comes");
+    [events, open(&format!("/api/queue/{job}/logs?follow=1")).await]
+}
+
+/// All of them end, and nothing of them comes again.
+async fn all_end(streams: [Events; 2]) {
+    for mut stream in streams {
+        while stream.next().await.is_some() {}
+    }
+}
+
+/// A script of this browser's person: the token and its id.
+async fn script(server: &Server, browser: &By, body: Value) -> (By, String) {
+    let made = server.post(browser, "/api/account/tokens", body).await.ok(201);
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    (By::Token(text(&made["secret"])), text(&made["id"]))
+}
+
+async fn with_a_job() -> (Server, String) {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let job = server.submit("digits").await;
+    (server, job)
+}
+
+#[tokio::test]
+async fn a_revoked_token_ends_its_streams() {
+    let (server, job) = with_a_job().await;
+    let ada = server.person("ada", "lead").await;
+    let (token, id) = script(&server, &ada, json!({"name": "ci"})).await;
+    let (revoked, mut others) = (streams(&server, &token, &job).await, streams(&server, &ada, &job).await);
+    server.call(&ada, "DELETE", &format!("/api/account/tokens/{id}"), "").await.ok(200);
+    all_end(revoked).await;
+    server.get(&token, "/api/queue").await.problem(401, "wrong_token");
+    server.worker("gpu-1").await;
+    assert_eq!(others[0].next().await.expect("the browser listens on")["topics"], json!(["workers"]));
+}
+
+#[tokio::test]
+async fn a_session_that_ends_takes_its_streams_with_it() {
+    let (server, job) = with_a_job().await;
+    let ada = server.person("ada", "lead").await;
+    let open = streams(&server, &ada, &job).await;
+    server.call(&ada, "POST", "/ui/logout", "").await;
+    all_end(open).await;
+
+    let again = server.log_in("ada", PASSWORD).await.expect("the password is right");
+    let open = streams(&server, &again, &job).await;
+    let path = format!("/api/admin/users/{}/password", server.id_of("ada").await);
+    server.post(&By::Admin, &path, json!({"password": "another-long-one"})).await.ok(200);
+    all_end(open).await;
+    server.get(&again, "/api/queue").await.problem(401, "not_authenticated");
+}
+
+#[tokio::test]
+async fn whoever_is_shut_out_or_may_do_other_things_is_not_told_more() {
+    let (server, job) = with_a_job().await;
+    let ada = server.person("ada", "lead").await;
+    let (token, _) = script(&server, &ada, json!({"name": "ci"})).await;
+    let path = format!("/api/admin/users/{}", server.id_of("ada").await);
+    let edit = async |body: Value| server.call(&By::Admin, "PATCH", &path, body.to_string()).await.ok(200);
+
+    let open = streams(&server, &token, &job).await;
+    edit(json!({"role": "researcher"})).await;
+    all_end(open).await;
+    server.get(&token, &format!("/api/queue/{job}/logs?follow=1")).await.problem(404, "job_not_found");
+
+    edit(json!({"role": "viewer"})).await;
+    let open = streams(&server, &token, &job).await;
+    edit(json!({"disabled": true})).await;
+    all_end(open).await;
+    server.get(&token, "/api/queue").await.problem(401, "wrong_token");
+}
+
+#[tokio::test]
+async fn a_token_that_expires_ends_its_streams_by_itself() {
+    let (server, job) = with_a_job().await;
+    let ada = server.person("ada", "lead").await;
+    let (token, _) = script(&server, &ada, json!({"name": "ci", "expires_in_days": 1})).await;
+    server.clock.advance(Millis(86_400_000 - 500));
+    let open = streams(&server, &token, &job).await;
+    server.clock.advance(Millis(500));
+    all_end(open).await;
+    server.get(&token, "/api/queue").await.problem(401, "wrong_token");
+}
+
+#[tokio::test]
+async fn nobody_is_told_whose_doors_were_shut() {
+    let (server, job) = with_a_job().await;
+    let (eve, ada) = (server.person("eve", "viewer").await, server.person("ada", "lead").await);
+    let mut told = streams(&server, &eve, &job).await;
+    server.call(&ada, "POST", "/ui/logout", "").await;
+    server.worker("gpu-1").await;
+    assert_eq!(told[0].next().await.expect("news")["topics"], json!(["workers"]));
+}

@@ -1,0 +1,245 @@
+//! Workers' tokens: until when and from where they open, and what happens when two agents have one.
+
+use app::domain::time::Millis;
+use axum::body::Body;
+use axum::http::{Request, header};
+use serde_json::{Value, json};
+
+use super::harness::{Answer, By, Events, Server, read};
+use crate::http::request::Peer;
+
+/// A worker's request from an address; none where it is not known.
+async fn from(server: &Server, key: &By, host: &str, method: &str, path: &str, body: Value) -> Answer {
+    let (By::Worker(token) | By::Job(token)) = key else { panic!("only agents come from somewhere") };
+    let name = if matches!(key, By::Job(_)) { "x-upload-token" } else { "x-worker-token" };
+    let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost:8001");
+    let mut request = request.header(name, token).body(Body::from(body.to_string())).expect("a request");
+    if let Ok(host) = host.parse() {
+        request.extensions_mut().insert(Peer(host));
+    }
+    read(server.send(request).await).await
+}
+
+async fn create(server: &Server, body: Value) -> (String, By) {
+    let made = server.post(&By::Admin, "/api/admin/workers", body).await.ok(201);
+    let text = |key: &str| made[key].as_str().expect("text").to_owned();
+    (text("worker_id"), By::Worker(text("token")))
+}
+
+async fn rotate(server: &Server, id: &str, body: Value) -> By {
+    let rotated = server.post(&By::Admin, &format!("/api/admin/workers/{id}/token"), body).await.ok(200);
+    By::Worker(rotated["token"].as_str().expect("text").to_owned())
+}
+
+async fn view(server: &Server, id: &str) -> Value {
+    server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200)
+}
+
+/// The reasons of what is on record as refused, oldest first.
+async fn reasons(server: &Server, action: &str) -> Vec<String> {
+    let page = server.get(&By::Admin, &format!("/api/audit?action={action}")).await.ok(200);
+    let entries = page["entries"].as_array().expect("a list").iter().rev();
+    entries.map(|entry| entry["detail"]["reason"].as_str().unwrap_or("none").to_owned()).collect()
+}
+
+async fn ended(mut events: Events) -> bool {
+    while events.next().await.is_some() {}
+    true
+}
+
+#[tokio::test]
+async fn an_expired_token_is_refused_and_its_stream_ends() {
+    let server = Server::start().await;
+    let (id, key) = create(&server, json!({"name": "rented", "expires_in_seconds": 3_600})).await;
+    let end = view(&server, &id).await["token_expires_at"].clone();
+    assert!(end.as_str().is_some_and(|end| end.starts_with("2024-")), "{end}");
+    server.register(&key, json!([])).await;
+    // So near its end the stream waits for nothing else.
+    server.clock.advance(Millis(3_599_500));
+    let mut events = server.stream(&key).await;
+    events.of_type("drain").await;
+    server.clock.advance(Millis(500));
+    assert!(ended(events).await);
+    server.post(&key, "/api/workers/heartbeat", json!({})).await.problem(401, "worker_token_expired");
+    server.post(&key, "/api/workers/register", json!({})).await.problem(401, "worker_token_expired");
+    assert_eq!(reasons(&server, "access.denied").await, ["worker_token_expired"]);
+    assert_eq!(reasons(&server, "worker.registration_refused").await, ["worker_token_expired"]);
+    let fresh = rotate(&server, &id, json!({})).await;
+    assert_eq!(view(&server, &id).await["token_expires_at"], json!(null), "nobody asked for another end");
+    server.register(&fresh, json!([])).await;
+}
+
+#[tokio::test]
+async fn ends_of_tokens_are_checked() {
+    let server = Server::start().await;
+    let make = async |body: Value| server.post(&By::Admin, "/api/admin/workers", body).await;
+    for end in [json!({"expires_in_seconds": 0}), json!({"expires_at": "2020-01-01T00:00:00Z"})] {
+        let mut body = end.clone();
+        body["name"] = json!("x");
+        make(body).await.problem(422, "out_of_range");
+        let (id, _) = server.worker(&end.to_string().replace('"', "")).await;
+        server.post(&By::Admin, &format!("/api/admin/workers/{id}/token"), end).await.problem(422, "out_of_range");
+    }
+    let both = json!({"name": "x", "expires_in_seconds": 9, "expires_at": "2030-01-01T00:00:00Z"});
+    make(both).await.problem(422, "out_of_range");
+    make(json!({"name": "x", "expires_in_seconds": u32::MAX})).await.problem(422, "out_of_range");
+    make(json!({"name": "x", "allowed_networks": ["10.0.0.0/33"]})).await.problem(422, "invalid_network");
+    make(json!({"name": "x", "allowed_networks": vec!["::1"; 33]})).await.problem(422, "too_much");
+    let (id, _) = create(&server, json!({"name": "x", "expires_at": "2024-06-01T00:00:00Z"})).await;
+    assert_eq!(view(&server, &id).await["token_expires_at"], "2024-06-01T00:00:00.000Z");
+    let path = format!("/api/admin/workers/{id}/token");
+    server.post(&By::Admin, &path, json!({"overlap_seconds": 604_801})).await.problem(422, "out_of_range");
+}
+
+#[tokio::test]
+async fn with_an_overlap_the_old_token_works_until_it_ends_or_the_new_one_is_used() {
+    let server = Server::start().await;
+    let (id, old, mut events) = server.online("gpu-1").await;
+    events.of_type("drain").await;
+    let new = rotate(&server, &id, json!({"overlap_seconds": 600})).await;
+    server.heartbeat(&old, json!([])).await;
+    assert!(view(&server, &id).await["old_token_ends_at"].is_string());
+    server.heartbeat(&new, json!([])).await;
+    server.heartbeat(&old, json!([])).await;
+    server.register(&new, json!([])).await;
+    assert!(ended(events).await, "the old one's stream");
+    server.post(&old, "/api/workers/heartbeat", json!({})).await.problem(401, "worker_token_refused");
+    assert_eq!(view(&server, &id).await["old_token_ends_at"], json!(null));
+
+    let newest = rotate(&server, &id, json!({"overlap_seconds": 600})).await;
+    server.clock.advance(Millis::seconds(600));
+    server.post(&new, "/api/workers/heartbeat", json!({})).await.problem(401, "worker_token_refused");
+    server.register(&newest, json!([])).await;
+}
+
+#[tokio::test]
+async fn an_agent_comes_from_allowed_networks_only() {
+    let server = Server::start().await;
+    let networks = json!(["10.1.0.0/16", "2001:db8::/32"]);
+    let (id, key) = create(&server, json!({"name": "gpu-1", "allowed_networks": networks})).await;
+    let register = json!({"protocol": 1, "persistent": true});
+    let path = "/api/workers/register";
+    for host in ["192.0.2.1", "2001:db9::1", "nowhere"] {
+        from(&server, &key, host, "POST", path, register.clone()).await.problem(403, "network_not_allowed");
+    }
+    assert_eq!(view(&server, &id).await["last_heartbeat"], json!(null), "who is refused is no sign of life");
+    from(&server, &key, "2001:db8::7", "POST", path, register.clone()).await.ok(200);
+    assert_eq!(view(&server, &id).await["last_used_from"], "2001:db8::7");
+    server.app.core.flush_presence().await.expect("a database");
+    assert_eq!(view(&server, &id).await["last_used_from"], "2001:db8::7");
+    from(&server, &key, "192.0.2.1", "POST", "/api/workers/heartbeat", json!({}))
+        .await
+        .problem(403, "network_not_allowed");
+    assert_eq!(reasons(&server, "worker.registration_refused").await, ["network_not_allowed"; 3]);
+    assert_eq!(reasons(&server, "access.denied").await, ["network_not_allowed"]);
+
+    let stream = Events::of(server.stream_from(&key, [10, 1, 0, 9]).await);
+    let edit = json!({"allowed_networks": ["192.0.2.0/24"]});
+    server.call(&By::Admin, "PATCH", &format!("/api/admin/workers/{id}"), edit.to_string()).await.ok(200);
+    assert!(ended(stream).await, "it is not allowed there any more");
+    from(&server, &key, "192.0.2.1", "POST", "/api/workers/register", register).await.ok(200);
+}
+
+#[tokio::test]
+async fn behind_a_trusted_proxy_the_agents_own_address_counts() {
+    let server = Server::start().await;
+    let (_, key) = create(&server, json!({"name": "gpu-1", "allowed_networks": ["203.0.113.0/24"]})).await;
+    let By::Worker(token) = &key else { unreachable!("a worker's token") };
+    let call = async |proxy: [u8; 4], client: &str| {
+        let request = Request::builder().method("POST").uri("/api/workers/register").header("x-worker-token", token);
+        let request = request.header(header::HOST, "localhost:8001").header("x-forwarded-for", client);
+        read(server.send(request.extension(Peer(proxy.into())).body(Body::from("{}")).expect("a request")).await).await
+    };
+    call([10, 0, 0, 1], "198.51.100.1").await.problem(403, "network_not_allowed");
+    call([192, 0, 2, 1], "203.0.113.9").await.problem(403, "network_not_allowed");
+    call([10, 0, 0, 1], "203.0.113.9").await.ok(200);
+}
+
+#[tokio::test]
+async fn two_agents_with_one_token_raise_an_alarm_that_stays() {
+    let server = Server::start().await;
+    let (id, key) = server.worker("gpu-1").await;
+    let register = |install: &str| json!({"protocol": 1, "install_id": install, "host": format!("host-{install}")});
+    server.post(&key, "/api/workers/register", register("a")).await.ok(200);
+    let clash = async || {
+        server.clock.advance(Millis::seconds(20));
+        server.post(&key, "/api/workers/register", register("b")).await.problem(409, "token_in_use");
+    };
+    clash().await;
+    assert_eq!(view(&server, &id).await["token_conflict"]["host"], "host-b");
+    let page = server.get(&By::Admin, &format!("/admin/workers/{id}")).await.text();
+    assert!(page.contains("Two agents, one token") && page.contains("host-b"), "{page}");
+    assert!(server.get(&By::Admin, "/admin/workers").await.text().contains("Two agents, one token"));
+    server.call(&By::Admin, "POST", &format!("/ui/workers/{id}/settle"), "").await;
+    assert_eq!(view(&server, &id).await["token_conflict"], json!(null));
+    clash().await;
+    rotate(&server, &id, json!({})).await;
+    assert_eq!(view(&server, &id).await["token_conflict"], json!(null), "the remedy settles it");
+}
+
+#[tokio::test]
+async fn a_form_makes_and_rotates_tokens_with_limits() {
+    let server = Server::start().await;
+    let form = "name=gpu-1&worker_type=persistent&expires_in_days=30&networks=10.0.0.0%2F8%2C+%3A%3A1";
+    let answer = server.call(&By::Admin, "POST", "/ui/workers", form).await;
+    let page = answer.headers[header::LOCATION].to_str().expect("ascii").to_owned();
+    let id = page.rsplit('/').next().expect("an id").to_owned();
+    let made = view(&server, &id).await;
+    assert_eq!(made["allowed_networks"], json!(["10.0.0.0/8", "::1/128"]));
+    assert_eq!(made["token_expires_at"], "2024-02-14T10:30:00.000Z");
+    let shown = server.get(&By::Admin, &page).await.text();
+    assert!(shown.contains("10.0.0.0/8, ::1/128") && shown.contains("2024-02-14 10:30:00 UTC"), "{shown}");
+    server.call(&By::Admin, "POST", &format!("/ui/workers/{id}/token"), "overlap_seconds=3600&expires_in_days=").await;
+    let rotated = view(&server, &id).await;
+    assert_eq!((&rotated["token_expires_at"], rotated["old_token_ends_at"].is_string()), (&json!(null), true));
+}
+
+#[tokio::test]
+async fn a_job_token_is_for_one_attempt() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (_, key, mut events) = server.online("gpu-1").await;
+    let job = server.submit("digits").await;
+    let first = By::Job(events.offer().await.upload_token);
+    let report = async |token: &By, body: Value| server.report(token, &job, body).await;
+    let put = async |token: &By, what: &str| {
+        let path = format!("/api/workers/job/{job}/{what}");
+        server.call(token, "PUT", &path, "x").await
+    };
+    report(&first, json!({"status": "running", "attempt": 1})).await.ok(200);
+    report(&first, json!({"status": "running", "attempt": 2})).await.problem(403, "other_attempt");
+    put(&first, "logs?attempt=1&offset=0").await.ok(200);
+    server.post(&key, "/api/workers/disconnect", json!({})).await.ok(200);
+    server.pass(Millis::seconds(500)).await;
+    let (_, _, mut others) = server.online("gpu-2").await;
+    server.pass(Millis::seconds(10)).await;
+    let second = By::Job(others.offer().await.upload_token);
+    for what in ["logs?attempt=1&offset=1", "artifacts/late.bin?attempt=1"] {
+        put(&first, what).await.problem(409, "old_attempt");
+    }
+    report(&first, json!({"status": "completed", "attempt": 1})).await.problem(409, "old_attempt");
+    report(&second, json!({"status": "completed", "attempt": 2})).await.ok(200);
+    // What was lost on its way may be said again; nothing else may.
+    report(&second, json!({"status": "completed", "attempt": 2})).await.ok(200);
+    report(&second, json!({"status": "failed", "attempt": 2})).await.problem(409, "job_ended");
+    put(&second, "artifacts/late.bin?attempt=2").await.problem(409, "job_ended");
+    let bundle = format!("/api/workers/job/{job}/bundle?attempt=2");
+    server.get(&second, &bundle).await.problem(409, "job_ended");
+    server.get(&second, "/api/queue").await.problem(401, "not_authenticated");
+    server.post(&second, "/api/workers/heartbeat", json!({})).await.problem(401, "worker_token_refused");
+}
+
+#[tokio::test]
+async fn a_job_token_too_comes_from_its_workers_networks() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (_, key) = create(&server, json!({"name": "gpu-1", "allowed_networks": ["10.1.0.0/16"]})).await;
+    let register = json!({"protocol": 1, "persistent": true, "accelerator_type": "cpu"});
+    from(&server, &key, "10.1.0.9", "POST", "/api/workers/register", register).await.ok(200);
+    let mut events = Events::of(server.stream_from(&key, [10, 1, 0, 9]).await);
+    let job = server.submit("digits").await;
+    let token = By::Job(events.offer().await.upload_token);
+    let (path, running) = (format!("/api/workers/job/{job}/status"), json!({"status": "running", "attempt": 1}));
+    from(&server, &token, "192.0.2.1", "POST", &path, running.clone()).await.problem(403, "network_not_allowed");
+    from(&server, &token, "10.1.0.9", "POST", &path, running).await.ok(200);
+}
