@@ -1,8 +1,9 @@
 //! English: pages that only the server renders.
 
-use super::plain::{Account, Login, People, Plain, Secrets};
+use super::plain::{Account, Confirm, Login, People, Plain, Secrets};
 
-pub(super) const PLAIN: Plain = Plain { login: LOGIN, account: ACCOUNT, people: PEOPLE, secrets: SECRETS };
+pub(super) const PLAIN: Plain =
+    Plain { login: LOGIN, account: ACCOUNT, people: PEOPLE, secrets: SECRETS, confirm: CONFIRM };
 
 const LOGIN: Login = Login {
     title: "Sign in",
@@ -96,4 +97,11 @@ const SECRETS: Secrets = Secrets {
     share: "For everybody's jobs",
     share_hint: "Every job is given it, whoever submits it.",
     keep: "Keep",
+};
+
+const CONFIRM: Confirm = Confirm {
+    title: "Is it you?",
+    intro: "What you want to do takes your password once more. Nothing was done yet; do it again afterwards.",
+    hint: "Or the API token, if you signed in with one. It counts for 15 minutes.",
+    submit: "Confirm",
 };

@@ -264,6 +264,7 @@ pub(crate) struct FlashWords {
     pub token_revoked: Text,
     pub password_changed: Text,
     pub session_ended: Text,
+    pub confirmed: Text,
     pub person_changed: Text,
     pub secret_kept: Text,
     pub secret_gone: Text,

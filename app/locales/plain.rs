@@ -7,6 +7,7 @@ pub(crate) struct Plain {
     pub account: Account,
     pub people: People,
     pub secrets: Secrets,
+    pub confirm: Confirm,
 }
 
 pub(crate) struct Login {
@@ -101,4 +102,11 @@ pub(crate) struct Secrets {
     pub share: Text,
     pub share_hint: Text,
     pub keep: Text,
+}
+
+pub(crate) struct Confirm {
+    pub title: Text,
+    pub intro: Text,
+    pub hint: Text,
+    pub submit: Text,
 }

@@ -25,6 +25,13 @@ pub struct SessionView {
     pub fingerprint: Option<Fingerprint>,
 }
 
+/// `POST /api/session/proof`: for a browser whose password was given too long ago.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProveSession {
+    /// The password, or the API token that the session was opened with.
+    pub password: String,
+}
+
 /// `POST /api/admin/users`
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateUser {

@@ -46,7 +46,7 @@ pub enum FormName {
     Job,
     /// `POST /ui/account/tokens`.
     Token,
-    /// `POST /ui/account/password`, `POST /ui/users/{id}/password`.
+    /// `POST /ui/account/password`, `POST /ui/confirm`, `POST /ui/users/{id}/password`.
     Password,
     /// `POST /ui/users`, `POST /ui/users/{id}`.
     Person,
@@ -80,6 +80,8 @@ pub enum Notice {
     PasswordChanged,
     /// A browser was signed out.
     SessionEnded,
+    /// The reader gave their password once more.
+    Confirmed,
     /// Somebody was added, or what they may do was changed.
     PersonChanged,
     /// A secret is kept.

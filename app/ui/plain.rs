@@ -11,6 +11,7 @@ use super::clock::Clock;
 use super::components::layout::Layout;
 use super::flash::{CurrentFlash, Flash};
 use super::pages::account::AccountPage;
+use super::pages::confirm::ConfirmPage;
 use super::pages::login::LoginPage;
 use super::pages::not_found::NotFoundPage;
 use super::pages::people::PeoplePage;
@@ -32,6 +33,7 @@ pub fn Plain() -> impl IntoView {
                 <Route path=path!("/login") view=LoginPage ssr=SsrMode::Async/>
                 <ParentRoute path=path!("") view=Layout ssr=SsrMode::Async>
                     <Route path=path!("/account") view=AccountPage ssr=SsrMode::Async/>
+                    <Route path=path!("/confirm") view=ConfirmPage ssr=SsrMode::Async/>
                     <Route path=path!("/secrets") view=SecretsPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/users") view=PeoplePage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/users/:id") view=PersonPage ssr=SsrMode::Async/>

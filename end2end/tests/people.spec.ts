@@ -143,3 +143,18 @@ test('a secret is kept, never shown, and removed', async ({ page, server }) => {
   await page.getByRole('button', { name: 'Remove HF_TOKEN' }).click();
   await expect(page.getByText('The secret is gone')).toBeVisible();
 });
+
+test('the password is asked for once more before what a thief must not do', async ({ page, server }) => {
+  await signInAs(page, server, 'ada', 'admin');
+  await page.goto('/confirm?next=/admin/users');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Is it you?');
+  await expectAccessible(page);
+  await picture(page, 'confirm');
+  await page.getByLabel('Password').fill('not-the-password');
+  await page.getByRole('button', { name: 'Confirm' }).click();
+  await expect(page.getByText('do not open anything here')).toBeVisible();
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Confirm' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('People');
+  await expect(page.getByText('Now do it once more')).toBeVisible();
+});

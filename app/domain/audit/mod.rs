@@ -96,6 +96,8 @@ actions! {
     TokenBootstrapped => "access.token_bootstrapped",
     /// Somebody logged in.
     LoggedIn => "access.logged_in",
+    /// Somebody gave their password once more, for what takes that.
+    SessionProved => "access.session_proved",
     /// Somebody logged out.
     LoggedOut => "access.logged_out",
     /// A browser was logged out from elsewhere.

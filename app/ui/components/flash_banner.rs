@@ -42,6 +42,7 @@ fn word(words: &FlashWords, notice: Notice) -> Text {
         Notice::TokenRevoked => words.token_revoked,
         Notice::PasswordChanged => words.password_changed,
         Notice::SessionEnded => words.session_ended,
+        Notice::Confirmed => words.confirmed,
         Notice::PersonChanged => words.person_changed,
         Notice::SecretKept => words.secret_kept,
         Notice::SecretGone => words.secret_gone,

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "ssr")]
 pub(crate) mod account;
+#[cfg(feature = "ssr")]
+pub(crate) mod confirm;
 pub(crate) mod job;
 pub(crate) mod jobs;
 #[cfg(feature = "ssr")]

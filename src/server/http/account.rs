@@ -21,7 +21,7 @@ pub fn routes(app: &App) -> Routes {
     Routes::new(app)
         .post("/account/password", Needs::Login, change_password)
         .get("/account/tokens", Needs::Login, tokens)
-        .post("/account/tokens", Needs::Login, create_token)
+        .post("/account/tokens", Needs::LoginProved, create_token)
         .delete("/account/tokens/{id}", Needs::Login, revoke_token)
         .get("/account/sessions", Needs::Login, sessions)
         .delete("/account/sessions/{id}", Needs::Login, end_session)

@@ -1,5 +1,6 @@
 //! Where refusals become status codes and sentences; nowhere else.
 
+mod access;
 mod secrets;
 
 use app::domain::job;
@@ -173,13 +174,14 @@ impl From<Refusal> for ApiError {
             Refusal::WorkerKey(closed, _) => worker_key_refused(closed),
             Refusal::WrongPassword
             | Refusal::Denied(_)
+            | Refusal::ProofNeeded
             | Refusal::NoUser(_)
             | Refusal::NoToken(_)
             | Refusal::NoSession(_)
             | Refusal::PersonThere(_)
             | Refusal::TokenThere(_)
             | Refusal::LastAdmin
-            | Refusal::NoAccounts => access_refused(&refusal),
+            | Refusal::NoAccounts => access::refused(&refusal),
             Refusal::NoSecret(name) => secrets::not_found(&name),
             Refusal::SecretGone(name) => secrets::gone(&name),
             Refusal::SecretUnreadable(name, locked) => secrets::unreadable(&name, &locked),
@@ -198,48 +200,6 @@ impl From<Refusal> for ApiError {
             Refusal::Store(error) => store_failed(&error),
         }
     }
-}
-
-fn access_refused(refusal: &Refusal) -> ApiError {
-    use StatusCode as S;
-    let (status, code, detail) = match refusal {
-        Refusal::Denied(permission) => (
-            S::FORBIDDEN,
-            "permission_denied",
-            format!(
-                "This takes the permission `{}`. Ask an admin for a role that has it, or use a token that is made for it.",
-                permission.as_str()
-            ),
-        ),
-        Refusal::NoUser(id) => (S::NOT_FOUND, "user_not_found", format!("There is nobody of the id {id}.")),
-        Refusal::NoToken(id) => (S::NOT_FOUND, "token_not_found", format!("There is no API token {id} of yours.")),
-        Refusal::NoSession(id) => (S::NOT_FOUND, "session_not_found", format!("There is no session {id} of yours.")),
-        Refusal::PersonThere(name) => {
-            (S::CONFLICT, "name_taken", format!("Somebody named {name:?} is there already. Choose another name."))
-        }
-        Refusal::TokenThere(name) => (
-            S::CONFLICT,
-            "name_taken",
-            format!("You have a token named {name:?} already. Choose another name, or revoke that one first."),
-        ),
-        Refusal::LastAdmin => (
-            S::CONFLICT,
-            "last_admin",
-            "This is the last admin who is let in. Make somebody else an admin first.".to_owned(),
-        ),
-        Refusal::NoAccounts => (
-            S::CONFLICT,
-            "no_accounts",
-            "This server runs without accounts (--single-user). Start it without that to have people and tokens."
-                .to_owned(),
-        ),
-        _ => (
-            S::UNAUTHORIZED,
-            "wrong_password",
-            "This name and password do not open anything here. Check both for typing errors.".to_owned(),
-        ),
-    };
-    ApiError::new(status, code, detail)
 }
 
 /// So many seconds, for a header and for a reader.

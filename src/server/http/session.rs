@@ -1,21 +1,36 @@
 //! `GET /api/session`: who is asking, and under which address.
 
-use app::protocol::access::SessionView;
+use app::protocol::access::{ProveSession, SessionView};
 use app::protocol::fingerprint::Fingerprint;
+use app::protocol::worker::Accepted;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::{Extension, Json};
 
 use super::access::Mode;
 use super::arrival::Scheme;
+use super::json::Json as Body;
+use super::problem::ApiError;
+use super::request::{self, Peer};
 use super::routes::Routes;
+use super::ui::forms;
 use crate::service::access::{Needs, Person};
 use crate::state::App;
 use crate::tls::Tls;
 
 /// The routes.
 pub fn routes(app: &App) -> Routes {
-    Routes::new(app).get("/session", Needs::Login, show)
+    Routes::new(app).get("/session", Needs::Login, show).post("/session/proof", Needs::Login, prove)
+}
+
+async fn prove(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    peer: Option<Extension<Peer>>,
+    Body(proof): Body<ProveSession>,
+) -> Result<Json<Accepted>, ApiError> {
+    forms::access::prove(&app, &person, request::address(peer), &proof.password).await?;
+    Ok(Json(Accepted { success: true }))
 }
 
 async fn show(

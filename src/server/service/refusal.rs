@@ -58,6 +58,8 @@ pub enum Refusal {
     Nobody,
     /// It takes this permission.
     Denied(Permission),
+    /// It takes the password once more.
+    ProofNeeded,
     /// There is nobody of this id.
     NoUser(UserId),
     /// There is no such API token.

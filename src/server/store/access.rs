@@ -58,6 +58,8 @@ pub struct StoredSession {
     pub agent: String,
     /// When it was opened.
     pub created_at: Timestamp,
+    /// When its password, or the token that opened it, was last given.
+    pub proved_at: Timestamp,
     /// When it was last used, as far as it was written down.
     pub seen_at: Timestamp,
     /// When it ends in any case.
@@ -122,6 +124,8 @@ pub trait Access {
     async fn session(&mut self, session: &SessionId) -> Result<Option<StoredSession>>;
     /// Opens one, by the SHA-256 of its cookie.
     async fn insert_session(&mut self, session: &StoredSession, digest: &str) -> Result<()>;
+    /// Writes down that its password was given once more.
+    async fn prove_session(&mut self, session: &SessionId, at: Timestamp) -> Result<()>;
     /// Ends one.
     async fn delete_session(&mut self, session: &SessionId) -> Result<()>;
     /// Removes those that ended before `now`, or that nobody used since `idle_since`.

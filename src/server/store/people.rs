@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use app::domain::ids::{SessionId, TokenId, UserId};
+use app::domain::time::Timestamp;
 
 use super::access::{Opened, StoredSession, StoredToken, StoredUser, Used};
 
@@ -26,6 +27,8 @@ pub enum AccessChange {
     TokenGone(TokenId),
     /// A session is there, with this digest.
     Session(String, StoredSession),
+    /// A session's password was given once more.
+    Proved(SessionId, Timestamp),
     /// Sessions are gone.
     SessionsGone(Vec<SessionId>),
     /// Something was used.
@@ -48,6 +51,11 @@ impl People {
             }
             AccessChange::Session(digest, session) => {
                 self.sessions.insert(digest, Arc::new(session));
+            }
+            AccessChange::Proved(id, at) => {
+                for session in self.sessions.values_mut().filter(|session| session.id == id) {
+                    Arc::make_mut(session).proved_at = at;
+                }
             }
             AccessChange::SessionsGone(ids) => self.sessions.retain(|_, session| !ids.contains(&session.id)),
             AccessChange::Used(Used::Token(id, at)) => {

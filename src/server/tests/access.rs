@@ -52,6 +52,7 @@ const PEOPLE: &[(&str, &str, &str)] = &[
     ("DELETE", "/secrets/{name}", "_rla"),
     ("GET", "/events", "vrla"),
     ("GET", "/session", "vrla"),
+    ("POST", "/session/proof", "vrla"),
 ];
 
 /// Where a row of that table is asked.

@@ -275,3 +275,53 @@ async fn a_server_without_accounts_has_no_tokens() {
     }
     server.post(&By::Nobody, "/api/account/tokens", json!({"name": "x"})).await.problem(409, "no_accounts");
 }
+
+#[tokio::test]
+async fn what_a_thief_of_a_session_must_not_do_takes_the_password_once_more() {
+    let server = Server::start().await;
+    let ada = server.person("ada", "admin").await;
+    let (worker, _) = server.worker("gpu-1").await;
+    let user = server.id_of("ada").await;
+    let acts = [
+        ("POST", "/api/account/tokens".to_owned(), json!({"name": "ci"})),
+        ("POST", "/api/admin/users".to_owned(), json!({"name": "eve", "role": "admin"})),
+        ("PATCH", format!("/api/admin/users/{user}"), json!({"role": "admin"})),
+        ("POST", format!("/api/admin/workers/{worker}/token"), json!({})),
+        ("DELETE", format!("/api/admin/workers/{worker}"), json!({})),
+    ];
+    server.clock.advance(Millis::seconds(15 * 60));
+    for (method, path, body) in &acts {
+        server.call(&ada, method, path, body.to_string()).await.problem(403, "password_needed");
+    }
+    let form = server.call(&ada, "POST", &format!("/ui/workers/{worker}/delete"), "").await;
+    assert_eq!(form.headers["location"], "/confirm?next=/");
+    server.get(&ada, "/api/admin/workers").await.ok(200);
+
+    let prove = |password: &str| json!({"password": password});
+    server.post(&ada, "/api/session/proof", prove("not-the-password")).await.problem(401, "wrong_password");
+    server.post(&ada, "/api/session/proof", prove(PASSWORD)).await.ok(200);
+    for (method, path, body) in &acts {
+        let answer = server.call(&ada, method, path, body.to_string()).await;
+        assert!(answer.status.is_success(), "{method} {path}: {}", answer.text());
+    }
+
+    server.clock.advance(Millis::seconds(15 * 60));
+    let form = server.call(&ada, "POST", "/ui/confirm", format!("password={PASSWORD}&next=/admin/users")).await;
+    assert_eq!(form.headers["location"], "/admin/users");
+    server.post(&ada, "/api/admin/users", json!({"name": "vic", "role": "viewer"})).await.ok(201);
+    // A script has no browser that could be stolen.
+    server.post(&By::Admin, "/api/admin/users", json!({"name": "leo", "role": "viewer"})).await.ok(201);
+}
+
+#[tokio::test]
+async fn who_came_with_a_token_gives_that_once_more() {
+    let server = Server::start().await;
+    let form = server.call(&By::Nobody, "POST", "/ui/login", format!("password={ADMIN}")).await;
+    let cookie = form.headers["set-cookie"].to_str().expect("ascii").split(';').next().expect("a pair").to_owned();
+    let browser = By::Cookie(cookie);
+    server.clock.advance(Millis::seconds(15 * 60));
+    server.post(&browser, "/api/account/tokens", json!({"name": "ci"})).await.problem(403, "password_needed");
+    server.post(&browser, "/api/session/proof", json!({"password": PASSWORD})).await.problem(401, "wrong_password");
+    server.post(&browser, "/api/session/proof", json!({"password": ADMIN})).await.ok(200);
+    server.post(&browser, "/api/account/tokens", json!({"name": "ci"})).await.ok(201);
+}

@@ -169,6 +169,10 @@ async fn provoke(server: &Server, action: Action) {
             server.call(&By::Admin, "PATCH", &path, r#"{"role": "lead"}"#).await.ok(200);
             server.post(&By::Admin, &format!("{path}/password"), json!({"password": PASSWORD})).await.ok(200);
         }
+        Action::SessionProved => {
+            let ada = server.person("ada", "viewer").await;
+            server.post(&ada, "/api/session/proof", json!({"password": PASSWORD})).await.ok(200);
+        }
         Action::PasswordChanged => {
             let ada = server.person("ada", "viewer").await;
             let change = json!({"old": PASSWORD, "new": "another-good-one"});

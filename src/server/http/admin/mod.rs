@@ -26,15 +26,16 @@ use crate::text::shell_quoted;
 /// The routes.
 pub fn routes(app: &App) -> Routes {
     let workers = Needs::To(Permission::AdminWorkers);
+    let taking = Needs::ToProved(Permission::AdminWorkers);
     Routes::new(app)
         .get("/admin/workers", workers, list)
         .post("/admin/workers", workers, create)
         .get("/admin/workers/{id}", workers, show)
         .patch("/admin/workers/{id}", workers, edit)
-        .delete("/admin/workers/{id}", workers, delete)
+        .delete("/admin/workers/{id}", taking, delete)
         .post("/admin/workers/{id}/drain", workers, drain)
         .post("/admin/workers/{id}/resume", workers, resume)
-        .post("/admin/workers/{id}/token", workers, rotate)
+        .post("/admin/workers/{id}/token", taking, rotate)
         .within(|router| router.layer(DefaultBodyLimit::max(limits::API)))
         .and(users::routes(app))
 }

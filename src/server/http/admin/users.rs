@@ -18,13 +18,13 @@ use crate::state::App;
 
 /// The routes.
 pub fn routes(app: &App) -> Routes {
-    let users = Needs::To(Permission::AdminUsers);
+    let (users, changes) = (Needs::To(Permission::AdminUsers), Needs::ToProved(Permission::AdminUsers));
     Routes::new(app)
         .get("/admin/users", users, list)
-        .post("/admin/users", users, create)
+        .post("/admin/users", changes, create)
         .get("/admin/users/{id}", users, show)
-        .patch("/admin/users/{id}", users, edit)
-        .post("/admin/users/{id}/password", users, reset_password)
+        .patch("/admin/users/{id}", changes, edit)
+        .post("/admin/users/{id}/password", changes, reset_password)
         .within(|router| router.layer(DefaultBodyLimit::max(limits::API)))
 }
 

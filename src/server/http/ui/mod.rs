@@ -78,12 +78,14 @@ pub fn routes(app: &App) -> Router<App> {
 
 /// What a page's buttons and forms post to.
 pub fn forms(app: &App) -> Routes {
-    let (workers, people) = (Needs::To(Permission::AdminWorkers), Needs::To(Permission::AdminUsers));
+    let (workers, people) = (Needs::To(Permission::AdminWorkers), Needs::ToProved(Permission::AdminUsers));
+    let taking = Needs::ToProved(Permission::AdminWorkers);
     let submits = Needs::To(Permission::JobSubmit);
     Routes::new(app)
         .post("/ui/logout", Needs::Login, forms::access::log_out)
         .post("/ui/account/password", Needs::Login, forms::account::change_password)
-        .post("/ui/account/tokens", Needs::Login, forms::account::create_token)
+        .post("/ui/confirm", Needs::Login, forms::access::confirm)
+        .post("/ui/account/tokens", Needs::LoginProved, forms::account::create_token)
         .post("/ui/account/tokens/{id}/revoke", Needs::Login, forms::account::revoke_token)
         .post("/ui/account/sessions/{id}/end", Needs::Login, forms::account::end_session)
         .post("/ui/users", people, forms::people::add)
@@ -94,9 +96,9 @@ pub fn forms(app: &App) -> Routes {
         .post("/ui/workers", workers, forms::workers::create)
         .post("/ui/workers/{id}/drain", workers, forms::workers::drain)
         .post("/ui/workers/{id}/resume", workers, forms::workers::resume)
-        .post("/ui/workers/{id}/token", workers, forms::workers::rotate)
+        .post("/ui/workers/{id}/token", taking, forms::workers::rotate)
         .post("/ui/workers/{id}/settle", workers, forms::workers::settle)
-        .post("/ui/workers/{id}/delete", workers, forms::workers::delete)
+        .post("/ui/workers/{id}/delete", taking, forms::workers::delete)
         .post("/ui/jobs", submits, forms::jobs::submit)
         .post("/ui/jobs/{id}/cancel", Needs::CancelJob, forms::jobs::cancel)
 }

@@ -29,6 +29,10 @@ pub const IDLE: Millis = Millis::seconds(12 * 3_600);
 /// How long it stays logged in at most.
 pub const SESSION: Millis = Millis::seconds(7 * 24 * 3_600);
 
+/// How long a password that was given counts for what a thief of a browser's session must not do: to make tokens, to
+/// change people, and to take a worker's token or the worker away.
+pub const PROOF: Millis = Millis::seconds(15 * 60);
+
 /// A person, or a script of theirs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
@@ -40,6 +44,8 @@ pub struct Person {
     pub via: Via,
     /// What they may do.
     pub permissions: Permissions,
+    /// When who came with a browser last gave their password; none for who came otherwise.
+    pub proved_at: Option<Timestamp>,
 }
 
 /// How somebody came in.
@@ -63,8 +69,12 @@ pub enum Via {
 pub enum Needs {
     /// To be somebody.
     Login,
+    /// To be somebody, who has just proved it ([`PROOF`]).
+    LoginProved,
     /// This permission.
     To(Permission),
+    /// This permission, of somebody who has just proved who they are.
+    ToProved(Permission),
     /// To see jobs: all of them, or those of one's own.
     SeeJobs,
     /// To see the job that is named.
@@ -78,7 +88,13 @@ pub enum Needs {
 impl Person {
     /// Whoever reaches the loopback address of a server without accounts.
     pub fn on_loopback() -> Self {
-        Self { name: "local-user".to_owned(), user: None, via: Via::Loopback, permissions: Permissions::all() }
+        Self {
+            name: "local-user".to_owned(),
+            user: None,
+            via: Via::Loopback,
+            permissions: Permissions::all(),
+            proved_at: None,
+        }
     }
 
     /// As they stand in the audit trail: the name, and the token that they used.
@@ -140,7 +156,12 @@ impl Core {
     pub async fn permit(&self, person: &Person, needs: Needs, job: Option<&JobId>) -> Result<(), Refusal> {
         match needs {
             Needs::Login => return Ok(()),
+            Needs::LoginProved => return self.proved(person),
             Needs::To(permission) => return person.need(permission),
+            Needs::ToProved(permission) => {
+                person.need(permission)?;
+                return self.proved(person);
+            }
             Needs::SeeJobs => return person.need(Permission::JobViewOwn),
             Needs::SeeJob => {}
             Needs::CancelJob => person.need(Permission::JobCancelOwn)?,
@@ -158,6 +179,11 @@ impl Core {
         }
         person.need(Permission::JobViewAll).map_err(|_| Refusal::NoJob(job.clone()))?;
         person.need(Permission::JobCancelAll)
+    }
+
+    fn proved(&self, person: &Person) -> Result<(), Refusal> {
+        let old = person.proved_at.is_some_and(|at| at + PROOF <= self.now());
+        if old { Err(Refusal::ProofNeeded) } else { Ok(()) }
     }
 
     /// Writes down when tokens and sessions were last used.
@@ -193,7 +219,8 @@ impl Core {
             }
             (None, None) => return None,
         };
-        Some(Person { name: user.name.clone(), user: Some(user.id.clone()), via, permissions })
+        let proved_at = opened.session.as_ref().map(|session| session.proved_at);
+        Some(Person { name: user.name.clone(), user: Some(user.id.clone()), via, permissions, proved_at })
     }
 
     fn used(&self, key: &str, used: Used) {

@@ -79,6 +79,31 @@ impl Core {
         .await
     }
 
+    /// Gives a session's password, or the token that opened it, once more.
+    pub async fn prove(self: &Arc<Self>, caller: Caller, person: &Person, secret: &str) -> Result<(), Refusal> {
+        let Via::Session(session) = person.via.clone() else { return Ok(()) };
+        let found = self.read().await?.session(&session).await?.ok_or(Refusal::Nobody)?;
+        let right = if let Some(token) = &found.token {
+            let opened = self.read().await?.by_token(&tokens::digest(secret.trim())).await?;
+            opened.and_then(|opened| opened.token).is_some_and(|given| given.id == *token)
+        } else {
+            let kept = self.read().await?.password(&found.user).await?;
+            self.is_password(kept, secret).await?
+        };
+        if !right {
+            return Err(Refusal::WrongPassword);
+        }
+        let name = person.name.clone();
+        self.change(caller, move |unit| {
+            let (session, name) = (session.clone(), name.clone());
+            Box::pin(async move {
+                unit.tx.prove_session(&session, unit.now).await?;
+                unit.record(Action::SessionProved, &name, &json!({"session": session})).await
+            })
+        })
+        .await
+    }
+
     /// Ends the session that somebody came with.
     pub async fn log_out(self: &Arc<Self>, caller: Caller, person: &Person) -> Result<(), Refusal> {
         let Via::Session(session) = person.via.clone() else { return Ok(()) };
@@ -157,6 +182,7 @@ impl Core {
                     host: browser.host.clone(),
                     agent: browser.agent.chars().filter(|c| !c.is_control()).take(200).collect(),
                     created_at: unit.now,
+                    proved_at: unit.now,
                     seen_at: unit.now,
                     expires_at: unit.now + SESSION,
                 };

@@ -40,6 +40,7 @@ pub fn session(n: u8, of: u8, by: Option<u8>) -> StoredSession {
         host: "192.0.2.1".to_owned(),
         agent: "A browser".to_owned(),
         created_at: Timestamp(NOW.0 + i64::from(n)),
+        proved_at: NOW,
         seen_at: Timestamp(100 + i64::from(n)),
         expires_at: Timestamp(1_000 * i64::from(n)),
     }

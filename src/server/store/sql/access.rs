@@ -122,13 +122,19 @@ impl Access for Session<'_> {
 
     async fn insert_session(&mut self, session: &StoredSession, digest: &str) -> Result<()> {
         let insert =
-            sql("INSERT INTO sessions (digest, id, user_id, token_id, host, agent, created_at, seen_at, expires_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)");
+            sql("INSERT INTO sessions (digest, id, user_id, token_id, host, agent, created_at, seen_at, expires_at, proved_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)");
         let token = session.token.as_ref().map(TokenId::as_str);
         let insert = insert.bind(digest).bind(session.id.as_str()).bind(session.user.as_str()).bind(token);
         let insert = insert.bind(&session.host).bind(&session.agent).bind(session.created_at.0);
-        self.one(insert.bind(session.seen_at.0).bind(session.expires_at.0)).await?;
+        self.one(insert.bind(session.seen_at.0).bind(session.expires_at.0).bind(session.proved_at.0)).await?;
         self.note_access(AccessChange::Session(digest.to_owned(), session.clone()));
+        Ok(())
+    }
+
+    async fn prove_session(&mut self, session: &SessionId, at: Timestamp) -> Result<()> {
+        self.one(sql("UPDATE sessions SET proved_at = $1 WHERE id = $2").bind(at.0).bind(session.as_str())).await?;
+        self.note_access(AccessChange::Proved(session.clone(), at));
         Ok(())
     }
 
@@ -248,6 +254,7 @@ fn session_from(row: &Row) -> Result<StoredSession> {
         host: row.get("host")?,
         agent: row.get("agent")?,
         created_at: row.moment("created_at")?,
+        proved_at: row.moment("proved_at")?,
         seen_at: row.moment("seen_at")?,
         expires_at: row.moment("expires_at")?,
     })

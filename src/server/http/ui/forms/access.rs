@@ -72,6 +72,33 @@ pub async fn set_up(
     }
 }
 
+/// `POST /ui/confirm`: the password once more.
+pub async fn confirm(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    peer: Option<Extension<Peer>>,
+    Form(fields): Form<Fields>,
+) -> Response {
+    let next = local_path(field(&fields, "next").unwrap_or("/")).to_owned();
+    let secret = fields.get("password").map_or("", String::as_str);
+    match prove(&app, &person, address(peer), secret).await {
+        Ok(()) => answer(&app, &next, Flash::Notice { code: Notice::Confirmed }),
+        Err(refusal) => {
+            let back = format!("/confirm?next={}", percent_escaped(&next));
+            refused(&app, &back, FormName::Password, refusal, Fields::new())
+        }
+    }
+}
+
+/// Takes a password once more; a wrong one counts like one at the login.
+pub async fn prove(app: &App, person: &Person, peer: Option<IpAddr>, secret: &str) -> Result<(), Refusal> {
+    let proved = app.core.one_try(peer, Some(&person.name), app.core.prove(caller(person), person, secret)).await;
+    if let Err(refusal) = &proved {
+        record(app, peer, &person.name, refusal).await;
+    }
+    proved
+}
+
 /// `POST /ui/logout`
 pub async fn log_out(
     State(app): State<App>,

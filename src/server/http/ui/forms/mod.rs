@@ -18,7 +18,7 @@ use super::FLASH_COOKIE;
 use crate::http::problem::ApiError;
 use crate::service::refusal::Refusal;
 use crate::state::App;
-use crate::text::local_path;
+use crate::text::{local_path, percent_escaped};
 
 /// What a form sends.
 pub type Fields = BTreeMap<String, String>;
@@ -35,11 +35,15 @@ pub fn refused(app: &App, to: &str, form: FormName, refusal: Refusal, fields: Fi
     answer(app, to, Flash::Problem { form, problem: ApiError::from(refusal).problem(), fields })
 }
 
-/// Back to where it was asked, which says that the reader may not.
+/// Back to where it was asked, which says that the reader may not; or to where they can prove who they are.
 pub fn denied(app: &App, headers: &HeaderMap, refusal: Refusal) -> Response {
     let from = headers.get(header::REFERER).and_then(|from| from.to_str().ok()?.parse::<Uri>().ok());
     let back = from.as_ref().map_or("/", Uri::path);
-    refused(app, local_path(back), FormName::Action, refusal, Fields::new())
+    let back = local_path(back);
+    if refusal == Refusal::ProofNeeded {
+        return Redirect::to(&format!("/confirm?next={}", percent_escaped(back))).into_response();
+    }
+    refused(app, back, FormName::Action, refusal, Fields::new())
 }
 
 /// A field without surrounding blanks; none if it is empty.

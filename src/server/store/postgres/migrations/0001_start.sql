@@ -203,6 +203,8 @@ CREATE TABLE sessions (
     host TEXT NOT NULL,
     agent TEXT NOT NULL,
     created_at BIGINT NOT NULL,
+    -- when its password, or the token that opened it, was last given
+    proved_at BIGINT NOT NULL,
     -- when it was last used; written in batches
     seen_at BIGINT NOT NULL,
     expires_at BIGINT NOT NULL

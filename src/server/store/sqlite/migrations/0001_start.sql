@@ -201,6 +201,8 @@ CREATE TABLE sessions (
     host TEXT NOT NULL,
     agent TEXT NOT NULL,
     created_at INTEGER NOT NULL,
+    -- when its password, or the token that opened it, was last given
+    proved_at INTEGER NOT NULL,
     -- when it was last used; written in batches
     seen_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL

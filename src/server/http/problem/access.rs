@@ -1,0 +1,55 @@
+//! Who may not come in, or not do this.
+
+use axum::http::StatusCode;
+
+use super::ApiError;
+use crate::service::refusal::Refusal;
+
+/// The problem of a refusal about access.
+pub fn refused(refusal: &Refusal) -> ApiError {
+    use StatusCode as S;
+    let (status, code, detail) = match refusal {
+        Refusal::Denied(permission) => (
+            S::FORBIDDEN,
+            "permission_denied",
+            format!(
+                "This takes the permission `{}`. Ask an admin for a role that has it, or use a token that is made for it.",
+                permission.as_str()
+            ),
+        ),
+        Refusal::ProofNeeded => (
+            S::FORBIDDEN,
+            "password_needed",
+            "This takes your password once more: give it at /confirm (or POST /api/session/proof), then do it again."
+                .to_owned(),
+        ),
+        Refusal::NoUser(id) => (S::NOT_FOUND, "user_not_found", format!("There is nobody of the id {id}.")),
+        Refusal::NoToken(id) => (S::NOT_FOUND, "token_not_found", format!("There is no API token {id} of yours.")),
+        Refusal::NoSession(id) => (S::NOT_FOUND, "session_not_found", format!("There is no session {id} of yours.")),
+        Refusal::PersonThere(name) => {
+            (S::CONFLICT, "name_taken", format!("Somebody named {name:?} is there already. Choose another name."))
+        }
+        Refusal::TokenThere(name) => (
+            S::CONFLICT,
+            "name_taken",
+            format!("You have a token named {name:?} already. Choose another name, or revoke that one first."),
+        ),
+        Refusal::LastAdmin => (
+            S::CONFLICT,
+            "last_admin",
+            "This is the last admin who is let in. Make somebody else an admin first.".to_owned(),
+        ),
+        Refusal::NoAccounts => (
+            S::CONFLICT,
+            "no_accounts",
+            "This server runs without accounts (--single-user). Start it without that to have people and tokens."
+                .to_owned(),
+        ),
+        _ => (
+            S::UNAUTHORIZED,
+            "wrong_password",
+            "This name and password do not open anything here. Check both for typing errors.".to_owned(),
+        ),
+    };
+    ApiError::new(status, code, detail)
+}
