@@ -9,6 +9,7 @@ use crate::domain::time::Timestamp;
 
 /// What the server knows of the caller: `GET /api/session`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionView {
     /// The caller's name, for the page's corner.
     pub name: String,
@@ -27,6 +28,7 @@ pub struct SessionView {
 
 /// `POST /api/admin/users`
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CreateUser {
     /// The name to log in with: 1 to 32 lower-case letters, digits, `.`, `_` and `-`.
     pub name: String,
@@ -39,6 +41,7 @@ pub struct CreateUser {
 
 /// `PATCH /api/admin/users/{id}`; what is left out stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EditUser {
     /// What they are from now on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,6 +53,7 @@ pub struct EditUser {
 
 /// `POST /api/admin/users/{id}/password`
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResetPassword {
     /// The new password, of 10 characters or more.
     pub password: String,
@@ -57,6 +61,7 @@ pub struct ResetPassword {
 
 /// `POST /api/account/password`
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangePassword {
     /// The password until now.
     pub old: String,
@@ -66,6 +71,7 @@ pub struct ChangePassword {
 
 /// Somebody.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UserView {
     /// The id.
     pub id: UserId,
@@ -83,6 +89,7 @@ pub struct UserView {
 
 /// `GET /api/admin/users`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsersPage {
     /// Everybody, by name.
     pub users: Vec<UserView>,
@@ -90,6 +97,7 @@ pub struct UsersPage {
 
 /// `GET /api/admin/users/{id}`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UserDetail {
     /// Somebody.
     #[serde(flatten)]
@@ -102,6 +110,7 @@ pub struct UserDetail {
 
 /// `POST /api/account/tokens`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CreateToken {
     /// What it is called: 1 to 32 lower-case letters, digits, `.`, `_` and `-`.
     pub name: String,
@@ -115,6 +124,7 @@ pub struct CreateToken {
 
 /// The answer to [`CreateToken`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CreatedToken {
     /// The token itself, shown this once.
     pub secret: String,
@@ -125,6 +135,7 @@ pub struct CreatedToken {
 
 /// An API token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TokenView {
     /// The id, by which it is revoked.
     pub id: TokenId,
@@ -142,6 +153,7 @@ pub struct TokenView {
 
 /// `GET /api/account/tokens`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TokensPage {
     /// The caller's, oldest first.
     pub tokens: Vec<TokenView>,
@@ -149,6 +161,7 @@ pub struct TokensPage {
 
 /// A browser that is logged in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionEntry {
     /// The id, by which it is ended.
     pub id: SessionId,
@@ -168,6 +181,7 @@ pub struct SessionEntry {
 
 /// `GET /api/account/sessions`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionsPage {
     /// The caller's, oldest first.
     pub sessions: Vec<SessionEntry>,

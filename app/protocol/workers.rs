@@ -10,6 +10,7 @@ use crate::domain::time::Timestamp;
 
 /// `POST /api/admin/workers`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CreateWorker {
     /// Unique among workers, 1 to 64 characters.
     pub name: String,
@@ -26,6 +27,7 @@ pub struct CreateWorker {
 
 /// The answer to [`CreateWorker`] and to a rotation: the only time the token is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CreatedWorker {
     /// The worker's id.
     pub worker_id: WorkerId,
@@ -39,6 +41,7 @@ pub struct CreatedWorker {
 
 /// `GET /api/admin/workers`, the query string.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkersQuery {
     /// Only workers in this status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,6 +62,7 @@ pub struct WorkersQuery {
 
 /// `GET /api/admin/workers`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkersPage {
     /// By name.
     pub workers: Vec<WorkerView>,
@@ -75,6 +79,7 @@ pub struct WorkersPage {
 
 /// Workers by status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerCounts {
     /// `connecting`.
     pub connecting: u64,
@@ -90,6 +95,7 @@ pub struct WorkerCounts {
 
 /// A worker in a list, under both spellings that clients know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerView {
     /// The worker's id.
     pub id: WorkerId,
@@ -148,6 +154,7 @@ pub struct WorkerView {
 
 /// A job on a worker, in the worker's row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeldJob {
     /// The job.
     pub job_id: JobId,
@@ -161,6 +168,7 @@ pub struct HeldJob {
 
 /// `POST /api/admin/workers/{id}/drain`; the body may be left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DrainWorker {
     /// Why, for whoever looks later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -172,6 +180,7 @@ pub struct DrainWorker {
 
 /// `PATCH /api/admin/workers/{id}`: what is left out stays.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EditWorker {
     /// A new unique name.
     #[serde(default, skip_serializing_if = "Option::is_none")]

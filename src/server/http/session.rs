@@ -8,6 +8,7 @@ use axum::{Extension, Json};
 
 use super::access::Mode;
 use super::arrival::Scheme;
+use super::openapi::doc::Doc;
 use super::routes::Routes;
 use crate::service::access::{Needs, Person};
 use crate::state::App;
@@ -15,8 +16,10 @@ use crate::tls::Tls;
 
 /// The routes.
 pub fn routes(app: &App) -> Routes {
-    Routes::new(app).get("/session", Needs::Login, show)
+    Routes::new(app, "Account").get("/session", Needs::Login, SHOW, show)
 }
+
+const SHOW: Doc = Doc::of("whoAmI", "Says who is asking, and what they may do with what they came with.");
 
 async fn show(
     State(app): State<App>,

@@ -17,7 +17,6 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
 use leptos::nonce::use_nonce;
 use leptos::prelude::{provide_context, use_context};
 use leptos_axum::{
@@ -27,7 +26,7 @@ use leptos_axum::{
 use self::port::ServerPort;
 use super::access;
 use super::arrival::Scheme;
-use super::routes::Routes;
+use super::routes::{Access, Routes};
 use super::{limits, session, site};
 use crate::service::access::{Needs, Person};
 use crate::state::App;
@@ -44,34 +43,38 @@ pub fn routes(app: &App) -> Router<App> {
     let (login, pages): (Vec<_>, Vec<_>) = LISTED.iter().cloned().partition(|route| route.path() == "/login");
     let guard = || from_fn_with_state(app.clone(), access::page);
     let forms = forms(app).into_router().route_layer(guard());
-    let open = Router::new()
-        .route("/ui/login", post(forms::access::log_in))
-        .route("/ui/setup", post(forms::access::set_up))
-        .route("/ui/theme", post(forms::access::set_theme));
     rendered(app, pages)
         .route_layer(guard())
         .merge(rendered(app, login))
         .merge(forms)
-        .merge(open)
+        .merge(entrances(app).into_router())
         .layer(DefaultBodyLimit::max(limits::API))
         .fallback(file_or_not_found)
+}
+
+/// How browsers get in.
+pub fn entrances(app: &App) -> Routes {
+    Routes::new(app, "Login")
+        .post("/ui/login", Access::Anyone, forms::access::LOG_IN, forms::access::log_in)
+        .post("/ui/setup", Access::Anyone, forms::access::SET_UP, forms::access::set_up)
+        .form("/ui/theme", Access::Anyone, forms::access::set_theme)
 }
 
 /// What a page's buttons and forms post to.
 pub fn forms(app: &App) -> Routes {
     let workers = Needs::To(Permission::AdminWorkers);
-    Routes::new(app)
-        .post("/ui/logout", Needs::Login, forms::access::log_out)
-        .post("/ui/account/password", Needs::Login, forms::account::change_password)
-        .post("/ui/account/tokens", Needs::Login, forms::account::create_token)
-        .post("/ui/account/tokens/{id}/revoke", Needs::Login, forms::account::revoke_token)
-        .post("/ui/account/sessions/{id}/end", Needs::Login, forms::account::end_session)
-        .post("/ui/workers", workers, forms::workers::create)
-        .post("/ui/workers/{id}/drain", workers, forms::workers::drain)
-        .post("/ui/workers/{id}/resume", workers, forms::workers::resume)
-        .post("/ui/workers/{id}/delete", workers, forms::workers::delete)
-        .post("/ui/jobs", Needs::To(Permission::JobSubmit), forms::jobs::submit)
-        .post("/ui/jobs/{id}/cancel", Needs::CancelJob, forms::jobs::cancel)
+    Routes::new(app, "Login")
+        .form("/ui/logout", Needs::Login, forms::access::log_out)
+        .form("/ui/account/password", Needs::Login, forms::account::change_password)
+        .form("/ui/account/tokens", Needs::Login, forms::account::create_token)
+        .form("/ui/account/tokens/{id}/revoke", Needs::Login, forms::account::revoke_token)
+        .form("/ui/account/sessions/{id}/end", Needs::Login, forms::account::end_session)
+        .form("/ui/workers", workers, forms::workers::create)
+        .form("/ui/workers/{id}/drain", workers, forms::workers::drain)
+        .form("/ui/workers/{id}/resume", workers, forms::workers::resume)
+        .form("/ui/workers/{id}/delete", workers, forms::workers::delete)
+        .form("/ui/jobs", Needs::To(Permission::JobSubmit), forms::jobs::submit)
+        .form("/ui/jobs/{id}/cancel", Needs::CancelJob, forms::jobs::cancel)
 }
 
 fn rendered(app: &App, routes: Vec<AxumRouteListing>) -> Router<App> {
