@@ -9,6 +9,7 @@ use crate::domain::time::Timestamp;
 
 /// What the server knows of the caller: `GET /api/session`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionView {
     /// The caller's name, for the page's corner.
     pub name: String,
@@ -27,6 +28,7 @@ pub struct SessionView {
 
 /// `POST /api/session/proof`: for a browser whose password was given too long ago.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProveSession {
     /// The password, or the API token that the session was opened with.
     pub password: String,
@@ -34,6 +36,7 @@ pub struct ProveSession {
 
 /// `POST /api/admin/users`
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CreateUser {
     /// The name to log in with: 1 to 32 lower-case letters, digits, `.`, `_` and `-`.
     pub name: String,
@@ -46,6 +49,7 @@ pub struct CreateUser {
 
 /// `PATCH /api/admin/users/{id}`; what is left out stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EditUser {
     /// What they are from now on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,6 +61,7 @@ pub struct EditUser {
 
 /// `POST /api/admin/users/{id}/password`
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResetPassword {
     /// The new password, of 10 characters or more.
     pub password: String,
@@ -64,6 +69,7 @@ pub struct ResetPassword {
 
 /// `POST /api/account/password`
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangePassword {
     /// The password until now.
     pub old: String,
@@ -73,6 +79,7 @@ pub struct ChangePassword {
 
 /// Somebody.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UserView {
     /// The id.
     pub id: UserId,
@@ -90,6 +97,7 @@ pub struct UserView {
 
 /// `GET /api/admin/users`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsersPage {
     /// Everybody, by name.
     pub users: Vec<UserView>,
@@ -97,6 +105,7 @@ pub struct UsersPage {
 
 /// `GET /api/admin/users/{id}`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UserDetail {
     /// Somebody.
     #[serde(flatten)]
@@ -109,6 +118,7 @@ pub struct UserDetail {
 
 /// `POST /api/account/tokens`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CreateToken {
     /// What it is called: 1 to 32 lower-case letters, digits, `.`, `_` and `-`.
     pub name: String,
@@ -122,6 +132,7 @@ pub struct CreateToken {
 
 /// The answer to [`CreateToken`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CreatedToken {
     /// The token itself, shown this once.
     pub secret: String,
@@ -132,6 +143,7 @@ pub struct CreatedToken {
 
 /// An API token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TokenView {
     /// The id, by which it is revoked.
     pub id: TokenId,
@@ -149,6 +161,7 @@ pub struct TokenView {
 
 /// `GET /api/account/tokens`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TokensPage {
     /// The caller's, oldest first.
     pub tokens: Vec<TokenView>,
@@ -156,6 +169,7 @@ pub struct TokensPage {
 
 /// A browser that is logged in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionEntry {
     /// The id, by which it is ended.
     pub id: SessionId,
@@ -175,6 +189,7 @@ pub struct SessionEntry {
 
 /// `GET /api/account/sessions`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionsPage {
     /// The caller's, oldest first.
     pub sessions: Vec<SessionEntry>,

@@ -7,6 +7,7 @@ use crate::domain::time::Timestamp;
 
 /// `GET /api/audit` and `GET /api/audit/export`, the query string.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditQuery {
     /// Only what this person, worker (`worker:w_…`) or `system` did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,6 +37,7 @@ pub struct AuditQuery {
 
 /// `GET /api/audit`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditPage {
     /// Newest first.
     pub entries: Vec<AuditEntry>,
@@ -48,6 +50,7 @@ pub struct AuditPage {
 
 /// One entry; a line of an export.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditEntry {
     /// When.
     pub at: Timestamp,

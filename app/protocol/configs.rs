@@ -8,6 +8,7 @@ use crate::domain::time::Timestamp;
 
 /// The files of one configuration: `PUT /api/configs/{name}`, and what a job takes along.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bundle {
     /// Text by relative path; `config.json` must be among them.
     pub files: BTreeMap<String, String>,
@@ -15,6 +16,7 @@ pub struct Bundle {
 
 /// A configuration in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfigView {
     /// Its name.
     pub name: String,
@@ -32,6 +34,7 @@ pub struct ConfigView {
 
 /// `GET /api/configs`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfigsPage {
     /// By name.
     pub configs: Vec<ConfigView>,
@@ -39,6 +42,7 @@ pub struct ConfigsPage {
 
 /// `GET /api/configs/{name}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfigDetail {
     /// As in the list.
     #[serde(flatten)]

@@ -8,6 +8,7 @@ use crate::domain::ids::{Attempt, JobId};
 
 /// One event. It is a hint: the heartbeat's answer says the same, so a lost one costs only time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum WorkerEvent {
     /// Run this.
@@ -35,11 +36,13 @@ pub enum WorkerEvent {
     Ping,
     /// Anything newer than this build.
     #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,
 }
 
 /// An offered attempt. Its first status report is the acceptance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobSubmit {
     /// The job.
     pub job_id: JobId,
@@ -74,6 +77,7 @@ pub struct JobSubmit {
 
 /// Where the configuration's files are: `GET` gives a [`super::configs::Bundle`] as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BundleRef {
     /// A path that starts with `/`; asked for with the job token in `X-Upload-Token`.
     pub url: String,

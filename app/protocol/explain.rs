@@ -7,6 +7,7 @@ use crate::domain::time::Timestamp;
 
 /// Why a job waits, worker by worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExplanationView {
     /// In one word.
     pub verdict: VerdictCode,
@@ -22,6 +23,7 @@ pub struct ExplanationView {
 
 /// Why a job waits, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictCode {
     /// It does not wait: it was offered, runs or has ended.
@@ -44,6 +46,7 @@ pub enum VerdictCode {
 
 /// What one worker says to a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerAnswer {
     /// The worker.
     pub worker_id: WorkerId,
@@ -57,6 +60,7 @@ pub struct WorkerAnswer {
 
 /// One thing that keeps a job from a worker, as a code with its parameters and in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlockerView {
     /// What it is.
     pub code: BlockerCode,
@@ -77,6 +81,7 @@ pub struct BlockerView {
 
 /// What keeps a job from a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BlockerCode {
     /// The job is for remote workers and this is the orchestrator's own, or the other way round.

@@ -11,6 +11,8 @@ pub mod explain;
 pub mod fingerprint;
 pub mod problem;
 pub mod queue;
+#[cfg(feature = "schema")]
+mod schema;
 pub mod secrets;
 pub mod status;
 mod time;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What went wrong, for programs (`code`) and for people (`detail`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
     /// Always `about:blank`: the code says it all.
     #[serde(rename = "type", default = "about_blank")]

@@ -13,6 +13,7 @@ use crate::domain::time::Timestamp;
 
 /// `POST /api/queue/submit`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SubmitJob {
     /// The configuration to run, at its newest revision.
     pub config_name: String,
@@ -90,6 +91,7 @@ impl SubmitJob {
 
 /// The answer to [`SubmitJob`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Submitted {
     /// Always true; a refusal is a problem document.
     pub success: bool,
@@ -105,6 +107,7 @@ pub struct Submitted {
 
 /// The answer to a submit with `dry_run`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Previewed {
     /// Always true; a refusal is a problem document.
     pub success: bool,
@@ -120,6 +123,7 @@ pub struct Previewed {
 
 /// `POST /api/queue/{id}/priority`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SetPriority {
     /// How urgent the job is, 0 to 50.
     pub priority: u8,
@@ -127,6 +131,7 @@ pub struct SetPriority {
 
 /// `GET /api/queue`, the query string.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobsQuery {
     /// Only jobs in this status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,6 +155,7 @@ pub struct JobsQuery {
 
 /// Half of a job's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Not ended.
@@ -160,6 +166,7 @@ pub enum Phase {
 
 /// `GET /api/queue`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobsPage {
     /// Newest first.
     pub jobs: Vec<JobView>,
@@ -176,6 +183,7 @@ pub struct JobsPage {
 
 /// Jobs by status: `GET /api/queue/stats`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobCounts {
     /// `queued` and `offered`.
     pub waiting: u64,
@@ -191,6 +199,7 @@ pub struct JobCounts {
 
 /// A job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobView {
     /// The job's id.
     pub job_id: JobId,
@@ -247,6 +256,7 @@ pub struct JobView {
 
 /// How far an attempt is: its newest point.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgressView {
     /// The step, from 0.
     pub step: u64,
@@ -270,6 +280,7 @@ pub struct ProgressView {
 
 /// One attempt of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AttemptView {
     /// Its number, from 1.
     pub attempt: Attempt,
@@ -295,6 +306,7 @@ pub struct AttemptView {
 
 /// `GET /api/queue/{id}/logs?attempt=&offset=&limit=`: a piece of an attempt's log. `?raw=1` gives the bytes themselves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogChunk {
     /// Which attempt.
     pub attempt: Attempt,
@@ -310,6 +322,7 @@ pub struct LogChunk {
 
 /// `GET /api/queue/{id}/progress`: the newest attempt's points, thinned to a number that a chart can show.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgressSeries {
     /// Which attempt.
     pub attempt: Attempt,
@@ -319,6 +332,7 @@ pub struct ProgressSeries {
 
 /// `GET /api/queue/{id}/events`: everything that happened to a job, oldest first.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobEvents {
     /// As the audit trail has it.
     pub events: Vec<JobEvent>,
@@ -326,6 +340,7 @@ pub struct JobEvents {
 
 /// One thing that happened to a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobEvent {
     /// When.
     pub at: Timestamp,
@@ -339,6 +354,7 @@ pub struct JobEvent {
 
 /// `GET /api/queue/{id}/artifacts`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ArtifactsPage {
     /// By path.
     pub artifacts: Vec<ArtifactView>,
@@ -346,6 +362,7 @@ pub struct ArtifactsPage {
 
 /// A file that a job made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ArtifactView {
     /// Path below the job's output directory.
     pub path: String,

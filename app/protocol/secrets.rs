@@ -8,6 +8,7 @@ use crate::domain::time::Timestamp;
 
 /// `PUT /api/secrets/{name}`
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PutSecret {
     /// The value: 8 characters or more, 64 KiB at most.
     pub value: String,
@@ -18,6 +19,7 @@ pub struct PutSecret {
 
 /// What is kept of a secret; never its value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SecretView {
     /// The name of the variable that holds it in a job's environment.
     pub name: String,
@@ -33,6 +35,7 @@ pub struct SecretView {
 
 /// `GET /api/secrets`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SecretsPage {
     /// The caller's own and the shared ones, by name.
     pub secrets: Vec<SecretView>,
@@ -40,6 +43,7 @@ pub struct SecretsPage {
 
 /// `DELETE /api/secrets/{name}`, the query string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SecretQuery {
     /// Whether the shared one is meant.
     #[serde(default)]
@@ -48,6 +52,7 @@ pub struct SecretQuery {
 
 /// `POST /api/workers/job/{id}/secrets`: what one attempt is given, opened by its job token.
 #[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobSecrets {
     /// Variables of the trainer's environment.
     pub secrets: BTreeMap<String, String>,

@@ -60,6 +60,7 @@ impl Topic {
 ///
 /// `resync` asks the listener to take everything as changed: it missed more than the server remembers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TopicsChanged {
     /// The version to resume after, with the server's epoch: `<epoch>-<n>`.
     pub version: String,

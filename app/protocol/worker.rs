@@ -14,6 +14,7 @@ pub const PROTOCOL: u32 = 1;
 
 /// `POST /api/workers/register`. Older agents send the first four fields only, scripts may send the flat GPU fields.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Register {
     /// The agent's own idea of its name; the admin's wins.
     #[serde(default)]
@@ -73,6 +74,7 @@ pub struct Register {
 
 /// Hardware in the older agent's shape, also in every worker's view.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GpuInfo {
     /// Model of the first GPU.
     #[serde(default)]
@@ -93,6 +95,7 @@ pub struct GpuInfo {
 
 /// One GPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gpu {
     /// Its number on the host.
     pub index: u32,
@@ -107,6 +110,7 @@ pub struct Gpu {
 
 /// An attempt that an agent is running.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunningAttempt {
     /// The job.
     pub job_id: JobId,
@@ -116,6 +120,7 @@ pub struct RunningAttempt {
 
 /// What a machine could run: the output of `simpletuner-worker probe`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Probe {
     /// How many GPUs there are.
     pub gpus: u32,
@@ -127,6 +132,7 @@ pub struct Probe {
 
 /// The answer to [`Register`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Registered {
     /// The worker's id.
     pub worker_id: WorkerId,
@@ -152,6 +158,7 @@ pub struct Registered {
 
 /// See [`Registered::resume_job`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResumeJob {
     /// The job to keep.
     pub job_id: JobId,
@@ -159,6 +166,7 @@ pub struct ResumeJob {
 
 /// `POST /api/workers/heartbeat`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Heartbeat {
     /// The worker's id, as older agents send it; it must be the token's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -174,8 +182,17 @@ pub struct Heartbeat {
     pub attempts: Vec<RunningAttempt>,
 }
 
+/// The answer to `GET /api/workers/queue`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HasJobs {
+    /// Whether an offer waits for the worker.
+    pub has_jobs: bool,
+}
+
 /// The answer to [`Heartbeat`] and to `GET /api/workers/next`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeartbeatAnswer {
     /// What should be true on this host.
     pub desired: Desired,
@@ -183,6 +200,7 @@ pub struct HeartbeatAnswer {
 
 /// What should be true on a host: the whole of it, each time. Whatever runs and is not in `run` stays as it is unless it is in `stop`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Desired {
     /// Attempts that should be running here.
     #[serde(default)]
@@ -200,6 +218,7 @@ pub struct Desired {
 
 /// An attempt to stop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StopAttempt {
     /// The job.
     pub job_id: JobId,
@@ -211,6 +230,7 @@ pub struct StopAttempt {
 
 /// Why an attempt has to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// A person cancelled the job: stop, and report `cancelled`.
@@ -225,6 +245,7 @@ pub enum StopReason {
 
 /// `POST /api/workers/job/{id}/status`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatusReport {
     /// `starting`, `training` or `running`, `completed`, `failed`, `cancelled`, or `requeue` (stopped, but not by the job's fault).
     pub status: String,
@@ -241,6 +262,7 @@ pub struct StatusReport {
 
 /// The answer to a report about a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Accepted {
     /// Always true; a refusal is a problem document.
     pub success: bool,
@@ -248,6 +270,7 @@ pub struct Accepted {
 
 /// `POST /api/workers/job/{id}/progress`: points in order, the newest last.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgressReport {
     /// Which attempt.
     pub attempt: Attempt,
@@ -257,6 +280,7 @@ pub struct ProgressReport {
 
 /// How a training stood at one step.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgressPoint {
     /// The step, from 0.
     pub step: u64,
@@ -287,6 +311,7 @@ pub struct ProgressPoint {
 
 /// The answer to `PUT /api/workers/job/{id}/logs?attempt=&offset=`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogAck {
     /// How many bytes of the log are now safe on the server's disk: the next offset to send.
     pub durable: u64,
@@ -294,6 +319,7 @@ pub struct LogAck {
 
 /// The answer to `PUT /api/workers/job/{id}/artifacts/{path}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ArtifactAck {
     /// The path below the job's output.
     pub path: String,
@@ -305,6 +331,7 @@ pub struct ArtifactAck {
 
 /// `POST /api/workers/disconnect`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Disconnect {
     /// The worker's id, as older agents send it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,6 +10,7 @@ use crate::domain::time::Timestamp;
 
 /// `POST /api/admin/workers`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CreateWorker {
     /// Unique among workers, 1 to 64 characters.
     pub name: String,
@@ -32,6 +33,7 @@ pub struct CreateWorker {
 
 /// When a new token ends: one of the two, or neither for never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TokenLife {
     /// At this moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,6 +45,7 @@ pub struct TokenLife {
 
 /// `POST /api/admin/workers/{id}/token`; the body may be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RotateToken {
     /// When the new token ends.
     #[serde(flatten)]
@@ -55,6 +58,7 @@ pub struct RotateToken {
 
 /// The answer to [`CreateWorker`] and to a rotation: the only time the token is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CreatedWorker {
     /// The worker's id.
     pub worker_id: WorkerId,
@@ -68,6 +72,7 @@ pub struct CreatedWorker {
 
 /// `GET /api/admin/workers`, the query string.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkersQuery {
     /// Only workers in this status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,6 +93,7 @@ pub struct WorkersQuery {
 
 /// `GET /api/admin/workers`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkersPage {
     /// By name.
     pub workers: Vec<WorkerView>,
@@ -104,6 +110,7 @@ pub struct WorkersPage {
 
 /// Workers by status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerCounts {
     /// `connecting`.
     pub connecting: u64,
@@ -119,6 +126,7 @@ pub struct WorkerCounts {
 
 /// A worker in a list, under both spellings that clients know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerView {
     /// The worker's id.
     pub id: WorkerId,
@@ -192,6 +200,7 @@ pub struct WorkerView {
 
 /// Two agents came with one token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TokenConflict {
     /// When the one that was refused came.
     pub at: Timestamp,
@@ -201,6 +210,7 @@ pub struct TokenConflict {
 
 /// A job on a worker, in the worker's row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeldJob {
     /// The job.
     pub job_id: JobId,
@@ -214,6 +224,7 @@ pub struct HeldJob {
 
 /// `POST /api/admin/workers/{id}/drain`; the body may be left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DrainWorker {
     /// Why, for whoever looks later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -225,6 +236,7 @@ pub struct DrainWorker {
 
 /// `PATCH /api/admin/workers/{id}`: what is left out stays.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EditWorker {
     /// A new unique name.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -58,11 +58,7 @@ impl JobKey {
             Self::Job(subject) if subject.job == job && attempt.is_none_or(|n| subject.attempt == Some(n)) => {
                 Ok(subject)
             }
-            Self::Job(_) => Err(ApiError::new(
-                axum::http::StatusCode::FORBIDDEN,
-                "other_attempt",
-                "This job token belongs to another job or attempt.",
-            )),
+            Self::Job(_) => Err(ApiError::other_attempt()),
         }
     }
 }

@@ -3,12 +3,13 @@
 use app::domain::ids::{SessionId, TokenId};
 use app::protocol::access::{ChangePassword, CreateToken, CreatedToken, SessionsPage, TokensPage};
 use app::protocol::worker::Accepted;
-use axum::extract::{DefaultBodyLimit, Path, State};
-use axum::http::StatusCode;
+use axum::extract::{DefaultBodyLimit, State};
 use axum::{Extension, Json};
 
-use super::json::Json as Body;
+use super::address::Path;
+use super::json::{Created, Json as Body};
 use super::limits;
+use super::openapi::doc::Doc;
 use super::problem::ApiError;
 use super::request::caller;
 use super::routes::Routes;
@@ -18,15 +19,21 @@ use crate::state::App;
 
 /// The routes.
 pub fn routes(app: &App) -> Routes {
-    Routes::new(app)
-        .post("/account/password", Needs::Login, change_password)
-        .get("/account/tokens", Needs::Login, tokens)
-        .post("/account/tokens", Needs::LoginProved, create_token)
-        .delete("/account/tokens/{id}", Needs::Login, revoke_token)
-        .get("/account/sessions", Needs::Login, sessions)
-        .delete("/account/sessions/{id}", Needs::Login, end_session)
+    Routes::new(app, "Account")
+        .post("/account/password", Needs::Login, CHANGE_PASSWORD, change_password)
+        .get("/account/tokens", Needs::Login, TOKENS, tokens)
+        .post("/account/tokens", Needs::LoginProved, CREATE_TOKEN, create_token)
+        .delete("/account/tokens/{id}", Needs::Login, REVOKE_TOKEN, revoke_token)
+        .get("/account/sessions", Needs::Login, SESSIONS, sessions)
+        .delete("/account/sessions/{id}", Needs::Login, END_SESSION, end_session)
         .within(|router| router.layer(DefaultBodyLimit::max(limits::API)))
 }
+
+const CHANGE_PASSWORD: Doc = Doc {
+    detail: "The caller's other sessions end.",
+    problems: &["wrong_password", "out_of_range", "no_accounts"],
+    ..Doc::of("changePassword", "Changes the caller's password.")
+};
 
 async fn change_password(
     State(app): State<App>,
@@ -37,18 +44,34 @@ async fn change_password(
     Ok(Json(Accepted { success: true }))
 }
 
+const TOKENS: Doc =
+    Doc { problems: &["no_accounts"], ..Doc::of("listTokens", "Lists the caller's API tokens, oldest first.") };
+
 async fn tokens(State(app): State<App>, Extension(person): Extension<Person>) -> Result<Json<TokensPage>, ApiError> {
     let user = person.user.as_ref().ok_or(Refusal::NoAccounts)?;
     Ok(Json(TokensPage { tokens: app.core.tokens_of(user).await? }))
 }
 
+const CREATE_TOKEN: Doc = Doc {
+    detail: "The secret is shown in this answer and never again, so a repeated request cannot be answered with it: \
+             the name is what keeps a repetition from making a second one.",
+    problems: &["invalid_name", "out_of_range", "permission_denied", "name_taken", "no_accounts"],
+    ..Doc::of("createToken", "Makes an API token for the caller.")
+};
+
 async fn create_token(
     State(app): State<App>,
     Extension(person): Extension<Person>,
     Body(create): Body<CreateToken>,
-) -> Result<(StatusCode, Json<CreatedToken>), ApiError> {
-    Ok((StatusCode::CREATED, Json(app.core.create_token(caller(&person), &person, create).await?)))
+) -> Result<Created<CreatedToken>, ApiError> {
+    Ok(Created(app.core.create_token(caller(&person), &person, create).await?))
 }
+
+const REVOKE_TOKEN: Doc = Doc {
+    detail: "It opens nothing from then on, and sessions that it opened end.",
+    problems: &["token_not_found", "no_accounts"],
+    ..Doc::of("revokeToken", "Revokes an API token of the caller's.")
+};
 
 async fn revoke_token(
     State(app): State<App>,
@@ -60,6 +83,11 @@ async fn revoke_token(
     Ok(Json(Accepted { success: true }))
 }
 
+const SESSIONS: Doc = Doc {
+    problems: &["no_accounts"],
+    ..Doc::of("listSessions", "Lists the browsers in which the caller is logged in.")
+};
+
 async fn sessions(
     State(app): State<App>,
     Extension(person): Extension<Person>,
@@ -67,6 +95,11 @@ async fn sessions(
     let user = person.user.as_ref().ok_or(Refusal::NoAccounts)?;
     Ok(Json(SessionsPage { sessions: app.core.sessions_of(&person, user).await? }))
 }
+
+const END_SESSION: Doc = Doc {
+    problems: &["session_not_found", "no_accounts"],
+    ..Doc::of("endSession", "Logs a browser of the caller's out.")
+};
 
 async fn end_session(
     State(app): State<App>,

@@ -1,14 +1,16 @@
 //! `/api/audit`: the trail.
 
 use app::domain::access::Permission;
-use app::protocol::audit::{AuditPage, AuditQuery};
+use app::protocol::audit::{AuditEntry, AuditPage, AuditQuery};
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::header;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use futures_util::TryStreamExt;
 
+use super::address::Query;
+use super::openapi::doc::{Answer, Content, Doc, schema_of};
 use super::problem::ApiError;
 use super::routes::Routes;
 use crate::service::access::Needs;
@@ -18,15 +20,24 @@ use crate::state::App;
 /// The routes.
 pub fn routes(app: &App) -> Routes {
     let reads = Needs::To(Permission::AdminAudit);
-    Routes::new(app).get("/audit", reads, list).get("/audit/export", reads, export)
+    Routes::new(app, "Audit").get("/audit", reads, LIST, list).get("/audit/export", reads, EXPORT, export)
 }
+
+const LIST: Doc =
+    Doc { problems: &["out_of_range"], ..Doc::of("listAudit", "Lists entries of the audit trail, newest first.") };
 
 async fn list(State(app): State<App>, Query(query): Query<AuditQuery>) -> Result<Json<AuditPage>, ApiError> {
     Ok(Json(app.core.audit_page(&query).await?))
 }
 
+const EXPORT: Doc = Doc {
+    answers: &[Answer::with(200, "The entries, oldest first.", Content::Lines(schema_of::<AuditEntry>))],
+    problems: &["out_of_range"],
+    ..Doc::of("exportAudit", "Streams the audit trail, a line of JSON for each entry.")
+};
+
 /// A line of JSON for each entry. If the database fails on the way, the answer breaks off.
-async fn export(State(app): State<App>, Query(query): Query<AuditQuery>) -> Result<impl IntoResponse, ApiError> {
+async fn export(State(app): State<App>, Query(query): Query<AuditQuery>) -> Result<Response, ApiError> {
     let entries = trail::export(app.core.store.clone(), &query, app.core.now())?;
     let line = |entry| serde_json::to_string(&entry).map(|line| line + "\n").map_err(std::io::Error::other);
     let failed = |refusal| {
@@ -39,5 +50,5 @@ async fn export(State(app): State<App>, Query(query): Query<AuditQuery>) -> Resu
         (header::CONTENT_DISPOSITION, "attachment; filename=\"audit.jsonl\""),
         (header::CACHE_CONTROL, "no-store"),
     ];
-    Ok((headers, Body::from_stream(lines)))
+    Ok((headers, Body::from_stream(lines)).into_response())
 }

@@ -3,11 +3,13 @@
 use app::domain::access::Permission;
 use app::protocol::configs::{Bundle, ConfigDetail, ConfigView, ConfigsPage};
 use app::protocol::worker::Accepted;
-use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::extract::{DefaultBodyLimit, State};
 use axum::{Extension, Json};
 
+use super::address::Path;
 use super::json::Json as Body;
 use super::limits;
+use super::openapi::doc::Doc;
 use super::problem::ApiError;
 use super::request::caller;
 use super::routes::Routes;
@@ -17,21 +19,34 @@ use crate::state::App;
 /// The routes.
 pub fn routes(app: &App) -> Routes {
     let (sees, edits) = (Needs::To(Permission::ConfigView), Needs::To(Permission::ConfigEdit));
-    Routes::new(app)
-        .get("/configs", sees, list)
-        .get("/configs/{name}", sees, show)
-        .put("/configs/{name}", edits, put)
-        .delete("/configs/{name}", edits, delete)
+    Routes::new(app, "Configurations")
+        .get("/configs", sees, LIST, list)
+        .get("/configs/{name}", sees, SHOW, show)
+        .put("/configs/{name}", edits, PUT, put)
+        .delete("/configs/{name}", edits, DELETE, delete)
         .within(|router| router.layer(DefaultBodyLimit::max(limits::CONFIG)))
 }
+
+const LIST: Doc = Doc::of("listConfigs", "Lists configurations, by name.");
 
 async fn list(State(app): State<App>) -> Result<Json<ConfigsPage>, ApiError> {
     Ok(Json(app.core.configs().await?))
 }
 
+const SHOW: Doc = Doc {
+    problems: &["config_not_found"],
+    ..Doc::of("getConfig", "Shows a configuration's newest revision, with its files.")
+};
+
 async fn show(State(app): State<App>, Path(name): Path<String>) -> Result<Json<ConfigDetail>, ApiError> {
     Ok(Json(app.core.config(&name).await?))
 }
+
+const PUT: Doc = Doc {
+    detail: "Jobs that were submitted before keep the revision that they were submitted with.",
+    problems: &["invalid_name", "invalid_path", "config_json_missing", "config_json_broken", "too_much"],
+    ..Doc::of("putConfig", "Adds a configuration, or a new revision of it.")
+};
 
 async fn put(
     State(app): State<App>,
@@ -41,6 +56,12 @@ async fn put(
 ) -> Result<Json<ConfigView>, ApiError> {
     Ok(Json(app.core.put_config(caller(&person), name, bundle).await?))
 }
+
+const DELETE: Doc = Doc {
+    detail: "Jobs that use it are not touched.",
+    problems: &["config_not_found"],
+    ..Doc::of("deleteConfig", "Removes a configuration from the list.")
+};
 
 async fn delete(
     State(app): State<App>,

@@ -7,13 +7,16 @@ use std::time::Duration;
 
 use app::protocol::topic::{Topic, TopicsChanged};
 use axum::Extension;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, header};
-use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
 use futures_util::Stream;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::address::Query;
+use super::openapi::doc::{Answer, Doc, LAST_EVENT_ID};
 use super::routes::Routes;
 use crate::hub::Changes;
 use crate::random::{OsRandom, Random};
@@ -29,11 +32,11 @@ const GATHER: Duration = Duration::from_millis(50);
 
 /// The routes.
 pub fn routes(app: &App) -> Routes {
-    Routes::new(app).get("/events", Needs::Login, events)
+    Routes::new(app, "Events").get("/events", Needs::Login, EVENTS, events)
 }
 
 /// What to listen for.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 struct Interest {
     /// Topics, separated by commas; left out, all.
     topics: Option<String>,
@@ -41,17 +44,25 @@ struct Interest {
     after: Option<String>,
 }
 
+const EVENTS: Doc = Doc {
+    detail: "What changed is a topic: `workers`, `worker:ID`, `jobs`, `job:ID`, `log:ID`, `configs`; the change itself is \
+             asked for. The first event comes at once and says where to resume.",
+    headers: &[LAST_EVENT_ID],
+    answers: &[Answer::events::<TopicsChanged>(&[], "Topics, as they change. A `retry:` says when to come back.")],
+    ..Doc::of("followChanges", "Tells which topics changed, as Server-Sent Events.")
+};
+
 async fn events(
     State(app): State<App>,
     Query(interest): Query<Interest>,
     admission: Option<Extension<Admission>>,
     headers: HeaderMap,
-) -> impl IntoResponse {
+) -> Response {
     let topics: Option<BTreeSet<Topic>> =
         interest.topics.as_deref().map(|text| text.split(',').filter_map(Topic::parse).collect());
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()).map(str::to_owned);
     let stream = changes(app, topics, last.or(interest.after), admission);
-    (STREAM_HEADERS, Sse::new(stream).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))))
+    (STREAM_HEADERS, Sse::new(stream).keep_alive(KeepAlive::new().interval(Duration::from_secs(15)))).into_response()
 }
 
 fn changes(

@@ -2,14 +2,25 @@
 
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{FromRequest, Request};
+use axum::extract::{Form as RawForm, FromRequest, Request};
 use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::problem::ApiError;
 
 /// A body that must be there.
 pub struct Json<T>(pub T);
+
+/// The answer to what made something: 201.
+pub struct Created<T>(pub T);
+
+impl<T: Serialize> IntoResponse for Created<T> {
+    fn into_response(self) -> Response {
+        (StatusCode::CREATED, axum::Json(self.0)).into_response()
+    }
+}
 
 /// A body that may be left out.
 pub struct OptionalJson<T>(pub T);
@@ -28,6 +39,23 @@ impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for OptionalJ
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
         let bytes = body(request, state).await?;
         if bytes.trim_ascii().is_empty() { Ok(Self(T::default())) } else { parse(&bytes).map(Self) }
+    }
+}
+
+/// The fields of a form.
+pub struct Form<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Form<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        RawForm::from_request(request, state).await.map(|RawForm(fields)| Self(fields)).map_err(|rejection| {
+            if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+                ApiError::body_too_large()
+            } else {
+                ApiError::broken_body(&rejection.body_text())
+            }
+        })
     }
 }
 

@@ -6,6 +6,7 @@
 
 pub mod access;
 mod account;
+mod address;
 mod admin;
 pub mod arrival;
 mod audit;
@@ -14,6 +15,7 @@ mod events;
 mod health;
 pub mod json;
 mod limits;
+pub mod openapi;
 pub mod problem;
 mod queue;
 pub mod request;
@@ -32,21 +34,22 @@ use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::csrf::CsrfLayer;
 
-use self::routes::Routes;
+use self::openapi::Description;
+use self::routes::{Declared, Routes};
 use crate::state::App;
 use problem::{cross_site, no_such_route, panicked};
 
 /// Everything this server answers.
 pub fn router(app: App) -> Router {
-    let people = people(&app).into_router().route_layer(from_fn_with_state(app.clone(), access::person));
     let api = Router::new()
-        .merge(people)
-        .merge(worker::routes(&app))
+        .merge(people(&app).into_router().route_layer(from_fn_with_state(app.clone(), access::person)))
+        .merge(worker::routes(&app).into_router())
+        .merge(openapi::with(openapi::routes(&app).into_router(), Description::of(declared(&app))))
         .method_not_allowed_fallback(method_not_allowed)
         .fallback(unknown_route);
     Router::new()
         .nest("/api", api)
-        .merge(health::routes())
+        .merge(health::routes(&app).into_router())
         .merge(ui::routes(&app))
         .layer(CsrfLayer::new().with_rejection_response(|_| cross_site().into_response()))
         .layer(from_fn_with_state(app.clone(), access::known_host))
@@ -65,6 +68,14 @@ pub fn people(app: &App) -> Routes {
         .and(secrets::routes(app))
         .and(events::routes(app))
         .and(session::routes(app))
+}
+
+/// Every route that is described, with its whole path.
+pub fn declared(app: &App) -> Vec<Declared> {
+    let api = [people(app), worker::routes(app), openapi::routes(app)];
+    let beside = [health::routes(app), ui::entrances(app)];
+    let api = api.iter().flat_map(|routes| routes.declared("/api"));
+    api.chain(beside.iter().flat_map(|routes| routes.declared(""))).collect()
 }
 
 async fn unknown_route(request: Request) -> Response {

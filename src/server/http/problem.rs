@@ -1,6 +1,7 @@
 //! Where refusals become status codes and sentences; nowhere else.
 
 mod access;
+pub mod codes;
 mod secrets;
 
 use app::domain::job;
@@ -28,7 +29,7 @@ pub struct ApiError {
 
 impl ApiError {
     /// A problem of this status, with a stable code and a sentence.
-    pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+    fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
         Self { status, code, detail: detail.into(), extra: Map::new() }
     }
 
@@ -50,6 +51,16 @@ impl ApiError {
     pub fn invalid_json(error: &serde_json::Error) -> Self {
         let detail = format!("The body is not the JSON that this route takes: {error}.");
         Self::new(StatusCode::BAD_REQUEST, "invalid_json", detail)
+    }
+
+    /// A query string that is not what the route takes.
+    pub fn invalid_query(why: &str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_query", format!("The query string is not usable: {why}."))
+    }
+
+    /// A job token for something else.
+    pub fn other_attempt() -> Self {
+        Self::new(StatusCode::FORBIDDEN, "other_attempt", "This job token belongs to another job or attempt.")
     }
 
     /// An id in the path or query that is none.

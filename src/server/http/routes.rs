@@ -1,16 +1,20 @@
-//! Routes for people. None can be added without saying what it takes to use it.
+//! Routes. None can be added without saying who may use it, and what it is for.
 
 use app::domain::audit::flood::Refused;
 use app::domain::ids::JobId;
 use axum::Router;
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request, State};
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodFilter, on};
+use axum::routing::{MethodFilter, MethodRouter, on};
 use serde_json::json;
 
+use super::access;
+use super::openapi::doc::Doc;
+use super::openapi::signature::{Described, Signature};
 use super::problem::ApiError;
 use super::request::{Peer, caller};
 use super::ui::forms;
@@ -18,22 +22,62 @@ use crate::service::access::{Needs, Person};
 use crate::service::refusal::Refusal;
 use crate::state::App;
 
+/// Who may use a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Everybody.
+    Anyone,
+    /// A person or a script of theirs, with what it takes. Who it is, the group's guard finds out.
+    Person(Needs),
+    /// A worker that registers.
+    Newcomer,
+    /// A worker.
+    Worker,
+    /// A worker, or the job that it runs.
+    Job,
+}
+
+impl From<Needs> for Access {
+    fn from(needs: Needs) -> Self {
+        Self::Person(needs)
+    }
+}
+
 /// See the module.
 pub struct Routes {
     app: App,
+    tag: &'static str,
     router: Router<App>,
     declared: Vec<Declared>,
 }
 
-/// A route and what it takes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A route as it was declared.
+#[derive(Debug, Clone)]
 pub struct Declared {
     /// The method.
     pub method: Method,
     /// The path, with its parameters in braces.
-    pub path: &'static str,
-    /// What it takes.
-    pub needs: Needs,
+    pub path: String,
+    /// Who may use it.
+    pub access: Access,
+    /// The area it belongs to.
+    pub tag: &'static str,
+    /// What it says of itself.
+    pub doc: Doc,
+    /// What its handler says of it.
+    pub signature: Signature,
+}
+
+impl Declared {
+    /// The path as the description writes it.
+    pub fn template(&self) -> String {
+        self.path.replace("{*", "{")
+    }
+
+    /// The names of its parameters.
+    pub fn parameters(&self) -> impl Iterator<Item = &str> {
+        self.path.split('{').skip(1).filter_map(|rest| rest.split('}').next()).map(|name| name.trim_start_matches('*'))
+    }
 }
 
 macro_rules! methods {
@@ -41,33 +85,52 @@ macro_rules! methods {
         $(
             #[doc = concat!("Answers ", stringify!($filter), ".")]
             #[must_use]
-            pub fn $name<H, T>(self, path: &'static str, needs: Needs, handler: H) -> Self
+            pub fn $name<H, T>(self, path: &str, access: impl Into<Access>, doc: Doc, handler: H) -> Self
             where
-                H: Handler<T, App>,
+                H: Handler<T, App> + Described<T>,
                 T: 'static,
             {
-                self.on(Method::$filter, MethodFilter::$filter, path, needs, handler)
+                self.on(Method::$filter, MethodFilter::$filter, path, access.into(), doc, handler)
             }
         )+
     };
 }
 
 impl Routes {
-    /// None yet.
-    pub fn new(app: &App) -> Self {
-        Self { app: app.clone(), router: Router::new(), declared: Vec::new() }
+    /// None yet, of this area.
+    pub fn new(app: &App, tag: &'static str) -> Self {
+        Self { app: app.clone(), tag, router: Router::new(), declared: Vec::new() }
     }
 
     methods!(get GET, post POST, put PUT, patch PATCH, delete DELETE);
 
-    fn on<H, T>(mut self, method: Method, filter: MethodFilter, path: &'static str, needs: Needs, handler: H) -> Self
+    fn on<H, T>(
+        mut self,
+        method: Method,
+        filter: MethodFilter,
+        path: &str,
+        access: Access,
+        doc: Doc,
+        handler: H,
+    ) -> Self
+    where
+        H: Handler<T, App> + Described<T>,
+        T: 'static,
+    {
+        self.router = self.router.route(path, guarded(&self.app, access, on(filter, handler)));
+        let (path, tag, signature) = (path.to_owned(), self.tag, H::signature());
+        self.declared.push(Declared { method, path, access, tag, doc, signature });
+        self
+    }
+
+    /// Answers the form of a page. It calls what the API calls, and is no part of it.
+    #[must_use]
+    pub fn form<H, T>(mut self, path: &str, access: impl Into<Access>, handler: H) -> Self
     where
         H: Handler<T, App>,
         T: 'static,
     {
-        let guard = from_fn_with_state((self.app.clone(), needs), permitted);
-        self.router = self.router.route(path, on(filter, handler).route_layer(guard));
-        self.declared.push(Declared { method, path, needs });
+        self.router = self.router.route(path, guarded(&self.app, access.into(), on(MethodFilter::POST, handler)));
         self
     }
 
@@ -86,26 +149,37 @@ impl Routes {
         self
     }
 
-    /// What was declared.
-    #[cfg_attr(not(test), expect(dead_code, reason = "what each route takes is compared with a table by a test"))]
-    pub fn declared(&self) -> &[Declared] {
-        &self.declared
+    /// What was declared, for paths below this one.
+    pub fn declared(&self, below: &str) -> Vec<Declared> {
+        let whole = |route: &Declared| Declared { path: format!("{below}{}", route.path), ..route.clone() };
+        self.declared.iter().map(whole).collect()
     }
 
-    /// The router, to be put behind whatever finds out who is asking.
+    /// The router; that of people's routes has to be put behind whatever finds out who is asking.
     pub fn into_router(self) -> Router<App> {
         self.router
+    }
+}
+
+/// Nothing gets past this that is not what the route is for.
+fn guarded(app: &App, access: Access, methods: MethodRouter<App>) -> MethodRouter<App> {
+    match access {
+        Access::Anyone => methods,
+        Access::Person(needs) => methods.route_layer(from_fn_with_state((app.clone(), needs), permitted)),
+        Access::Newcomer => methods.route_layer(from_fn_with_state(app.clone(), access::newcomer)),
+        Access::Worker => methods.route_layer(from_fn_with_state(app.clone(), access::worker)),
+        Access::Job => methods.route_layer(from_fn_with_state(app.clone(), access::job)),
     }
 }
 
 /// Lets in who may do what the route is for.
 async fn permitted(
     State((app, needs)): State<(App, Needs)>,
-    parameters: RawPathParams,
+    parameters: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
     next: Next,
 ) -> Response {
-    let job = parameters.iter().find(|(name, _)| *name == "id").and_then(|(_, id)| JobId::parse(id).ok());
+    let job = parameters.iter().flatten().find(|(name, _)| *name == "id").and_then(|(_, id)| JobId::parse(id).ok());
     let Some(person) = request.extensions().get::<Person>() else {
         return ApiError::not_authenticated().into_response();
     };

@@ -10,6 +10,7 @@ use axum::{Extension, Json};
 use super::access::Mode;
 use super::arrival::Scheme;
 use super::json::Json as Body;
+use super::openapi::doc::Doc;
 use super::problem::ApiError;
 use super::request::{self, Peer};
 use super::routes::Routes;
@@ -20,8 +21,18 @@ use crate::tls::Tls;
 
 /// The routes.
 pub fn routes(app: &App) -> Routes {
-    Routes::new(app).get("/session", Needs::Login, show).post("/session/proof", Needs::Login, prove)
+    Routes::new(app, "Account").get("/session", Needs::Login, SHOW, show).post(
+        "/session/proof",
+        Needs::Login,
+        PROVE,
+        prove,
+    )
 }
+
+const PROVE: Doc = Doc {
+    problems: &["wrong_password", "too_many_requests"],
+    ..Doc::of("proveSession", "Takes the password once more, for what needs a recent one.")
+};
 
 async fn prove(
     State(app): State<App>,
@@ -32,6 +43,8 @@ async fn prove(
     forms::access::prove(&app, &person, request::address(peer), &proof.password).await?;
     Ok(Json(Accepted { success: true }))
 }
+
+const SHOW: Doc = Doc::of("whoAmI", "Says who is asking, and what they may do with what they came with.");
 
 async fn show(
     State(app): State<App>,

@@ -5,104 +5,87 @@ use axum::http::{Request, StatusCode};
 use serde_json::json;
 
 use super::harness::{ADMIN, By, Server, read};
+use super::openapi::{as_reviewed, description, operations};
 use crate::http::access::Mode;
 
-/// Every route for people, and who may use it: viewer, researcher, lead, admin. An id is of something that is not there.
-const PEOPLE: &[(&str, &str, &str)] = &[
-    ("GET", "/admin/workers", "___a"),
-    ("POST", "/admin/workers", "___a"),
-    ("GET", "/admin/workers/{id}", "___a"),
-    ("PATCH", "/admin/workers/{id}", "___a"),
-    ("DELETE", "/admin/workers/{id}", "___a"),
-    ("POST", "/admin/workers/{id}/drain", "___a"),
-    ("POST", "/admin/workers/{id}/resume", "___a"),
-    ("POST", "/admin/workers/{id}/token", "___a"),
-    ("GET", "/admin/users", "___a"),
-    ("POST", "/admin/users", "___a"),
-    ("GET", "/admin/users/{id}", "___a"),
-    ("PATCH", "/admin/users/{id}", "___a"),
-    ("POST", "/admin/users/{id}/password", "___a"),
-    ("POST", "/account/password", "vrla"),
-    ("GET", "/account/tokens", "vrla"),
-    ("POST", "/account/tokens", "vrla"),
-    ("DELETE", "/account/tokens/{id}", "vrla"),
-    ("GET", "/account/sessions", "vrla"),
-    ("DELETE", "/account/sessions/{id}", "vrla"),
-    ("GET", "/audit", "___a"),
-    ("GET", "/audit/export", "___a"),
-    ("GET", "/queue", "vrla"),
-    ("GET", "/queue/stats", "vrla"),
-    ("POST", "/queue/submit", "_rla"),
-    ("GET", "/queue/{id}", "vrla"),
-    ("POST", "/queue/{id}/cancel", "_rla"),
-    ("POST", "/queue/{id}/retry", "_rla"),
-    ("POST", "/queue/{id}/priority", "__la"),
-    ("GET", "/queue/{id}/explain", "vrla"),
-    ("GET", "/queue/{id}/logs", "vrla"),
-    ("GET", "/queue/{id}/events", "vrla"),
-    ("GET", "/queue/{id}/progress", "vrla"),
-    ("GET", "/queue/{id}/artifacts", "vrla"),
-    ("GET", "/queue/{id}/artifacts/{*path}", "vrla"),
-    ("GET", "/configs", "vrla"),
-    ("GET", "/configs/{name}", "vrla"),
-    ("PUT", "/configs/{name}", "_rla"),
-    ("DELETE", "/configs/{name}", "_rla"),
-    ("GET", "/secrets", "_rla"),
-    ("PUT", "/secrets/{name}", "_rla"),
-    ("DELETE", "/secrets/{name}", "_rla"),
-    ("GET", "/events", "vrla"),
-    ("GET", "/session", "vrla"),
-    ("POST", "/session/proof", "vrla"),
-];
+/// Who may use each operation of the description, in letters: viewer, researcher, lead, admin, worker, job, nobody. An
+/// id is of something that is not there, but for the job's.
+const MATRIX: &str = "src/server/tests/access.matrix";
 
-/// Where a row of that table is asked.
-fn address(path: &str) -> String {
-    format!("/api{}", path.replace("{id}", "x_1").replace("{name}", "none").replace("{*path}", "a/b"))
+/// Where an operation is asked.
+fn address(path: &str, id: &str) -> String {
+    path.replace("{id}", id).replace("{name}", "none").replace("{path}", "a/b")
 }
 
-/// Every route for workers and their jobs.
-const WORKERS: &[(&str, &str)] = &[
-    ("POST", "/api/workers/register"),
-    ("GET", "/api/workers/stream"),
-    ("GET", "/api/workers/next"),
-    ("POST", "/api/workers/heartbeat"),
-    ("GET", "/api/workers/queue"),
-    ("POST", "/api/workers/disconnect"),
-    ("POST", "/api/workers/job/j_1/status"),
-    ("POST", "/api/workers/job/j_1/progress"),
-    ("PUT", "/api/workers/job/j_1/logs"),
-    ("PUT", "/api/workers/job/j_1/artifacts/a"),
-    ("GET", "/api/workers/job/j_1/bundle"),
-    ("POST", "/api/workers/job/j_1/secrets"),
-];
-
-#[tokio::test]
-async fn strangers_are_refused_everywhere() {
-    let server = Server::start().await;
-    for (method, path, _) in PEOPLE {
-        server.call(&By::Nobody, method, &address(path), "{}").await.problem(401, "not_authenticated");
-    }
-    for (method, path) in WORKERS {
-        server.call(&By::Nobody, method, path, "{}").await.problem(401, "worker_token_refused");
-    }
-}
-
-#[tokio::test]
-async fn a_key_opens_its_own_doors_only() {
-    let server = Server::start().await;
-    let (_, worker) = server.worker("gpu-1").await;
-    let job = By::Job("jt_made-up".to_owned());
-    let made_up = By::Cookie("sid=made-up".to_owned());
-    for (method, path, _) in PEOPLE {
-        for by in [&worker, &job, &made_up] {
-            server.call(by, method, &address(path), "{}").await.problem(401, "not_authenticated");
+/// Whether somebody is let in to each operation.
+async fn let_in(server: &Server, by: &By, job: &str, expected: [&str; 2]) -> Vec<bool> {
+    let document = description(server).await;
+    let mut all = Vec::new();
+    for (method, path, _) in operations(&document) {
+        let id = if path.starts_with("/api/workers/job/") { job } else { "x_1" };
+        let answer = server.open(by, &method.to_uppercase(), &address(&path, id), "{}").await;
+        let out = matches!(answer.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        if out {
+            let problem = read(answer).await.json();
+            let code = problem["code"].as_str().unwrap_or_default();
+            assert!(expected.contains(&code), "{by:?}: {method} {path}: {problem}");
         }
+        all.push(!out);
     }
-    for (method, path) in WORKERS {
-        server.call(&By::Admin, method, path, "{}").await.problem(401, "worker_token_refused");
-        let made_up = By::Worker("wt_made-up".to_owned());
-        server.call(&made_up, method, path, "{}").await.problem(401, "worker_token_refused");
+    all
+}
+
+#[tokio::test]
+async fn each_operation_lets_in_who_stands_in_the_matrix() {
+    let server = Server::start().await;
+    let strange = ["not_authenticated", "worker_token_refused"];
+    let mut columns = Vec::new();
+    for role in ["viewer", "researcher", "lead", "admin"] {
+        let person = server.person(&format!("{role}-1"), role).await;
+        let token = server.post(&person, "/api/account/tokens", json!({"name": "all"})).await.ok(201);
+        let token = By::Token(token["secret"].as_str().expect("text").to_owned());
+        let by_browser = let_in(&server, &person, "x_1", ["permission_denied", "worker_token_refused"]).await;
+        let by_token = let_in(&server, &token, "x_1", ["permission_denied", "worker_token_refused"]).await;
+        assert_eq!(by_browser, by_token, "{role}: a token is for all that its owner may do");
+        columns.push((&role[..1], by_browser));
     }
+    let nobody = let_in(&server, &By::Nobody, "x_1", strange).await;
+    for made_up in ["jt_made-up", "wt_made-up", "sid=made-up"].map(str::to_owned) {
+        let by = match &made_up[..1] {
+            "j" => By::Job(made_up),
+            "w" => By::Worker(made_up),
+            _ => By::Cookie(made_up),
+        };
+        assert_eq!(let_in(&server, &by, "x_1", strange).await, nobody, "{by:?} opens nothing");
+    }
+    for letter in ["w", "j"] {
+        let server = Server::start().await;
+        let (worker, job, id) = at_work(&server).await;
+        let by = if letter == "w" { &worker } else { &job };
+        columns.push((letter, let_in(&server, by, &id, strange).await));
+    }
+    columns.push(("n", nobody));
+    let document = description(&server).await;
+    let rows = operations(&document).into_iter().enumerate().map(|(row, (method, path, _))| {
+        let who: String = columns.iter().map(|(letter, all)| if all[row] { *letter } else { "_" }).collect();
+        format!("{who}  {:<6} {path}\n", method.to_uppercase())
+    });
+    let found: String = rows.collect();
+    as_reviewed(MATRIX, &found);
+}
+
+/// A worker that was offered a job: its key, the job's, and the job's id.
+async fn at_work(server: &Server) -> (By, By, String) {
+    let (_, worker, mut events) = server.online("gpu-1").await;
+    server.config("one").await;
+    let job = server.submit("one").await;
+    let offer = events.offer().await;
+    (worker, By::Job(offer.upload_token), job)
+}
+
+#[tokio::test]
+async fn a_token_that_is_none_is_refused_by_its_own_name() {
+    let server = Server::start().await;
     let wrong = Request::builder().uri("/api/queue").header("x-api-key", "st_made-up").body(Body::empty());
     read(server.send(wrong.expect("a request")).await).await.problem(401, "wrong_token");
 }
@@ -114,27 +97,6 @@ async fn both_spellings_of_an_api_token_work() {
         let request = Request::builder().uri("/api/session").header(name, value).body(Body::empty());
         let answer = read(server.send(request.expect("a request")).await).await.ok(200);
         assert_eq!(answer["name"], "admin");
-    }
-}
-
-#[tokio::test]
-async fn each_route_lets_in_who_stands_in_the_table() {
-    let server = Server::start().await;
-    let declared = crate::http::people(&server.app);
-    let found: Vec<_> = declared.declared().iter().map(|route| (route.method.as_str(), route.path)).collect();
-    assert_eq!(found, PEOPLE.iter().map(|(method, path, _)| (*method, *path)).collect::<Vec<_>>());
-    for role in ["viewer", "researcher", "lead", "admin"] {
-        let person = server.person(&format!("{role}-1"), role).await;
-        let token = server.post(&person, "/api/account/tokens", json!({"name": "all"})).await.ok(201);
-        let token = By::Token(token["secret"].as_str().expect("text").to_owned());
-        for (method, path, who) in PEOPLE {
-            let may = who.contains(&role[..1]);
-            for by in [&person, &token] {
-                let status = server.open(by, method, &address(path), "{}").await.status();
-                let denied = status == StatusCode::FORBIDDEN;
-                assert!(denied != may && status != StatusCode::UNAUTHORIZED, "{role}: {method} {path}: {status}");
-            }
-        }
     }
 }
 

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+use super::described;
 use crate::clock::ManualClock;
 use crate::files::artifacts::Artifacts;
 use crate::files::checkpoints::Checkpoints;
@@ -225,7 +226,9 @@ impl Server {
 
     /// Sends a request as it is.
     pub async fn send(&self, request: Request<Body>) -> axum::response::Response {
-        self.router.clone().oneshot(request).await.expect("the router always answers")
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let answer = self.router.clone().oneshot(request).await.expect("the router always answers");
+        described::check(&self.app, method, &path, answer).await
     }
 
     /// Sends a request and reads its answer.

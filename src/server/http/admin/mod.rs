@@ -8,13 +8,15 @@ use app::protocol::worker::Accepted;
 use app::protocol::workers::{
     CreateWorker, CreatedWorker, DrainWorker, EditWorker, RotateToken, WorkerView, WorkersPage, WorkersQuery,
 };
-use axum::extract::{DefaultBodyLimit, Path, Query, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::HeaderMap;
 use axum::{Extension, Json};
 
+use super::address::{Path, Query};
 use super::arrival::Scheme;
-use super::json::{Json as Body, OptionalJson};
+use super::json::{Created, Json as Body, OptionalJson};
 use super::limits;
+use super::openapi::doc::Doc;
 use super::problem::ApiError;
 use super::request::caller;
 use super::routes::Routes;
@@ -27,22 +29,31 @@ use crate::text::shell_quoted;
 pub fn routes(app: &App) -> Routes {
     let workers = Needs::To(Permission::AdminWorkers);
     let taking = Needs::ToProved(Permission::AdminWorkers);
-    Routes::new(app)
-        .get("/admin/workers", workers, list)
-        .post("/admin/workers", workers, create)
-        .get("/admin/workers/{id}", workers, show)
-        .patch("/admin/workers/{id}", workers, edit)
-        .delete("/admin/workers/{id}", taking, delete)
-        .post("/admin/workers/{id}/drain", workers, drain)
-        .post("/admin/workers/{id}/resume", workers, resume)
-        .post("/admin/workers/{id}/token", taking, rotate)
+    Routes::new(app, "Workers")
+        .get("/admin/workers", workers, LIST, list)
+        .post("/admin/workers", workers, CREATE, create)
+        .get("/admin/workers/{id}", workers, SHOW, show)
+        .patch("/admin/workers/{id}", workers, EDIT, edit)
+        .delete("/admin/workers/{id}", taking, DELETE, delete)
+        .post("/admin/workers/{id}/drain", workers, DRAIN, drain)
+        .post("/admin/workers/{id}/resume", workers, RESUME, resume)
+        .post("/admin/workers/{id}/token", taking, ROTATE, rotate)
         .within(|router| router.layer(DefaultBodyLimit::max(limits::API)))
         .and(users::routes(app))
 }
 
+const LIST: Doc = Doc::of("listWorkers", "Lists workers, by name.");
+
 async fn list(State(app): State<App>, Query(query): Query<WorkersQuery>) -> Result<Json<WorkersPage>, ApiError> {
     Ok(Json(app.core.workers_page(&query).await?))
 }
+
+const CREATE: Doc = Doc {
+    detail: "The token is shown in this answer and never again, so a repeated request cannot be answered with it: \
+             the name is what keeps a repetition from making a second one.",
+    problems: &["invalid_name", "invalid_labels", "invalid_network", "out_of_range", "too_much", "name_taken"],
+    ..Doc::of("createWorker", "Makes a worker and its token.")
+};
 
 async fn create(
     State(app): State<App>,
@@ -50,14 +61,22 @@ async fn create(
     Extension(scheme): Extension<Scheme>,
     headers: HeaderMap,
     Body(create): Body<CreateWorker>,
-) -> Result<(StatusCode, Json<CreatedWorker>), ApiError> {
+) -> Result<Created<CreatedWorker>, ApiError> {
     let created = app.core.create_worker(caller(&person), create).await?;
-    Ok((StatusCode::CREATED, Json(created_view(&address(&app, scheme, &headers), created))))
+    Ok(Created(created_view(&address(&app, scheme, &headers), created)))
 }
+
+const SHOW: Doc = Doc { problems: &["worker_not_found"], ..Doc::of("getWorker", "Shows a worker.") };
 
 async fn show(State(app): State<App>, Path(id): Path<String>) -> Result<Json<WorkerView>, ApiError> {
     Ok(Json(app.core.worker_page(&worker_id(&id)?).await?))
 }
+
+const DELETE: Doc = Doc {
+    detail: "The history of its jobs stays.",
+    problems: &["worker_not_found", "worker_connected"],
+    ..Doc::of("deleteWorker", "Removes a worker that is offline.")
+};
 
 async fn delete(
     State(app): State<App>,
@@ -67,6 +86,11 @@ async fn delete(
     app.core.delete_worker(caller(&person), worker_id(&id)?).await?;
     Ok(Json(Accepted { success: true }))
 }
+
+const EDIT: Doc = Doc {
+    problems: &["worker_not_found", "invalid_name", "invalid_labels", "invalid_network", "too_much", "name_taken"],
+    ..Doc::of("editWorker", "Changes a worker's name, type or labels; what is left out stays.")
+};
 
 async fn edit(
     State(app): State<App>,
@@ -79,6 +103,11 @@ async fn edit(
     Ok(Json(app.core.worker_page(&id).await?))
 }
 
+const DRAIN: Doc = Doc {
+    problems: &["worker_not_found", "out_of_range", "too_much"],
+    ..Doc::of("drainWorker", "Lets a worker finish what it has and take nothing new.")
+};
+
 async fn drain(
     State(app): State<App>,
     Extension(person): Extension<Person>,
@@ -90,6 +119,8 @@ async fn drain(
     Ok(Json(app.core.worker_page(&id).await?))
 }
 
+const RESUME: Doc = Doc { problems: &["worker_not_found"], ..Doc::of("resumeWorker", "Undoes a drain.") };
+
 async fn resume(
     State(app): State<App>,
     Extension(person): Extension<Person>,
@@ -99,6 +130,13 @@ async fn resume(
     app.core.resume_worker(caller(&person), id.clone()).await?;
     Ok(Json(app.core.worker_page(&id).await?))
 }
+
+const ROTATE: Doc = Doc {
+    detail: "The old one opens nothing from then on, and the worker's streams end, unless an overlap is asked for. The \
+             token is shown this once.",
+    problems: &["worker_not_found", "out_of_range"],
+    ..Doc::of("rotateWorkerToken", "Gives a worker a new token.")
+};
 
 async fn rotate(
     State(app): State<App>,

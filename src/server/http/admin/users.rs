@@ -4,12 +4,13 @@ use app::domain::access::Permission;
 use app::domain::ids::UserId;
 use app::protocol::access::{CreateUser, EditUser, ResetPassword, UserDetail, UserView, UsersPage};
 use app::protocol::worker::Accepted;
-use axum::extract::{DefaultBodyLimit, Path, State};
-use axum::http::StatusCode;
+use axum::extract::{DefaultBodyLimit, State};
 use axum::{Extension, Json};
 
-use crate::http::json::Json as Body;
+use crate::http::address::Path;
+use crate::http::json::{Created, Json as Body};
 use crate::http::limits;
+use crate::http::openapi::doc::Doc;
 use crate::http::problem::ApiError;
 use crate::http::request::caller;
 use crate::http::routes::Routes;
@@ -19,26 +20,37 @@ use crate::state::App;
 /// The routes.
 pub fn routes(app: &App) -> Routes {
     let (users, changes) = (Needs::To(Permission::AdminUsers), Needs::ToProved(Permission::AdminUsers));
-    Routes::new(app)
-        .get("/admin/users", users, list)
-        .post("/admin/users", changes, create)
-        .get("/admin/users/{id}", users, show)
-        .patch("/admin/users/{id}", changes, edit)
-        .post("/admin/users/{id}/password", changes, reset_password)
+    Routes::new(app, "People")
+        .get("/admin/users", users, LIST, list)
+        .post("/admin/users", changes, CREATE, create)
+        .get("/admin/users/{id}", users, SHOW, show)
+        .patch("/admin/users/{id}", changes, EDIT, edit)
+        .post("/admin/users/{id}/password", changes, RESET_PASSWORD, reset_password)
         .within(|router| router.layer(DefaultBodyLimit::max(limits::API)))
 }
+
+const LIST: Doc = Doc::of("listUsers", "Lists everybody, by name.");
 
 async fn list(State(app): State<App>) -> Result<Json<UsersPage>, ApiError> {
     Ok(Json(app.core.users_page().await?))
 }
 
+const CREATE: Doc = Doc {
+    detail: "The name is what keeps a repetition from adding somebody twice.",
+    problems: &["invalid_name", "out_of_range", "name_taken", "no_accounts"],
+    ..Doc::of("createUser", "Adds somebody.")
+};
+
 async fn create(
     State(app): State<App>,
     Extension(person): Extension<Person>,
     Body(create): Body<CreateUser>,
-) -> Result<(StatusCode, Json<UserView>), ApiError> {
-    Ok((StatusCode::CREATED, Json(app.core.create_user(caller(&person), create).await?)))
+) -> Result<Created<UserView>, ApiError> {
+    Ok(Created(app.core.create_user(caller(&person), create).await?))
 }
+
+const SHOW: Doc =
+    Doc { problems: &["user_not_found"], ..Doc::of("getUser", "Shows somebody, with their API tokens and sessions.") };
 
 async fn show(
     State(app): State<App>,
@@ -48,6 +60,11 @@ async fn show(
     Ok(Json(app.core.user_detail(&person, &user_id(&id)?).await?))
 }
 
+const EDIT: Doc = Doc {
+    problems: &["user_not_found", "last_admin", "no_accounts"],
+    ..Doc::of("editUser", "Changes what somebody is, or whether they are let in.")
+};
+
 async fn edit(
     State(app): State<App>,
     Extension(person): Extension<Person>,
@@ -56,6 +73,12 @@ async fn edit(
 ) -> Result<Json<UserView>, ApiError> {
     Ok(Json(app.core.edit_user(caller(&person), user_id(&id)?, edit).await?))
 }
+
+const RESET_PASSWORD: Doc = Doc {
+    detail: "Their sessions end.",
+    problems: &["user_not_found", "out_of_range", "no_accounts"],
+    ..Doc::of("resetPassword", "Gives somebody another password.")
+};
 
 async fn reset_password(
     State(app): State<App>,

@@ -1,17 +1,20 @@
 //! A job's log, events, progress and artifacts.
 
 use app::domain::ids::Attempt;
-use app::protocol::queue::{ArtifactsPage, JobEvents, ProgressSeries};
+use app::protocol::queue::{ArtifactsPage, JobEvents, LogChunk, ProgressSeries};
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::io::ReaderStream;
 
 use super::follow::follow;
 use super::job_id;
+use crate::http::address::{Path, Query};
+use crate::http::openapi::doc::{Answer, Content, Doc, ETAG, IF_NONE_MATCH, LAST_EVENT_ID};
 use crate::http::problem::ApiError;
 use crate::service::access::Admission;
 use crate::service::artifacts::Download;
@@ -22,14 +25,35 @@ use crate::state::App;
 const PIECE: u32 = 64 << 10;
 
 /// Which piece of which log.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct Piece {
+    /// Which attempt; left out, the newest.
     attempt: Option<u32>,
+    /// Where to begin, in bytes; left out, at the end that `limit` allows.
     offset: Option<u64>,
+    /// At most so many bytes.
     limit: Option<u32>,
+    /// If it is there, the answer is the whole log as plain text.
     raw: Option<String>,
+    /// If it is there, the answer is a stream of pieces as they come.
     follow: Option<String>,
 }
+
+/// See [`logs`].
+pub const LOGS: Doc = Doc {
+    headers: &[LAST_EVENT_ID],
+    answers: &[
+        Answer::json::<LogChunk>(200, "A piece."),
+        Answer::events::<LogChunk>(&[], "With `follow`: pieces as they come, until the attempt is over."),
+        Answer::with(
+            200,
+            "A piece; with `raw` the whole; with `follow` pieces as they come, until the attempt is over.",
+            Content::Bytes(&["text/plain"]),
+        ),
+    ],
+    problems: &["attempt_not_found", "files_unavailable"],
+    ..Doc::of("readLog", "Reads an attempt's log: a piece, the whole, or as it grows.")
+};
 
 /// `GET /api/queue/{id}/logs`
 pub async fn logs(
@@ -67,20 +91,48 @@ async fn whole_log(app: &App, id: &app::domain::ids::JobId, attempt: Option<Atte
     Ok((headers, body).into_response())
 }
 
+/// See [`events`].
+pub const EVENTS: Doc = Doc::of("listJobEvents", "Lists everything that happened to a job, oldest first.");
+
 /// `GET /api/queue/{id}/events`
 pub async fn events(State(app): State<App>, Path(id): Path<String>) -> Result<Json<JobEvents>, ApiError> {
     Ok(Json(app.core.job_events(&job_id(&id)?).await?))
 }
+
+/// See [`progress`].
+pub const PROGRESS: Doc =
+    Doc::of("getJobProgress", "Shows the newest attempt's progress, thinned to what a chart can show.");
 
 /// `GET /api/queue/{id}/progress`
 pub async fn progress(State(app): State<App>, Path(id): Path<String>) -> Result<Json<ProgressSeries>, ApiError> {
     Ok(Json(app.core.progress_series(&job_id(&id)?).await?))
 }
 
+/// See [`artifacts`].
+pub const ARTIFACTS: Doc = Doc::of("listArtifacts", "Lists the files that a job made, by path.");
+
 /// `GET /api/queue/{id}/artifacts`
 pub async fn artifacts(State(app): State<App>, Path(id): Path<String>) -> Result<Json<ArtifactsPage>, ApiError> {
     Ok(Json(app.core.artifacts_page(&job_id(&id)?).await?))
 }
+
+/// See [`download`].
+pub const DOWNLOAD: Doc = Doc {
+    headers: &[IF_NONE_MATCH],
+    answers: &[
+        Answer {
+            headers: &[ETAG],
+            ..Answer::with(
+                200,
+                "The file.",
+                Content::Bytes(&["application/octet-stream", "image/png", "image/jpeg", "image/webp", "image/gif"]),
+            )
+        },
+        Answer::with(304, "It is the one that the caller has.", Content::Nothing),
+    ],
+    problems: &["artifact_not_found", "files_unavailable", "invalid_path"],
+    ..Doc::of("downloadArtifact", "Gives a file that a job made.")
+};
 
 /// `GET /api/queue/{id}/artifacts/{path}`: a picture is shown, anything else is saved; nothing is ever run.
 pub async fn download(

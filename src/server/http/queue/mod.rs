@@ -7,14 +7,16 @@ use app::domain::access::Permission;
 use app::domain::ids::JobId;
 use app::domain::queue::DEFAULT_PRIORITY;
 use app::protocol::explain::ExplanationView;
-use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, SetPriority, SubmitJob, Submitted};
-use axum::extract::{DefaultBodyLimit, Path, Query, State};
-use axum::http::{HeaderMap, StatusCode};
+use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, Previewed, SetPriority, SubmitJob, Submitted};
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
-use super::json::Json as Body;
+use super::address::{Path, Query};
+use super::json::{Created, Json as Body};
 use super::limits;
+use super::openapi::doc::{Answer, Doc, IDEMPOTENCY_KEY};
 use super::problem::ApiError;
 use super::request::caller;
 use super::routes::Routes;
@@ -24,22 +26,27 @@ use crate::state::App;
 /// The routes.
 pub fn routes(app: &App) -> Routes {
     let submits = Needs::To(Permission::JobSubmit);
-    Routes::new(app)
-        .get("/queue", Needs::SeeJobs, list)
-        .get("/queue/stats", Needs::SeeJobs, stats)
-        .post("/queue/submit", submits, submit)
-        .get("/queue/{id}", Needs::SeeJob, show)
-        .post("/queue/{id}/cancel", Needs::CancelJob, cancel)
-        .post("/queue/{id}/retry", Needs::SeeJobAnd(Permission::JobSubmit), retry)
-        .post("/queue/{id}/priority", Needs::SeeJobAnd(Permission::QueueManage), set_priority)
-        .get("/queue/{id}/explain", Needs::SeeJob, explain)
-        .get("/queue/{id}/logs", Needs::SeeJob, files::logs)
-        .get("/queue/{id}/events", Needs::SeeJob, files::events)
-        .get("/queue/{id}/progress", Needs::SeeJob, files::progress)
-        .get("/queue/{id}/artifacts", Needs::SeeJob, files::artifacts)
-        .get("/queue/{id}/artifacts/{*path}", Needs::SeeJob, files::download)
+    Routes::new(app, "Jobs")
+        .get("/queue", Needs::SeeJobs, LIST, list)
+        .get("/queue/stats", Needs::SeeJobs, STATS, stats)
+        .post("/queue/submit", submits, SUBMIT, submit)
+        .get("/queue/{id}", Needs::SeeJob, SHOW, show)
+        .post("/queue/{id}/cancel", Needs::CancelJob, CANCEL, cancel)
+        .post("/queue/{id}/retry", Needs::SeeJobAnd(Permission::JobSubmit), RETRY, retry)
+        .post("/queue/{id}/priority", Needs::SeeJobAnd(Permission::QueueManage), SET_PRIORITY, set_priority)
+        .get("/queue/{id}/explain", Needs::SeeJob, EXPLAIN, explain)
+        .get("/queue/{id}/logs", Needs::SeeJob, files::LOGS, files::logs)
+        .get("/queue/{id}/events", Needs::SeeJob, files::EVENTS, files::events)
+        .get("/queue/{id}/progress", Needs::SeeJob, files::PROGRESS, files::progress)
+        .get("/queue/{id}/artifacts", Needs::SeeJob, files::ARTIFACTS, files::artifacts)
+        .get("/queue/{id}/artifacts/{*path}", Needs::SeeJob, files::DOWNLOAD, files::download)
         .within(|router| router.layer(DefaultBodyLimit::max(limits::API)))
 }
+
+const LIST: Doc = Doc {
+    problems: &["out_of_range"],
+    ..Doc::of("listJobs", "Lists jobs, newest first: all of them, or those of one's own.")
+};
 
 async fn list(
     State(app): State<App>,
@@ -49,9 +56,31 @@ async fn list(
     Ok(Json(app.core.jobs_page(&person, &query).await?))
 }
 
+const STATS: Doc = Doc::of("countJobs", "Counts jobs by status.");
+
 async fn stats(State(app): State<App>, Extension(person): Extension<Person>) -> Result<Json<JobCounts>, ApiError> {
     Ok(Json(app.core.job_counts(&person).await?))
 }
+
+const SUBMIT: Doc = Doc {
+    detail: "A priority above 10 takes `queue.manage`. What no worker there is can take is accepted all the same, and \
+             explained (`/api/queue/{id}/explain`).",
+    headers: &[IDEMPOTENCY_KEY],
+    answers: &[
+        Answer::json::<Submitted>(201, "Submitted."),
+        Answer::json::<Previewed>(200, "With `dry_run`: what would become of it."),
+    ],
+    problems: &[
+        "config_not_found",
+        "secret_not_found",
+        "out_of_range",
+        "invalid_labels",
+        "invalid_name",
+        "too_much",
+        "idempotency_key_reused",
+    ],
+    ..Doc::of("submitJob", "Submits a job, or says what would become of it.")
+};
 
 async fn submit(
     State(app): State<App>,
@@ -67,17 +96,28 @@ async fn submit(
     }
     let key = headers.get("idempotency-key").map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned());
     let job = app.core.submit(caller(&person), submit, key).await?;
-    Ok((StatusCode::CREATED, Json(app.core.submitted(&job.id).await?)).into_response())
+    Ok(Created(app.core.submitted(&job.id).await?).into_response())
 }
+
+const RETRY: Doc = Doc {
+    detail: "It takes the same revision of the configuration.",
+    problems: &["job_not_ended", "config_not_found"],
+    ..Doc::of("retryJob", "Submits a job that has ended once more, as a new one.")
+};
 
 async fn retry(
     State(app): State<App>,
     Extension(person): Extension<Person>,
     Path(id): Path<String>,
-) -> Result<(StatusCode, Json<Submitted>), ApiError> {
+) -> Result<Created<Submitted>, ApiError> {
     let job = app.core.retry(caller(&person), job_id(&id)?).await?;
-    Ok((StatusCode::CREATED, Json(app.core.submitted(&job.id).await?)))
+    Ok(Created(app.core.submitted(&job.id).await?))
 }
+
+const SET_PRIORITY: Doc = Doc {
+    problems: &["job_not_queued", "job_ended", "out_of_range"],
+    ..Doc::of("setJobPriority", "Says how urgent a waiting job is.")
+};
 
 async fn set_priority(
     State(app): State<App>,
@@ -89,13 +129,24 @@ async fn set_priority(
     Ok(Json(app.core.job_view(&job.id).await?))
 }
 
+const EXPLAIN: Doc =
+    Doc::of("explainJob", "Says why a job waits, worker by worker, and the nearest change that would help.");
+
 async fn explain(State(app): State<App>, Path(id): Path<String>) -> Result<Json<ExplanationView>, ApiError> {
     Ok(Json(app.core.explain(&job_id(&id)?).await?))
 }
 
+const SHOW: Doc = Doc::of("getJob", "Shows a job with its attempts.");
+
 async fn show(State(app): State<App>, Path(id): Path<String>) -> Result<Json<JobView>, ApiError> {
     Ok(Json(app.core.job_detail(&job_id(&id)?).await?))
 }
+
+const CANCEL: Doc = Doc {
+    detail: "What runs is told to stop, and the job has ended once it has. Cancelling again changes nothing.",
+    problems: &["job_ended"],
+    ..Doc::of("cancelJob", "Cancels a job.")
+};
 
 async fn cancel(
     State(app): State<App>,

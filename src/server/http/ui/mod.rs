@@ -17,7 +17,6 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
 use leptos::nonce::use_nonce;
 use leptos::prelude::{IntoView, LeptosOptions, provide_context, use_context};
 use leptos_axum::{
@@ -29,7 +28,7 @@ use super::access;
 use super::arrival::Scheme;
 use super::problem::ApiError;
 use super::request::Peer;
-use super::routes::Routes;
+use super::routes::{Access, Routes};
 use super::{limits, session, site};
 use crate::service::access::{Needs, Person};
 use crate::state::App;
@@ -62,11 +61,8 @@ pub fn routes(app: &App) -> Router<App> {
     let (login, plain): (Vec<_>, Vec<_>) = LISTED.plain.iter().cloned().partition(|route| route.path() == "/login");
     let guard = || from_fn_with_state(app.clone(), access::page);
     let forms = forms(app).into_router().route_layer(guard());
-    let open = Router::new()
-        .route("/ui/login", post(forms::access::log_in))
-        .route("/ui/setup", post(forms::access::set_up))
-        .route("/ui/theme", post(forms::access::set_theme));
     let strangers = || from_fn_with_state(app.clone(), access::stranger);
+    let open = entrances(app).into_router();
     rendered(app, LISTED.live.clone(), Scripts::Own, shell)
         .merge(rendered(app, plain, Scripts::None, plain_shell))
         .route_layer(guard())
@@ -76,31 +72,39 @@ pub fn routes(app: &App) -> Router<App> {
         .fallback(file_or_not_found)
 }
 
+/// How browsers get in.
+pub fn entrances(app: &App) -> Routes {
+    Routes::new(app, "Login")
+        .post("/ui/login", Access::Anyone, forms::access::LOG_IN, forms::access::log_in)
+        .post("/ui/setup", Access::Anyone, forms::access::SET_UP, forms::access::set_up)
+        .form("/ui/theme", Access::Anyone, forms::access::set_theme)
+}
+
 /// What a page's buttons and forms post to.
 pub fn forms(app: &App) -> Routes {
     let (workers, people) = (Needs::To(Permission::AdminWorkers), Needs::ToProved(Permission::AdminUsers));
     let taking = Needs::ToProved(Permission::AdminWorkers);
     let submits = Needs::To(Permission::JobSubmit);
-    Routes::new(app)
-        .post("/ui/logout", Needs::Login, forms::access::log_out)
-        .post("/ui/account/password", Needs::Login, forms::account::change_password)
-        .post("/ui/confirm", Needs::Login, forms::access::confirm)
-        .post("/ui/account/tokens", Needs::LoginProved, forms::account::create_token)
-        .post("/ui/account/tokens/{id}/revoke", Needs::Login, forms::account::revoke_token)
-        .post("/ui/account/sessions/{id}/end", Needs::Login, forms::account::end_session)
-        .post("/ui/users", people, forms::people::add)
-        .post("/ui/users/{id}", people, forms::people::edit)
-        .post("/ui/users/{id}/password", people, forms::people::reset_password)
-        .post("/ui/secrets", submits, forms::secrets::keep)
-        .post("/ui/secrets/{name}/remove", submits, forms::secrets::remove)
-        .post("/ui/workers", workers, forms::workers::create)
-        .post("/ui/workers/{id}/drain", workers, forms::workers::drain)
-        .post("/ui/workers/{id}/resume", workers, forms::workers::resume)
-        .post("/ui/workers/{id}/token", taking, forms::workers::rotate)
-        .post("/ui/workers/{id}/settle", workers, forms::workers::settle)
-        .post("/ui/workers/{id}/delete", taking, forms::workers::delete)
-        .post("/ui/jobs", submits, forms::jobs::submit)
-        .post("/ui/jobs/{id}/cancel", Needs::CancelJob, forms::jobs::cancel)
+    Routes::new(app, "Login")
+        .form("/ui/logout", Needs::Login, forms::access::log_out)
+        .form("/ui/account/password", Needs::Login, forms::account::change_password)
+        .form("/ui/confirm", Needs::Login, forms::access::confirm)
+        .form("/ui/account/tokens", Needs::LoginProved, forms::account::create_token)
+        .form("/ui/account/tokens/{id}/revoke", Needs::Login, forms::account::revoke_token)
+        .form("/ui/account/sessions/{id}/end", Needs::Login, forms::account::end_session)
+        .form("/ui/users", people, forms::people::add)
+        .form("/ui/users/{id}", people, forms::people::edit)
+        .form("/ui/users/{id}/password", people, forms::people::reset_password)
+        .form("/ui/secrets", submits, forms::secrets::keep)
+        .form("/ui/secrets/{name}/remove", submits, forms::secrets::remove)
+        .form("/ui/workers", workers, forms::workers::create)
+        .form("/ui/workers/{id}/drain", workers, forms::workers::drain)
+        .form("/ui/workers/{id}/resume", workers, forms::workers::resume)
+        .form("/ui/workers/{id}/token", taking, forms::workers::rotate)
+        .form("/ui/workers/{id}/settle", workers, forms::workers::settle)
+        .form("/ui/workers/{id}/delete", taking, forms::workers::delete)
+        .form("/ui/jobs", submits, forms::jobs::submit)
+        .form("/ui/jobs/{id}/cancel", Needs::CancelJob, forms::jobs::cancel)
 }
 
 fn rendered<V: IntoView + 'static>(

@@ -2,16 +2,23 @@
 
 use app::domain::audit::flood::Refused;
 use app::domain::ids::WorkerId;
-use app::protocol::worker::{Accepted, Disconnect, Heartbeat, HeartbeatAnswer, Register, Registered};
+use app::protocol::worker::{Accepted, Disconnect, HasJobs, Heartbeat, HeartbeatAnswer, Register, Registered};
 use axum::extract::State;
 use axum::{Extension, Json};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::http::json::{Json as Body, OptionalJson};
+use crate::http::openapi::doc::Doc;
 use crate::http::problem::ApiError;
 use crate::http::request::{Peer, address, caller_named};
 use crate::service::keys::WorkerKey;
 use crate::state::App;
+
+/// See [`register`].
+pub const REGISTER: Doc = Doc {
+    problems: &["invalid_name", "invalid_labels", "out_of_range", "too_much", "token_in_use"],
+    ..Doc::of("register", "Reports a worker's GPUs, and is told what should run there.")
+};
 
 /// `POST /api/workers/register`
 pub async fn register(
@@ -38,6 +45,12 @@ pub async fn register(
     registered.map(Json)
 }
 
+/// See [`heartbeat`].
+pub const HEARTBEAT: Doc = Doc {
+    problems: &["invalid_status", "other_worker", "too_much", "not_registered", "token_in_use"],
+    ..Doc::of("heartbeat", "Says that a worker lives, and is told the whole desired state.")
+};
+
 /// `POST /api/workers/heartbeat`
 pub async fn heartbeat(
     State(app): State<App>,
@@ -47,11 +60,20 @@ pub async fn heartbeat(
     Ok(Json(app.core.heartbeat(caller_named(actor(&key.worker)), key, beat).await?))
 }
 
+/// See [`queue`].
+pub const QUEUE: Doc = Doc::of("hasJobs", "Says whether an offer waits, for older agents.");
+
 /// `GET /api/workers/queue`: whether there is work; for older agents.
-pub async fn queue(State(app): State<App>, Extension(worker): Extension<WorkerId>) -> Result<Json<Value>, ApiError> {
+pub async fn queue(State(app): State<App>, Extension(worker): Extension<WorkerId>) -> Result<Json<HasJobs>, ApiError> {
     let desired = app.core.desired(&worker).await?;
-    Ok(Json(json!({"has_jobs": !desired.offers.is_empty()})))
+    Ok(Json(HasJobs { has_jobs: !desired.offers.is_empty() }))
 }
+
+/// See [`disconnect`].
+pub const DISCONNECT: Doc = Doc {
+    problems: &["other_worker"],
+    ..Doc::of("disconnect", "Says that an agent leaves, and what it leaves running.")
+};
 
 /// `POST /api/workers/disconnect`
 pub async fn disconnect(

@@ -1,17 +1,22 @@
 //! What agents, and trainers with a job token, send about one attempt.
 
+use app::protocol::configs::Bundle;
+use app::protocol::secrets::JobSecrets;
 use app::protocol::status::ArtifactKind;
 use app::protocol::worker::{Accepted, ArtifactAck, LogAck, ProgressReport, StatusReport};
 use axum::body::{Body as RawBody, Bytes};
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::agent::actor;
 use crate::http::access::JobKey;
+use crate::http::address::{Path, Query};
 use crate::http::json::{Json as Body, body};
+use crate::http::openapi::doc::{Answer, Content, Doc, Header};
 use crate::http::problem::ApiError;
 use crate::http::request::caller_named;
 use crate::service::artifacts::Announced;
@@ -19,13 +24,25 @@ use crate::service::configs::bundle_bytes;
 use crate::state::App;
 
 /// Which attempt, and where in its log.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct Place {
+    /// Which attempt; left out, the one that the token stands for.
     attempt: Option<u32>,
+    /// Where a piece of a log begins, in bytes.
     #[serde(default)]
     offset: u64,
+    /// What kind of file it is.
     kind: Option<ArtifactKind>,
 }
+
+/// What becomes of a report about an attempt that is not the reporter's.
+const FENCED: &[&str] = &["old_attempt", "not_your_attempt", "job_ended"];
+
+/// See [`status`].
+pub const STATUS: Doc = Doc {
+    problems: &["old_attempt", "not_your_attempt", "job_ended", "invalid_status", "too_much"],
+    ..Doc::of("reportStatus", "Reports where an attempt stands.")
+};
 
 /// `POST /api/workers/job/{id}/status`
 pub async fn status(
@@ -39,6 +56,12 @@ pub async fn status(
     Ok(Json(Accepted { success: true }))
 }
 
+/// See [`progress`].
+pub const PROGRESS: Doc = Doc {
+    problems: &["old_attempt", "not_your_attempt", "job_ended", "too_much", "out_of_range"],
+    ..Doc::of("reportProgress", "Reports steps, losses and other numbers of an attempt.")
+};
+
 /// `POST /api/workers/job/{id}/progress`
 pub async fn progress(
     State(app): State<App>,
@@ -50,6 +73,23 @@ pub async fn progress(
     app.core.report_progress(caller_named(actor(&subject.worker)), subject, report).await?;
     Ok(Json(Accepted { success: true }))
 }
+
+/// See [`logs`].
+pub const LOGS: Doc = Doc {
+    detail: "Pieces that are there already are passed over; the answer says how much is safe.",
+    body: Some(Content::Bytes(&["application/octet-stream"])),
+    problems: &[
+        "old_attempt",
+        "not_your_attempt",
+        "job_ended",
+        "log_gap",
+        "body_too_large",
+        "broken_body",
+        "too_much",
+        "files_unavailable",
+    ],
+    ..Doc::of("appendLog", "Sends a piece of an attempt's log, by its offset in bytes.")
+};
 
 /// `PUT /api/workers/job/{id}/logs?attempt=&offset=`
 pub async fn logs(
@@ -64,6 +104,22 @@ pub async fn logs(
     let durable = app.core.append_log(&subject, place.offset, piece).await?;
     Ok(Json(LogAck { durable }))
 }
+
+/// See [`artifact`].
+pub const ARTIFACT: Doc = Doc {
+    body: Some(Content::Bytes(&["application/octet-stream"])),
+    headers: &[Header { name: "X-Content-Sha256", about: "The SHA-256 that the bytes must have, in hex." }],
+    problems: &[
+        "old_attempt",
+        "not_your_attempt",
+        "job_ended",
+        "invalid_path",
+        "upload_refused",
+        "too_much",
+        "files_unavailable",
+    ],
+    ..Doc::of("putArtifact", "Stores a file that an attempt made.")
+};
 
 /// `PUT /api/workers/job/{id}/artifacts/{path}`
 pub async fn artifact(
@@ -81,17 +137,31 @@ pub async fn artifact(
     Ok(Json(app.core.put_artifact(caller, subject, announced, content.into_data_stream()).await?))
 }
 
+/// See [`bundle`].
+pub const BUNDLE: Doc = Doc {
+    answers: &[Answer::json::<Bundle>(200, "The files, as text by path.")],
+    problems: FENCED,
+    ..Doc::of("getBundle", "Gives the configuration's files, as they were when the job was submitted.")
+};
+
 /// `GET /api/workers/job/{id}/bundle`
 pub async fn bundle(
     State(app): State<App>,
     Extension(key): Extension<JobKey>,
     Path(id): Path<String>,
     Query(place): Query<Place>,
-) -> Result<impl IntoResponse, ApiError> {
+) -> Result<Response, ApiError> {
     let subject = key.subject(&id, place.attempt)?;
     let config = app.core.bundle(&subject).await?;
-    Ok(([(header::CONTENT_TYPE, "application/json")], bundle_bytes(&config.files)))
+    Ok(([(header::CONTENT_TYPE, "application/json")], bundle_bytes(&config.files)).into_response())
 }
+
+/// See [`secrets`].
+pub const SECRETS: Doc = Doc {
+    answers: &[Answer::json::<JobSecrets>(200, "Variables for the trainer's environment.")],
+    problems: &["old_attempt", "not_your_attempt", "job_ended", "secret_gone", "secret_unreadable"],
+    ..Doc::of("takeSecrets", "Gives an attempt the secrets of its job, which is on record.")
+};
 
 /// `POST /api/workers/job/{id}/secrets`: taking them is on record.
 pub async fn secrets(
@@ -99,9 +169,9 @@ pub async fn secrets(
     Extension(key): Extension<JobKey>,
     Path(id): Path<String>,
     Query(place): Query<Place>,
-) -> Result<impl IntoResponse, ApiError> {
+) -> Result<Response, ApiError> {
     let subject = key.subject(&id, place.attempt)?;
     let caller = caller_named(actor(&subject.worker));
     let given = app.core.job_secrets(caller, subject).await?;
-    Ok(([(header::CACHE_CONTROL, "no-store")], Json(given)))
+    Ok(([(header::CACHE_CONTROL, "no-store")], Json(given)).into_response())
 }

@@ -4,34 +4,36 @@ mod agent;
 mod job;
 mod stream;
 
-use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post, put};
 
 pub use self::agent::actor;
-use super::{access, limits};
+use super::limits;
+use super::routes::{Access, Routes};
 use crate::state::App;
 
-/// The routes, with their guards.
-pub fn routes(app: &App) -> Router<App> {
-    let newcomer = Router::new()
-        .route("/workers/register", post(agent::register))
-        .route_layer(from_fn_with_state(app.clone(), access::newcomer));
-    let agent = Router::new()
-        .route("/workers/stream", get(stream::stream))
-        .route("/workers/next", get(stream::next))
-        .route("/workers/heartbeat", post(agent::heartbeat))
-        .route("/workers/queue", get(agent::queue))
-        .route("/workers/disconnect", post(agent::disconnect))
-        .route_layer(from_fn_with_state(app.clone(), access::worker));
-    let job = Router::new()
-        .route("/workers/job/{id}/status", post(job::status))
-        .route("/workers/job/{id}/progress", post(job::progress).layer(DefaultBodyLimit::max(limits::PROGRESS)))
-        .route("/workers/job/{id}/logs", put(job::logs).layer(DefaultBodyLimit::max(limits::LOG_PIECE)))
-        .route("/workers/job/{id}/artifacts/{*path}", put(job::artifact).layer(DefaultBodyLimit::disable()))
-        .route("/workers/job/{id}/bundle", get(job::bundle))
-        .route("/workers/job/{id}/secrets", post(job::secrets))
-        .route_layer(from_fn_with_state(app.clone(), access::job));
-    newcomer.merge(agent).merge(job).layer(DefaultBodyLimit::max(limits::API))
+/// The routes.
+pub fn routes(app: &App) -> Routes {
+    let none = || Routes::new(app, "Agents");
+    let agent = none()
+        .post("/workers/register", Access::Newcomer, agent::REGISTER, agent::register)
+        .get("/workers/stream", Access::Worker, stream::STREAM, stream::stream)
+        .get("/workers/next", Access::Worker, stream::NEXT, stream::next)
+        .post("/workers/heartbeat", Access::Worker, agent::HEARTBEAT, agent::heartbeat)
+        .get("/workers/queue", Access::Worker, agent::QUEUE, agent::queue)
+        .post("/workers/disconnect", Access::Worker, agent::DISCONNECT, agent::disconnect)
+        .post("/workers/job/{id}/status", Access::Job, job::STATUS, job::status)
+        .get("/workers/job/{id}/bundle", Access::Job, job::BUNDLE, job::bundle)
+        .post("/workers/job/{id}/secrets", Access::Job, job::SECRETS, job::secrets)
+        .within(|router| router.layer(DefaultBodyLimit::max(limits::API)));
+    let progress = none()
+        .post("/workers/job/{id}/progress", Access::Job, job::PROGRESS, job::progress)
+        .within(|router| router.layer(DefaultBodyLimit::max(limits::PROGRESS)));
+    let logs = none()
+        .put("/workers/job/{id}/logs", Access::Job, job::LOGS, job::logs)
+        .within(|router| router.layer(DefaultBodyLimit::max(limits::LOG_PIECE)));
+    // How large a file may be is counted while it arrives.
+    let artifacts = none()
+        .put("/workers/job/{id}/artifacts/{*path}", Access::Job, job::ARTIFACT, job::artifact)
+        .within(|router| router.layer(DefaultBodyLimit::disable()));
+    agent.and(progress).and(logs).and(artifacts)
 }

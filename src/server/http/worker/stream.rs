@@ -9,15 +9,18 @@ use app::domain::time::Millis;
 use app::protocol::dispatch::WorkerEvent;
 use app::protocol::topic::Topic;
 use app::protocol::worker::{Desired, HeartbeatAnswer};
-use axum::extract::{Query, State};
-use axum::response::IntoResponse;
+use axum::extract::State;
 use axum::response::sse::{Event, Sse};
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use futures_util::Stream;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::agent::actor;
+use crate::http::address::Query;
 use crate::http::events::{STREAM_HEADERS, goodbye};
+use crate::http::openapi::doc::{Answer, Doc};
 use crate::http::problem::ApiError;
 use crate::http::request::{Peer, caller_named};
 use crate::service::agents::Listening;
@@ -33,23 +36,45 @@ const POLLED: &str = "polled";
 /// The longest wait of a long poll, in seconds.
 const LONGEST_WAIT: u64 = 60;
 
+/// See [`stream`].
+pub const STREAM: Doc = Doc {
+    detail: "Each connection is first told the whole desired state, so nothing is replayed. A newer stream of the worker \
+             ends this one.",
+    answers: &[Answer::events::<WorkerEvent>(
+        &["job_submit", "job_cancel", "drain", "shutdown", "ping"],
+        "Events until the server stops or another stream takes over; at least a `ping` each 15 s.",
+    )],
+    problems: &["not_registered", "token_in_use", "too_many_streams"],
+    ..Doc::of("listen", "Offers and orders for a worker, as Server-Sent Events.")
+};
+
 /// `GET /api/workers/stream`
 pub async fn stream(
     State(app): State<App>,
     Extension(key): Extension<WorkerKey>,
     peer: Option<Extension<Peer>>,
-) -> Result<impl IntoResponse, ApiError> {
+) -> Result<Response, ApiError> {
     let open = OpenStream::new(&app, key, &host(peer))?;
     app.core.listening(caller_named(actor(&open.key.worker)), open.key.worker.clone(), open.stream.clone()).await?;
-    Ok((STREAM_HEADERS, Sse::new(events(open))))
+    Ok((STREAM_HEADERS, Sse::new(events(open))).into_response())
 }
 
 /// How long to wait.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct Wait {
+    /// For so many seconds at most, up to 60.
     #[serde(default)]
     wait: u64,
 }
+
+/// See [`next`].
+pub const NEXT: Doc = Doc {
+    problems: &["not_registered", "token_in_use"],
+    ..Doc::of(
+        "nextOrders",
+        "Says what should run on a worker, at once if there is something to do, else when there is.",
+    )
+};
 
 /// `GET /api/workers/next?wait=`: the desired state, at once if there is something to do, else when there is.
 pub async fn next(

@@ -7,20 +7,43 @@ use app::domain::audit::flood::Refused;
 use app::domain::time::Millis;
 use app::ui::flash::{Flash, FormName, Notice};
 use app::ui::prefs::Theme;
+use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::{Extension, Form};
 use serde_json::json;
 
 use super::{Fields, answer, field, refused};
 use crate::http::arrival::Scheme;
+use crate::http::json::Form;
+use crate::http::openapi::doc::{Answer, Content, Doc, LOCATION};
 use crate::http::request::{Peer, address, caller, caller_named};
 use crate::http::session_cookie;
 use crate::service::access::{Browser, LoggedIn, Person, SESSION};
 use crate::service::refusal::Refusal;
 use crate::state::App;
 use crate::text::{local_path, percent_escaped};
+
+/// Where a form leads.
+const ON: &[Answer] = &[Answer {
+    headers: &[LOCATION],
+    ..Answer::with(
+        303,
+        "On to the next page, logged in by a cookie; or back, where the page says what was wrong.",
+        Content::Nothing,
+    )
+}];
+
+/// See [`log_in`].
+pub const LOG_IN: Doc = Doc {
+    body: Some(Content::Form(&[
+        ("name", "Who it is; left out, the password is an API token."),
+        ("password", "The password, or an API token."),
+        ("next", "The page to go on to."),
+    ])),
+    answers: ON,
+    ..Doc::of("logIn", "Logs a browser in, as the form of the login page does.")
+};
 
 /// `POST /ui/login`: a name with its password, or an API token without a name.
 pub async fn log_in(
@@ -49,6 +72,18 @@ pub async fn log_in(
         }
     }
 }
+
+/// See [`set_up`].
+pub const SET_UP: Doc = Doc {
+    detail: "It works once, with the code that the first start prints.",
+    body: Some(Content::Form(&[
+        ("code", "The setup code."),
+        ("name", "The first admin's name."),
+        ("password", "The first admin's password, of 10 characters or more."),
+    ])),
+    answers: ON,
+    ..Doc::of("setUp", "Makes the first admin, as the form of the login page does.")
+};
 
 /// `POST /ui/setup`: the setup code, and who the first admin is to be.
 pub async fn set_up(

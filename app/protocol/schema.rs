@@ -1,0 +1,81 @@
+//! How the domain's words look on the wire, for the description of the API. Serde writes and reads them by hand-made
+//! conversions, which no derived schema could see through.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use super::fingerprint::Fingerprint;
+use crate::domain::access::{Permission, Permissions, Role};
+use crate::domain::ids::{Attempt, JobId, SessionId, TokenId, UserId, WorkerId};
+use crate::domain::labels::{Labels, MAX_LABELS};
+use crate::domain::time::Timestamp;
+
+macro_rules! words {
+    ($($name:ident: $schema:expr),+ $(,)?) => {
+        $(impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                $schema
+            }
+        })+
+    };
+}
+
+words! {
+    WorkerId: id("w_"),
+    JobId: id("j_"),
+    UserId: id("u_"),
+    TokenId: id("t_"),
+    SessionId: id("s_"),
+    Attempt: json_schema!({
+        "type": "integer", "minimum": 0, "maximum": u32::MAX,
+        "description": "The number of an attempt at a job, from 1; it only grows.",
+    }),
+    Timestamp: json_schema!({
+        "type": "string", "format": "date-time",
+        "description": "A moment in UTC (RFC 3339).", "examples": ["2024-01-15T10:30:00.000Z"],
+    }),
+    Fingerprint: json_schema!({
+        "type": "string", "pattern": "^sha256:[0-9a-f]{64}$", "description": "The SHA-256 of a server's public key.",
+    }),
+    // Printable and not empty keys; the limit on characters is the domain's.
+    Labels: json_schema!({
+        "type": "object", "maxProperties": MAX_LABELS,
+        "propertyNames": {"pattern": "^[^\\x00-\\x1f\\x7f-\\x9f]{1,256}$"},
+        "additionalProperties": {"type": "string", "pattern": "^[^\\x00-\\x1f\\x7f-\\x9f]{0,256}$"},
+        "description": "Labels: values by key. Where a job asks for them, the values are globs (`*`, `?`, `[…]`).",
+    }),
+    Role: json_schema!({
+        "type": "string", "enum": Role::ALL.map(Role::as_str), "description": "What somebody is here.",
+    }),
+    Permission: json_schema!({
+        "type": "string", "enum": Permission::ALL.map(Permission::as_str),
+        "description": "One thing that a person, or a script, may do.",
+    }),
+}
+
+impl JsonSchema for Permissions {
+    fn schema_name() -> Cow<'static, str> {
+        "Permissions".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let permission = generator.subschema_for::<Permission>();
+        json_schema!({
+            "type": "array", "items": permission,
+            "description": "Permissions; what the broader ones bring along is among them.",
+        })
+    }
+}
+
+/// An id of this kind. What is read is not asked for its prefix, so none is promised to be refused for it.
+fn id(prefix: &str) -> Schema {
+    json_schema!({
+        "type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$", "examples": [format!("{prefix}01hq3v4xkz0000000000000000")],
+        "description": format!("An id, `{prefix}…`."),
+    })
+}

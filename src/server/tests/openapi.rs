@@ -1,0 +1,187 @@
+//! The description of the API is whole, valid and true. That answers keep to it is watched by `described` in every test.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use axum::http::StatusCode;
+use serde_json::Value;
+
+use super::harness::{By, Server, read};
+use crate::http::problem::codes::CODES;
+
+const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
+
+pub async fn description(server: &Server) -> Value {
+    server.get(&By::Nobody, "/api/openapi.json").await.ok(200)
+}
+
+/// Every operation: method, path, and what is said of it.
+pub fn operations(document: &Value) -> Vec<(String, String, &Value)> {
+    let paths = document["paths"].as_object().expect("paths").iter();
+    let of_path = |(path, item): (&String, &'_ Value)| (path.clone(), item.as_object().expect("operations").clone());
+    let keys = paths
+        .map(of_path)
+        .flat_map(|(path, item)| item.keys().map(|method| (method.clone(), path.clone())).collect::<Vec<_>>());
+    let keys: Vec<_> = keys.collect();
+    keys.into_iter().map(|(method, path)| (method.clone(), path.clone(), &document["paths"][path][method])).collect()
+}
+
+fn walk(value: &Value, visit: &mut dyn FnMut(&serde_json::Map<String, Value>)) {
+    match value {
+        Value::Object(fields) => {
+            visit(fields);
+            fields.values().for_each(|value| walk(value, visit));
+        }
+        Value::Array(items) => items.iter().for_each(|item| walk(item, visit)),
+        _ => {}
+    }
+}
+
+fn root(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+#[tokio::test]
+async fn every_route_is_described_and_nothing_else() {
+    let server = Server::start().await;
+    let document = description(&server).await;
+    let described: BTreeSet<_> =
+        operations(&document).into_iter().map(|(method, path, _)| (method.to_uppercase(), path)).collect();
+    let declared: Vec<_> =
+        crate::http::declared(&server.app).iter().map(|route| (route.method.to_string(), route.template())).collect();
+    assert_eq!(declared.len(), described.len(), "each is declared once");
+    assert_eq!(declared.into_iter().collect::<BTreeSet<_>>(), described);
+    for (method, path) in described {
+        let answer = server.open(&By::Admin, &method, &path.replace(['{', '}'], ""), "").await;
+        assert_ne!(answer.status(), StatusCode::METHOD_NOT_ALLOWED, "{method} {path} is not served");
+        if answer.status() == StatusCode::NOT_FOUND {
+            assert_ne!(read(answer).await.json()["code"], "no_such_route", "{method} {path} is not served");
+        }
+    }
+}
+
+#[test]
+fn routes_are_declared_in_one_way() {
+    let mut waiting = vec![root("src/server/http")];
+    while let Some(path) = waiting.pop() {
+        if path.is_dir() {
+            waiting.extend(fs::read_dir(&path).expect("readable").flatten().map(|entry| entry.path()));
+        } else if !path.ends_with("http/routes.rs") {
+            let text = fs::read_to_string(&path).expect("text");
+            assert!(!text.contains(".route("), "{}: use http::routes, which asks for a description", path.display());
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_description_is_valid() {
+    let server = Server::start().await;
+    for (path, version) in [("/api/openapi.json", "3.2."), ("/api/openapi-3.1.json", "3.1.")] {
+        let document = server.get(&By::Nobody, path).await.ok(200);
+        assert!(document["openapi"].as_str().is_some_and(|text| text.starts_with(version)));
+        let tags: BTreeSet<_> =
+            document["tags"].as_array().expect("tags").iter().map(|tag| tag["name"].to_string()).collect();
+        let mut ids = BTreeSet::new();
+        for (method, path, operation) in operations(&document) {
+            let place = format!("{method} {path}");
+            assert!(METHODS.contains(&method.as_str()), "{place}");
+            assert!(ids.insert(operation["operationId"].to_string()), "{place}: an id of its own");
+            let summary = operation["summary"].as_str().expect("a summary");
+            assert!(summary.ends_with('.') && summary.len() < 120, "{place}: one sentence");
+            assert!(
+                operation["tags"].as_array().is_some_and(|all| all.iter().all(|tag| tags.contains(&tag.to_string()))),
+                "{place}"
+            );
+            well_described(&document, &place, &path, operation);
+        }
+        let mut references = Vec::new();
+        walk(&document, &mut |fields| references.extend(fields.get("$ref").and_then(Value::as_str).map(str::to_owned)));
+        assert!(references.len() > 100, "types are named once and referred to");
+        for reference in references {
+            let found = reference.strip_prefix('#').and_then(|pointer| document.pointer(pointer));
+            assert!(found.is_some(), "{reference} leads nowhere");
+        }
+    }
+}
+
+fn well_described(document: &Value, place: &str, path: &str, operation: &Value) {
+    let in_path: BTreeSet<&str> = path.split('{').skip(1).filter_map(|rest| rest.split('}').next()).collect();
+    let parameters = operation["parameters"].as_array().expect("parameters");
+    let named: BTreeSet<&str> =
+        parameters.iter().filter(|one| one["in"] == "path").filter_map(|one| one["name"].as_str()).collect();
+    assert_eq!(in_path, named, "{place}");
+    for parameter in parameters {
+        assert!(parameter["schema"].is_object(), "{place}: {parameter}");
+        assert!(parameter["description"].as_str().is_some_and(|text| text.ends_with('.')), "{place}: {parameter}");
+    }
+    let responses = operation["responses"].as_object().expect("responses");
+    assert!(responses.keys().any(|status| status.starts_with(['2', '3'])), "{place}: what comes when all is well");
+    for (status, response) in responses {
+        let shared = response["$ref"].as_str().and_then(|reference| document.pointer(&reference[1..]));
+        let response = shared.unwrap_or(response);
+        assert!(response["description"].as_str().is_some_and(|text| !text.is_empty()), "{place}: {status}");
+    }
+    let (access, permissions) = (&operation["x-access"], operation["x-permissions"].as_array().expect("a list"));
+    let open = operation["security"].as_array().expect("security").is_empty();
+    assert_eq!(open, access == "anyone", "{place}");
+    assert_eq!(open, !responses.contains_key("401"), "{place}");
+    let text = operation["description"].as_str().expect("a description");
+    assert!(permissions.iter().all(|name| text.contains(name.as_str().expect("text"))), "{place}: {text}");
+    let named = |word: &str| text.contains(word);
+    assert!(named("Takes ") || open && named("Open to everybody"), "{place}: who may: {text}");
+}
+
+#[tokio::test]
+async fn events_are_typed_where_the_version_can_say_so() {
+    let server = Server::start().await;
+    let document = description(&server).await;
+    let item = |path: &str| {
+        let media = &document["paths"][path]["get"]["responses"]["200"]["content"]["text/event-stream"];
+        media["itemSchema"]["properties"]["data"]["contentSchema"]["$ref"].as_str().map(str::to_owned)
+    };
+    assert_eq!(item("/api/workers/stream").as_deref(), Some("#/components/schemas/WorkerEvent"));
+    assert_eq!(item("/api/events").as_deref(), Some("#/components/schemas/TopicsChanged"));
+    assert_eq!(item("/api/queue/{id}/logs").as_deref(), Some("#/components/schemas/LogChunk"));
+}
+
+/// `RENEW=1 cargo test --no-default-features --features ssr --bin simpletuner openapi` writes what is compared.
+#[tokio::test]
+async fn changes_of_the_api_are_seen_in_review() {
+    let server = Server::start().await;
+    let now = serde_json::to_string_pretty(&description(&server).await).expect("JSON") + "\n";
+    as_reviewed("docs/openapi.json", &now);
+}
+
+/// Compares with a file that is checked in, so that a change of it is seen; with `RENEW=1` it is written.
+pub fn as_reviewed(file: &str, now: &str) {
+    if std::env::var_os("RENEW").is_some() {
+        fs::write(root(file), now).expect("writable");
+    }
+    let then = fs::read_to_string(root(file)).unwrap_or_default();
+    let changed = then.lines().zip(now.lines()).find(|(then, now)| then != now);
+    assert!(then == now, "{file} is not so any more ({changed:?}); if that is meant, run this test with RENEW=1");
+}
+
+#[test]
+fn every_code_is_in_the_table_and_in_the_guide() {
+    let sources = ["problem.rs", "problem/access.rs", "problem/secrets.rs"];
+    let source: String =
+        sources.map(|file| fs::read_to_string(root(&format!("src/server/http/{file}"))).expect("text")).concat();
+    let is_name =
+        |text: &&str| text.contains('_') && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    // A constant is the name of a field.
+    let lines = source.lines().filter(|line| !line.starts_with("const "));
+    let used: BTreeSet<&str> = lines.flat_map(|line| line.split('"').skip(1).step_by(2)).filter(is_name).collect();
+    let table: BTreeSet<&str> = CODES.iter().map(|code| code.name).collect();
+    assert_eq!(used, table, "http/problem.rs and http/problem/codes.rs name the same codes");
+    assert_eq!(table.len(), CODES.len(), "each stands there once");
+    let guide = fs::read_to_string(root("docs/API.md")).expect("docs/API.md");
+    for code in CODES {
+        let statuses = code.statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
+        let row = format!("| `{}` | {statuses} | {} |", code.name, code.meaning);
+        assert!(guide.contains(&row), "docs/API.md lacks the row\n{row}");
+    }
+    let rows = guide.lines().filter(|line| line.starts_with("| `") && line.matches('|').count() == 4);
+    assert_eq!(rows.count(), CODES.len(), "docs/API.md has rows of codes that are none");
+}
