@@ -88,6 +88,7 @@ fn security_schemes() -> Value {
 fn headers() -> Value {
     json!({
         "X-Request-Id": {"description": "The request's name in logs and the audit trail.", "schema": {"type": "string"}},
+        "API-Version": {"description": "Grows when something is taken away from the API.", "schema": {"type": "string"}},
         "Retry-After": {"description": "After how many seconds to try again.", "schema": {"type": "integer", "minimum": 0}},
         "WWW-Authenticate": {"description": "How to say who is asking.", "schema": {"type": "string"}},
     })

@@ -70,7 +70,7 @@ fn parameters(route: &Declared, schemas: &mut Schemas) -> Vec<Value> {
         }));
     }
     let header = |Header { name, about }: &Header| json!({"name": name, "in": "header", "required": false, "description": about, "schema": {"type": "string"}});
-    all.extend(route.doc.headers.iter().map(header));
+    all.extend(route.signature.headers.iter().chain(route.doc.headers).map(header));
     all
 }
 
@@ -122,7 +122,7 @@ const PROBLEM: &str = "application/problem+json";
 /// The answer that is one of these problems.
 fn problem(status: u16, codes: &[&Code], names: &[&str]) -> Value {
     let title = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or("Problem");
-    let mut headers = json!({"X-Request-Id": reference("X-Request-Id")});
+    let mut headers = json!({"X-Request-Id": reference("X-Request-Id"), "API-Version": reference("API-Version")});
     match status {
         401 => headers["WWW-Authenticate"] = reference("WWW-Authenticate"),
         429 | 503 => headers["Retry-After"] = reference("Retry-After"),
@@ -145,7 +145,7 @@ fn reference(header: &str) -> Value {
 }
 
 fn answered_headers(answer: &Answer) -> Value {
-    let mut headers = json!({"X-Request-Id": reference("X-Request-Id")});
+    let mut headers = json!({"X-Request-Id": reference("X-Request-Id"), "API-Version": reference("API-Version")});
     for Header { name, about } in answer.headers {
         headers[*name] = json!({"description": about, "schema": {"type": "string"}});
     }

@@ -6,6 +6,7 @@ mod follow;
 use app::domain::access::Permission;
 use app::domain::ids::JobId;
 use app::domain::queue::DEFAULT_PRIORITY;
+use app::domain::time::Timestamp;
 use app::protocol::explain::ExplanationView;
 use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, Previewed, SetPriority, SubmitJob, Submitted};
 use axum::extract::{DefaultBodyLimit, State};
@@ -14,6 +15,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
 use super::address::{Path, Query};
+use super::conditional::{IfNoneMatch, Listed, Page, Tagged};
 use super::json::{Created, Json as Body};
 use super::limits;
 use super::openapi::doc::{Answer, Doc, IDEMPOTENCY_KEY};
@@ -52,8 +54,23 @@ async fn list(
     State(app): State<App>,
     Extension(person): Extension<Person>,
     Query(query): Query<JobsQuery>,
-) -> Result<Json<JobsPage>, ApiError> {
-    Ok(Json(app.core.jobs_page(&person, &query).await?))
+    known: IfNoneMatch,
+) -> Result<Listed<JobsPage>, ApiError> {
+    Ok(known.listed(app.core.jobs_page(&person, &query).await?))
+}
+
+impl Page for JobsPage {
+    fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    fn next_cursor(&self) -> Option<&str> {
+        self.next_cursor.as_deref()
+    }
+
+    fn server_time(&mut self) -> Option<&mut Timestamp> {
+        Some(&mut self.server_time)
+    }
 }
 
 const STATS: Doc = Doc::of("countJobs", "Counts jobs by status.");
@@ -137,8 +154,8 @@ async fn explain(State(app): State<App>, Path(id): Path<String>) -> Result<Json<
 
 const SHOW: Doc = Doc::of("getJob", "Shows a job with its attempts.");
 
-async fn show(State(app): State<App>, Path(id): Path<String>) -> Result<Json<JobView>, ApiError> {
-    Ok(Json(app.core.job_detail(&job_id(&id)?).await?))
+async fn show(State(app): State<App>, Path(id): Path<String>, known: IfNoneMatch) -> Result<Tagged<JobView>, ApiError> {
+    Ok(known.tagged(None, app.core.job_detail(&job_id(&id)?).await?))
 }
 
 const CANCEL: Doc = Doc {
