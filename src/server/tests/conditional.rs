@@ -79,6 +79,25 @@ async fn what_has_not_changed_is_not_sent_again() {
 }
 
 #[tokio::test]
+async fn a_retry_with_a_key_is_one_job_however_often_it_comes() {
+    let server = Server::start().await;
+    server.config("one").await;
+    let job = server.submit("one").await;
+    server.post(&By::Admin, &format!("/api/queue/{job}/cancel"), json!({})).await.ok(200);
+    let other = server.submit("one").await;
+    server.post(&By::Admin, &format!("/api/queue/{other}/cancel"), json!({})).await.ok(200);
+    let retry = async |job: &str, key: &str| {
+        ask(&server, "POST", &format!("/api/queue/{job}/retry"), ("idempotency-key", key), "").await
+    };
+    let first = retry(&job, "k").await.ok(201);
+    assert_eq!(retry(&job, "k").await.ok(201)["job_id"], first["job_id"]);
+    retry(&other, "k").await.problem(422, "idempotency_key_reused");
+    retry(&job, "").await.problem(422, "out_of_range");
+    assert_ne!(retry(&job, "l").await.ok(201)["job_id"], first["job_id"]);
+    assert_eq!(server.get(&By::Admin, "/api/queue").await.ok(200)["total"], 4);
+}
+
+#[tokio::test]
 async fn a_link_leads_to_the_next_page() {
     let server = Server::start().await;
     for name in ["a b", "c", "d"] {

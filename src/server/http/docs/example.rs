@@ -7,34 +7,36 @@ const DEPTH: usize = 4;
 
 /// The command.
 pub fn curl(document: &Value, method: &str, path: &str, operation: &Value) -> String {
-    let mut command = "curl -s".to_owned();
+    let mut parts = vec!["curl -s".to_owned()];
     if operation["responses"]["200"]["content"].get("text/event-stream").is_some() {
-        command.push('N');
+        parts.push("N".to_owned());
     }
     let body = operation["requestBody"]["content"].as_object();
     let json = body.and_then(|body| body.get("application/json"));
     let natural = if body.is_some() { "post" } else { "get" };
     if method != natural {
-        command += &format!(" -X {}", method.to_uppercase());
+        parts.push(format!(" -X {}", method.to_uppercase()));
     }
     let path = path.split('{').enumerate().fold(String::new(), |path, (at, part)| match part.split_once('}') {
         Some((name, rest)) if at > 0 => format!("{path}${}{rest}", name.to_uppercase()),
         _ => path + part,
     });
-    command += &format!(" \"$ORCHESTRATOR{path}\"");
-    command += match operation["x-access"].as_str() {
+    parts.push(format!(" \"$ORCHESTRATOR{path}\""));
+    let key = match operation["x-access"].as_str() {
         Some("person") => " \\\n  -H \"Authorization: Bearer $API_TOKEN\"",
         Some("worker") => " \\\n  -H \"X-Worker-Token: $SIMPLETUNER_WORKER_TOKEN\"",
         Some("job") => " \\\n  -H \"X-Upload-Token: $SIMPLETUNER_UPLOAD_TOKEN\"",
         _ => "",
     };
+    parts.push(key.to_owned());
     if let Some(json) = json {
-        command += &format!(" \\\n  -d '{}'", example(document, &json["schema"], DEPTH));
+        parts.push(format!(" \\\n  -d '{}'", example(document, &json["schema"], DEPTH)));
     } else if let Some(body) = body {
         let form = body.contains_key("application/x-www-form-urlencoded");
-        command += if form { " \\\n  -d 'name=…' -d 'password=…'" } else { " \\\n  --data-binary @FILE" };
+        let sent = if form { " \\\n  -d 'name=…' -d 'password=…'" } else { " \\\n  --data-binary @FILE" };
+        parts.push(sent.to_owned());
     }
-    command
+    parts.concat()
 }
 
 /// The least that a schema takes.

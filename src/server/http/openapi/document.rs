@@ -9,7 +9,7 @@ use crate::http::problem::codes::CODES;
 use crate::http::routes::Declared;
 use app::protocol::problem::Problem;
 
-/// Which OpenAPI.
+/// Which version of `OpenAPI`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
     /// 3.1, which most programs know.

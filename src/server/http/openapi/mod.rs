@@ -1,4 +1,4 @@
-//! The description of the API: OpenAPI, made from the routes as they are declared ([`super::routes`]).
+//! The description of the API: `OpenAPI`, made from the routes as they are declared ([`super::routes`]).
 //!
 //! A route cannot be declared without a [`doc::Doc`]; what it reads and answers comes from its handler's types
 //! ([`signature`]), who may use it and what they are refused with from its [`super::routes::Access`].

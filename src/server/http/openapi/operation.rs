@@ -62,7 +62,7 @@ fn security(access: Access) -> Value {
 }
 
 fn parameters(route: &Declared, schemas: &mut Schemas) -> Vec<Value> {
-    let mut all: Vec<Value> = route.parameters().map(|name| in_path(name)).collect();
+    let mut all: Vec<Value> = route.parameters().map(in_path).collect();
     if let Some(query) = route.signature.query {
         all.extend(schemas.fields(query).into_iter().map(|(name, mut schema, required)| {
             let about = schema.as_object_mut().and_then(|fields| fields.remove("description"));
@@ -157,7 +157,7 @@ fn content(version: Version, content: &Content, schemas: &mut Schemas) -> Map<St
     match content {
         Content::Nothing => Map::new(),
         Content::Json(schema) => one("application/json", json!({"schema": schemas.written(*schema)})),
-        Content::Lines(schema) => one("application/x-ndjson", sequence(version, schemas.written(*schema))),
+        Content::Lines(schema) => one("application/x-ndjson", sequence(version, &schemas.written(*schema))),
         Content::Events { names, data } => {
             let data = json!({
                 "type": "string", "contentMediaType": "application/json", "contentSchema": schemas.written(*data),
@@ -169,7 +169,7 @@ fn content(version: Version, content: &Content, schemas: &mut Schemas) -> Map<St
             if !names.is_empty() {
                 event["properties"]["event"] = json!({"type": "string", "enum": names});
             }
-            one("text/event-stream", sequence(version, event))
+            one("text/event-stream", sequence(version, &event))
         }
         Content::Bytes(media) => media.iter().map(|media| ((*media).to_owned(), json!({"schema": {}}))).collect(),
         Content::Form(fields) => {
@@ -182,7 +182,7 @@ fn content(version: Version, content: &Content, schemas: &mut Schemas) -> Map<St
 }
 
 /// One thing after another: 3.2 can say what each is, 3.1 only that there is text, so it says it beside.
-fn sequence(version: Version, item: Value) -> Value {
+fn sequence(version: Version, item: &Value) -> Value {
     match version {
         Version::V3_2 => json!({"itemSchema": item}),
         Version::V3_1 => json!({"schema": {"type": "string"}, "x-itemSchema": item}),

@@ -110,14 +110,14 @@ async fn submit(
     if submit.dry_run {
         return Ok(Json(app.core.preview(person.name, &submit).await?).into_response());
     }
-    let key = headers.get("idempotency-key").map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned());
-    let job = app.core.submit(caller(&person), submit, key).await?;
+    let job = app.core.submit(caller(&person), submit, idempotency_key(&headers)).await?;
     Ok(Created(app.core.submitted(&job.id).await?).into_response())
 }
 
 const RETRY: Doc = Doc {
     detail: "It takes the same revision of the configuration.",
-    problems: &["job_not_ended", "config_not_found"],
+    headers: &[IDEMPOTENCY_KEY],
+    problems: &["job_not_ended", "config_not_found", "idempotency_key_reused", "out_of_range"],
     ..Doc::of("retryJob", "Submits a job that has ended once more, as a new one.")
 };
 
@@ -125,8 +125,9 @@ async fn retry(
     State(app): State<App>,
     Extension(person): Extension<Person>,
     Path(id): Path<String>,
+    headers: HeaderMap,
 ) -> Result<Created<Submitted>, ApiError> {
-    let job = app.core.retry(caller(&person), job_id(&id)?).await?;
+    let job = app.core.retry(caller(&person), job_id(&id)?, idempotency_key(&headers)).await?;
     Ok(Created(app.core.submitted(&job.id).await?))
 }
 
@@ -171,6 +172,10 @@ async fn cancel(
 ) -> Result<Json<JobView>, ApiError> {
     let job = app.core.cancel(caller(&person), job_id(&id)?).await?;
     Ok(Json(app.core.job_view(&job.id).await?))
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Option<String> {
+    headers.get("idempotency-key").map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned())
 }
 
 /// A job's id from a path.
