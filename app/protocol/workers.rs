@@ -196,6 +196,9 @@ pub struct WorkerView {
     /// Whether the agent verifies this server's certificate, as reported.
     #[serde(default)]
     pub tls_verify: Option<bool>,
+    /// The name of what people have set of it; the `ETag` begins with it.
+    #[serde(default)]
+    pub revision: String,
 }
 
 /// Two agents came with one token.

@@ -9,6 +9,7 @@ mod cancel;
 mod crashes;
 mod drain;
 mod endings;
+mod examples;
 mod failures;
 mod harness;
 mod local;

@@ -22,7 +22,7 @@ pub async fn configurations(core: &Arc<Core>, directory: &Path) -> Result<(), Ex
                 continue;
             }
         };
-        match core.put_config(Caller::system(), name.clone(), bundle).await {
+        match core.put_config(Caller::system(), name.clone(), bundle, None).await {
             Ok(config) => tracing::info!(name, revision = config.revision, "configuration imported"),
             Err(refusal) => {
                 let why = crate::http::problem::ApiError::from(refusal).problem().detail;

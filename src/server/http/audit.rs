@@ -1,8 +1,8 @@
 //! `/api/audit`: the trail.
 
 use app::domain::access::Permission;
+use app::domain::time::Timestamp;
 use app::protocol::audit::{AuditEntry, AuditPage, AuditQuery};
-use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header;
@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::TryStreamExt;
 
 use super::address::Query;
+use super::conditional::{IfNoneMatch, Listed, Page};
 use super::openapi::doc::{Answer, Content, Doc, schema_of};
 use super::problem::ApiError;
 use super::routes::Routes;
@@ -26,8 +27,26 @@ pub fn routes(app: &App) -> Routes {
 const LIST: Doc =
     Doc { problems: &["out_of_range"], ..Doc::of("listAudit", "Lists entries of the audit trail, newest first.") };
 
-async fn list(State(app): State<App>, Query(query): Query<AuditQuery>) -> Result<Json<AuditPage>, ApiError> {
-    Ok(Json(app.core.audit_page(&query).await?))
+async fn list(
+    State(app): State<App>,
+    Query(query): Query<AuditQuery>,
+    known: IfNoneMatch,
+) -> Result<Listed<AuditPage>, ApiError> {
+    Ok(known.listed(app.core.audit_page(&query).await?))
+}
+
+impl Page for AuditPage {
+    fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    fn next_cursor(&self) -> Option<&str> {
+        self.next_cursor.as_deref()
+    }
+
+    fn server_time(&mut self) -> Option<&mut Timestamp> {
+        Some(&mut self.server_time)
+    }
 }
 
 const EXPORT: Doc = Doc {

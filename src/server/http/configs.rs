@@ -7,6 +7,7 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::{Extension, Json};
 
 use super::address::Path;
+use super::conditional::{IfMatch, IfNoneMatch, Tagged};
 use super::json::Json as Body;
 use super::limits;
 use super::openapi::doc::Doc;
@@ -38,8 +39,13 @@ const SHOW: Doc = Doc {
     ..Doc::of("getConfig", "Shows a configuration's newest revision, with its files.")
 };
 
-async fn show(State(app): State<App>, Path(name): Path<String>) -> Result<Json<ConfigDetail>, ApiError> {
-    Ok(Json(app.core.config(&name).await?))
+async fn show(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    known: IfNoneMatch,
+) -> Result<Tagged<ConfigDetail>, ApiError> {
+    let config = app.core.config(&name).await?;
+    Ok(known.tagged(Some(&config.config.revision.to_string()), config))
 }
 
 const PUT: Doc = Doc {
@@ -52,9 +58,10 @@ async fn put(
     State(app): State<App>,
     Extension(person): Extension<Person>,
     Path(name): Path<String>,
+    IfMatch(seen): IfMatch,
     Body(bundle): Body<Bundle>,
 ) -> Result<Json<ConfigView>, ApiError> {
-    Ok(Json(app.core.put_config(caller(&person), name, bundle).await?))
+    Ok(Json(app.core.put_config(caller(&person), name, bundle, seen).await?))
 }
 
 const DELETE: Doc = Doc {
@@ -67,7 +74,8 @@ async fn delete(
     State(app): State<App>,
     Extension(person): Extension<Person>,
     Path(name): Path<String>,
+    IfMatch(seen): IfMatch,
 ) -> Result<Json<Accepted>, ApiError> {
-    app.core.delete_config(caller(&person), name).await?;
+    app.core.delete_config(caller(&person), name, seen).await?;
     Ok(Json(Accepted { success: true }))
 }

@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::de::Error;
 
 use super::problem::ApiError;
 
@@ -71,5 +72,9 @@ pub async fn body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, 
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    // Serde would read the fields of a list in their order, too.
+    if bytes.trim_ascii_start().starts_with(b"[") {
+        return Err(ApiError::invalid_json(&serde_json::Error::custom("a list where an object is expected")));
+    }
     serde_json::from_slice(bytes).map_err(|error| ApiError::invalid_json(&error))
 }

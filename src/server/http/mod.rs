@@ -10,7 +10,9 @@ mod address;
 mod admin;
 pub mod arrival;
 mod audit;
+mod conditional;
 mod configs;
+mod docs;
 mod events;
 mod health;
 pub mod json;
@@ -27,6 +29,8 @@ pub mod site;
 pub mod ui;
 mod worker;
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::extract::Request;
 use axum::middleware::from_fn_with_state;
@@ -41,15 +45,17 @@ use problem::{cross_site, no_such_route, panicked};
 
 /// Everything this server answers.
 pub fn router(app: App) -> Router {
+    let description = Arc::new(Description::of(declared(&app)));
     let api = Router::new()
         .merge(people(&app).into_router().route_layer(from_fn_with_state(app.clone(), access::person)))
         .merge(worker::routes(&app).into_router())
-        .merge(openapi::with(openapi::routes(&app).into_router(), Description::of(declared(&app))))
+        .merge(openapi::with(openapi::routes(&app), &description))
         .method_not_allowed_fallback(method_not_allowed)
         .fallback(unknown_route);
     Router::new()
         .nest("/api", api)
         .merge(health::routes(&app).into_router())
+        .merge(openapi::with(docs::routes(&app), &description))
         .merge(ui::routes(&app))
         .layer(CsrfLayer::new().with_rejection_response(|_| cross_site().into_response()))
         .layer(from_fn_with_state(app.clone(), access::known_host))
@@ -73,7 +79,7 @@ pub fn people(app: &App) -> Routes {
 /// Every route that is described, with its whole path.
 pub fn declared(app: &App) -> Vec<Declared> {
     let api = [people(app), worker::routes(app), openapi::routes(app)];
-    let beside = [health::routes(app), ui::entrances(app)];
+    let beside = [health::routes(app), ui::entrances(app), docs::routes(app)];
     let api = api.iter().flat_map(|routes| routes.declared("/api"));
     api.chain(beside.iter().flat_map(|routes| routes.declared(""))).collect()
 }

@@ -161,6 +161,11 @@ impl From<Refusal> for ApiError {
                 "idempotency_key_reused",
                 format!("The Idempotency-Key {key:?} came with another submit before. Use a new key for a new job."),
             ),
+            Refusal::Changed => Self::new(
+                S::PRECONDITION_FAILED,
+                "precondition_failed",
+                "It is not as you last saw it: somebody has changed it since. Look again, and repeat if it is still wanted.",
+            ),
             Refusal::NameTaken(name) => Self::new(
                 S::CONFLICT,
                 "name_taken",

@@ -16,6 +16,9 @@ use crate::state::App;
 use crate::tls::Tls;
 use crate::tokens::hex;
 
+/// Grows when something is taken away from the API; what is only added needs no new one.
+const API_VERSION: &str = "1";
+
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 tokio::task_local! {
@@ -68,6 +71,7 @@ pub async fn in_context(State(app): State<App>, mut request: Request, next: Next
         ("cross-origin-opener-policy", "same-origin"),
         ("cross-origin-resource-policy", "same-origin"),
         ("x-frame-options", "DENY"),
+        ("api-version", API_VERSION),
     ] {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }

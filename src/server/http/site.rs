@@ -21,6 +21,14 @@ pub fn hashes() -> Option<Cow<'static, [u8]>> {
     Web::get("hash.txt").map(|file| file.data)
 }
 
+/// The address of the style sheet.
+pub fn style_sheet() -> String {
+    let hashes = hashes().unwrap_or_default();
+    let hashes = String::from_utf8_lossy(&hashes);
+    let of_css = hashes.lines().find_map(|line| line.strip_prefix("css:"));
+    of_css.map_or_else(|| "/pkg/simpletuner.css".to_owned(), |hash| format!("/pkg/simpletuner.{}.css", hash.trim()))
+}
+
 /// A file of the site. Names with a hash never change, so browsers keep them.
 pub fn file(path: &str, headers: &HeaderMap) -> Option<Response> {
     let path = path.trim_start_matches('/');

@@ -23,28 +23,40 @@ const MAX_FILES: usize = 200;
 pub const MAX_BUNDLE: usize = 8 << 20;
 
 impl Core {
-    /// Stores a configuration; returns its newest revision, which is the old one if nothing changed.
+    /// Stores a configuration; returns its newest revision, which is the old one if nothing changed. It must be of one of
+    /// the revisions that the caller has `seen`.
     pub async fn put_config(
         self: &Arc<Self>,
         caller: Caller,
         name: String,
         bundle: Bundle,
+        seen: Option<Vec<String>>,
     ) -> Result<ConfigView, Refusal> {
         let name = checked_config_name(&name)?;
         check(&bundle)?;
-        let input = Arc::new((name, bundle));
+        let input = Arc::new((name, bundle, seen));
         self.change(caller, move |unit| {
             let input = Arc::clone(&input);
-            Box::pin(async move { put_in(unit, &input.0, &input.1).await })
+            Box::pin(async move {
+                let (name, bundle, seen) = &*input;
+                as_seen(unit, name, seen.as_deref()).await?;
+                put_in(unit, name, bundle).await
+            })
         })
         .await
     }
 
     /// Takes a configuration off the list; jobs that pinned a revision keep it.
-    pub async fn delete_config(self: &Arc<Self>, caller: Caller, name: String) -> Result<(), Refusal> {
+    pub async fn delete_config(
+        self: &Arc<Self>,
+        caller: Caller,
+        name: String,
+        seen: Option<Vec<String>>,
+    ) -> Result<(), Refusal> {
         self.change(caller, move |unit| {
-            let name = name.clone();
+            let (name, seen) = (name.clone(), seen.clone());
             Box::pin(async move {
+                as_seen(unit, &name, seen.as_deref()).await?;
                 if unit.tx.config(&name).await?.is_none() {
                     return Err(Refusal::NoConfig(name));
                 }
@@ -68,6 +80,13 @@ impl Core {
         let config = self.read().await?.config(name).await?.ok_or_else(|| Refusal::NoConfig(name.to_owned()))?;
         Ok(ConfigDetail { config: view(&config), bundle: Bundle { files: config.files.clone() } })
     }
+}
+
+/// Refuses what is meant for a revision that is not the newest any more.
+async fn as_seen(unit: &mut Unit<'_>, name: &str, seen: Option<&[String]>) -> Result<(), Refusal> {
+    let Some(seen) = seen else { return Ok(()) };
+    let newest = unit.tx.config(name).await?.map(|config| config.revision.to_string());
+    if newest.is_some_and(|newest| seen.contains(&newest)) { Ok(()) } else { Err(Refusal::Changed) }
 }
 
 async fn put_in(unit: &mut Unit<'_>, name: &str, bundle: &Bundle) -> Result<ConfigView, Refusal> {

@@ -41,19 +41,19 @@ impl Core {
         key: Option<String>,
     ) -> Result<Job, Refusal> {
         check(&submit)?;
-        if key.as_ref().is_some_and(|key| key.is_empty() || key.len() > MAX_KEY) {
-            return Err(Invalid::Range { field: "Idempotency-Key", allowed: "1 to 255 characters" }.into());
-        }
+        check_key(key.as_deref())?;
         let id = JobId::new(self.now(), self.entropy());
         let input = Arc::new((id, submit, key));
         self.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
                 let (id, submit, key) = &*input;
-                match key {
-                    Some(key) => submit_once(unit, id, submit, key).await,
-                    None => submit_in(unit, id, submit).await,
+                let asked = serde_json::to_string(submit).expect("plain fields");
+                if let Some(job) = made_before(unit, key.as_deref(), &asked).await? {
+                    return Ok(job);
                 }
+                let job = submit_in(unit, id, submit).await?;
+                remember(unit, key.as_deref(), &asked, job).await
             })
         })
         .await
@@ -70,16 +70,23 @@ impl Core {
         Ok(made(id, submit, &config, self.now(), by))
     }
 
-    /// Submits again what has ended: the same demands and the same revision, as a job of its own.
-    pub async fn retry(self: &Arc<Self>, caller: Caller, id: JobId) -> Result<Job, Refusal> {
-        let input = Arc::new((id, JobId::new(self.now(), self.entropy())));
+    /// Submits again what has ended: the same demands and the same revision, as a job of its own. A `key` is as with a
+    /// submit.
+    pub async fn retry(self: &Arc<Self>, caller: Caller, id: JobId, key: Option<String>) -> Result<Job, Refusal> {
+        check_key(key.as_deref())?;
+        let input = Arc::new((id, JobId::new(self.now(), self.entropy()), key));
         self.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
-                let (id, new) = &*input;
+                let (id, new, key) = &*input;
+                let asked = format!("retry {id}");
+                if let Some(job) = made_before(unit, key.as_deref(), &asked).await? {
+                    return Ok(job);
+                }
                 let ended = unit.job(id).await?;
                 let job = ended.retried(new.clone(), unit.now, unit.owner().to_owned())?;
-                add(unit, &job, &json!({"retry_of": id})).await
+                let job = add(unit, &job, &json!({"retry_of": id})).await?;
+                remember(unit, key.as_deref(), &asked, job).await
             })
         })
         .await
@@ -141,15 +148,34 @@ async fn submit_in(unit: &mut Unit<'_>, id: &JobId, submit: &SubmitJob) -> Resul
     add(unit, &job, &detail).await
 }
 
-async fn submit_once(unit: &mut Unit<'_>, id: &JobId, submit: &SubmitJob, key: &str) -> Result<Job, Refusal> {
-    let digest = tokens::digest(&serde_json::to_string(submit).expect("plain fields"));
+/// The job that this key made before, if the same was asked for.
+async fn made_before(unit: &mut Unit<'_>, key: Option<&str>, asked: &str) -> Result<Option<Job>, Refusal> {
+    let Some(key) = key else { return Ok(None) };
     let actor = unit.actor().to_owned();
-    if let Some((made, earlier)) = unit.tx.idempotency_key(&actor, key).await? {
-        return if earlier == digest { unit.job(&made).await } else { Err(Refusal::KeyReused(key.to_owned())) };
+    let Some((made, earlier)) = unit.tx.idempotency_key(&actor, key).await? else { return Ok(None) };
+    if earlier == tokens::digest(asked) {
+        unit.job(&made).await.map(Some)
+    } else {
+        Err(Refusal::KeyReused(key.to_owned()))
     }
-    let job = submit_in(unit, id, submit).await?;
-    unit.tx.insert_idempotency_key(&actor, key, &digest, &job).await?;
+}
+
+/// Notes what a key has made.
+async fn remember(unit: &mut Unit<'_>, key: Option<&str>, asked: &str, job: Job) -> Result<Job, Refusal> {
+    if let Some(key) = key {
+        let actor = unit.actor().to_owned();
+        unit.tx.insert_idempotency_key(&actor, key, &tokens::digest(asked), &job).await?;
+    }
     Ok(job)
+}
+
+fn check_key(key: Option<&str>) -> Result<(), Refusal> {
+    let usable = key.is_none_or(|key| (1..=MAX_KEY).contains(&key.len()));
+    if usable {
+        Ok(())
+    } else {
+        Err(Invalid::Range { field: "Idempotency-Key", allowed: "1 to 255 characters" }.into())
+    }
 }
 
 /// Writes a new job down, and looks whether somebody can take it.

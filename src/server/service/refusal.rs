@@ -26,6 +26,8 @@ pub enum Refusal {
     NoAttempt(u32),
     /// This `Idempotency-Key` came with another submit.
     KeyReused(String),
+    /// It is not as the caller says to have seen it (`If-Match`).
+    Changed,
     /// A worker of this name exists.
     NameTaken(String),
     /// An input is not usable.

@@ -14,12 +14,13 @@ use app::protocol::status::WorkerType;
 use app::protocol::topic::Topic;
 use app::protocol::workers::{CreateWorker, DrainWorker, EditWorker};
 use serde_json::json;
+use sha2::{Digest, Sha256};
 
 use super::Core;
 use super::refusal::{Invalid, Refusal};
 use super::unit::{Caller, Unit};
 use crate::store::StoreError;
-use crate::tokens;
+use crate::tokens::{self, hex};
 
 /// The longest name of a worker, in characters.
 const MAX_NAME: usize = 64;
@@ -105,12 +106,14 @@ impl Core {
         .await
     }
 
-    /// Changes a worker's name, type, labels or networks, or settles an alarm, and looks who fits now.
+    /// Changes a worker's name, type, labels or networks, or settles an alarm, and looks who fits now. It must be as the
+    /// caller has `seen` it: of one of these revisions.
     pub async fn edit_worker(
         self: &Arc<Self>,
         caller: Caller,
         id: WorkerId,
         edit: EditWorker,
+        seen: Option<Vec<String>>,
     ) -> Result<Worker, Refusal> {
         let name = edit.name.as_deref().map(checked_name).transpose()?;
         edit.labels.as_ref().map(Labels::validate).transpose()?;
@@ -123,9 +126,12 @@ impl Core {
             conflict_is_settled: edit.settle_token_conflict,
         };
         self.change(caller, move |unit| {
-            let (id, edit) = (id.clone(), edit.clone());
+            let (id, edit, seen) = (id.clone(), edit.clone(), seen.clone());
             Box::pin(async move {
                 let before = unit.worker(&id).await?.worker;
+                if seen.is_some_and(|seen| !seen.contains(&revision(&before))) {
+                    return Err(Refusal::Changed);
+                }
                 let after = before.clone().edited(edit);
                 let detail = json!({
                     "name": after.name,
@@ -208,6 +214,15 @@ pub async fn withdraw_offers(unit: &mut Unit<'_>, worker: &WorkerId) -> Result<(
         unit.save_job(&before, &after).await?;
     }
     Ok(())
+}
+
+/// The name of what people have set of a worker: the same as long as nobody changes any of it.
+pub fn revision(worker: &Worker) -> String {
+    let Worker { name, kind, labels, ignores_reported, networks, drain, .. } = worker;
+    let networks: Vec<String> = networks.iter().map(ToString::to_string).collect();
+    let drained = drain.as_ref().map(|drain| drain.since);
+    let set = json!([name, kind.map(Kind::as_str), labels, ignores_reported, networks, drained]);
+    hex(&Sha256::digest(set.to_string())[..8])
 }
 
 /// A name without surrounding blanks, if it is usable.

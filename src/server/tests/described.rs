@@ -27,14 +27,14 @@ pub async fn check(app: &App, method: Method, path: &str, answer: Response) -> R
     static PROMISES: OnceLock<Vec<Promise>> = OnceLock::new();
     let promises = PROMISES.get_or_init(|| promises(app));
     let method = if method == Method::HEAD { Method::GET } else { method };
-    let promised = promises.iter().filter(|promise| promise.method == method && leads_to(&promise.path, path));
+    let found = promises.iter().filter(|promise| promise.method == method && leads_to(&promise.path, path));
     // Of two templates that fit, the one with fewer parameters is meant.
-    let promised = promised.min_by_key(|promise| promise.path.matches('{').count());
+    let found = found.min_by_key(|promise| promise.path.matches('{').count());
     let is_problem = answer.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/problem+json");
     let status = answer.status().as_u16();
     let what = format!("{method} {path} answered {status}");
     if !is_problem {
-        assert!(promised.is_none_or(|promise| promise.good.contains(&status)), "{what}, which is not described");
+        assert!(found.is_none_or(|promise| promise.good.contains(&status)), "{what}, which is not described");
         return answer;
     }
     let (parts, body) = answer.into_parts();
@@ -44,7 +44,7 @@ pub async fn check(app: &App, method: Method, path: &str, answer: Response) -> R
     let known = Code::named(code).is_some_and(|code| code.statuses.contains(&status));
     assert!(known, "{what} `{code}`, which is not in the table of codes");
     let said = |promise: &Promise| promise.problems.get(&status).is_some_and(|codes| codes.contains(code));
-    assert!(promised.is_none_or(said), "{what} `{code}`, which is not described");
+    assert!(found.is_none_or(said), "{what} `{code}`, which is not described");
     Response::from_parts(parts, Body::from(bytes))
 }
 

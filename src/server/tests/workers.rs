@@ -30,6 +30,7 @@ async fn bad_input_is_named_and_changes_nothing() {
     let make = async |body: &str| server.call(&By::Admin, "POST", "/api/admin/workers", body.to_owned()).await;
     make("{").await.problem(400, "invalid_json");
     make("{}").await.problem(400, "invalid_json");
+    make(r#"["x", null, {}, false]"#).await.problem(400, "invalid_json");
     make(r#"{"name": "x", "worker_type": "banana"}"#).await.problem(400, "invalid_json");
     make(r#"{"name": "  "}"#).await.problem(422, "invalid_name");
     make(r#"{"name": "a\u0007b"}"#).await.problem(422, "invalid_name");

@@ -4,6 +4,7 @@ mod users;
 
 use app::domain::access::Permission;
 use app::domain::ids::WorkerId;
+use app::domain::time::Timestamp;
 use app::protocol::worker::Accepted;
 use app::protocol::workers::{
     CreateWorker, CreatedWorker, DrainWorker, EditWorker, RotateToken, WorkerView, WorkersPage, WorkersQuery,
@@ -14,6 +15,7 @@ use axum::{Extension, Json};
 
 use super::address::{Path, Query};
 use super::arrival::Scheme;
+use super::conditional::{IfMatch, IfNoneMatch, Listed, Page, Tagged};
 use super::json::{Created, Json as Body, OptionalJson};
 use super::limits;
 use super::openapi::doc::Doc;
@@ -44,8 +46,26 @@ pub fn routes(app: &App) -> Routes {
 
 const LIST: Doc = Doc::of("listWorkers", "Lists workers, by name.");
 
-async fn list(State(app): State<App>, Query(query): Query<WorkersQuery>) -> Result<Json<WorkersPage>, ApiError> {
-    Ok(Json(app.core.workers_page(&query).await?))
+async fn list(
+    State(app): State<App>,
+    Query(query): Query<WorkersQuery>,
+    known: IfNoneMatch,
+) -> Result<Listed<WorkersPage>, ApiError> {
+    Ok(known.listed(app.core.workers_page(&query).await?))
+}
+
+impl Page for WorkersPage {
+    fn len(&self) -> usize {
+        self.workers.len()
+    }
+
+    fn next_cursor(&self) -> Option<&str> {
+        self.next_cursor.as_deref()
+    }
+
+    fn server_time(&mut self) -> Option<&mut Timestamp> {
+        Some(&mut self.server_time)
+    }
 }
 
 const CREATE: Doc = Doc {
@@ -68,8 +88,13 @@ async fn create(
 
 const SHOW: Doc = Doc { problems: &["worker_not_found"], ..Doc::of("getWorker", "Shows a worker.") };
 
-async fn show(State(app): State<App>, Path(id): Path<String>) -> Result<Json<WorkerView>, ApiError> {
-    Ok(Json(app.core.worker_page(&worker_id(&id)?).await?))
+async fn show(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    known: IfNoneMatch,
+) -> Result<Tagged<WorkerView>, ApiError> {
+    let worker = app.core.worker_page(&worker_id(&id)?).await?;
+    Ok(known.tagged(Some(&worker.revision.clone()), worker))
 }
 
 const DELETE: Doc = Doc {
@@ -96,10 +121,11 @@ async fn edit(
     State(app): State<App>,
     Extension(person): Extension<Person>,
     Path(id): Path<String>,
+    IfMatch(seen): IfMatch,
     Body(edit): Body<EditWorker>,
 ) -> Result<Json<WorkerView>, ApiError> {
     let id = worker_id(&id)?;
-    app.core.edit_worker(caller(&person), id.clone(), edit).await?;
+    app.core.edit_worker(caller(&person), id.clone(), edit, seen).await?;
     Ok(Json(app.core.worker_page(&id).await?))
 }
 

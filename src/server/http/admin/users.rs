@@ -2,12 +2,14 @@
 
 use app::domain::access::Permission;
 use app::domain::ids::UserId;
-use app::protocol::access::{CreateUser, EditUser, ResetPassword, UserDetail, UserView, UsersPage};
+use app::domain::time::Timestamp;
+use app::protocol::access::{CreateUser, EditUser, ResetPassword, UserDetail, UserView, UsersPage, UsersQuery};
 use app::protocol::worker::Accepted;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::{Extension, Json};
 
-use crate::http::address::Path;
+use crate::http::address::{Path, Query};
+use crate::http::conditional::{IfNoneMatch, Listed, Page};
 use crate::http::json::{Created, Json as Body};
 use crate::http::limits;
 use crate::http::openapi::doc::Doc;
@@ -31,8 +33,26 @@ pub fn routes(app: &App) -> Routes {
 
 const LIST: Doc = Doc::of("listUsers", "Lists everybody, by name.");
 
-async fn list(State(app): State<App>) -> Result<Json<UsersPage>, ApiError> {
-    Ok(Json(app.core.users_page().await?))
+async fn list(
+    State(app): State<App>,
+    Query(query): Query<UsersQuery>,
+    known: IfNoneMatch,
+) -> Result<Listed<UsersPage>, ApiError> {
+    Ok(known.listed(app.core.users_page(&query).await?))
+}
+
+impl Page for UsersPage {
+    fn len(&self) -> usize {
+        self.users.len()
+    }
+
+    fn next_cursor(&self) -> Option<&str> {
+        self.next_cursor.as_deref()
+    }
+
+    fn server_time(&mut self) -> Option<&mut Timestamp> {
+        None
+    }
 }
 
 const CREATE: Doc = Doc {

@@ -110,6 +110,13 @@ pub const IF_NONE_MATCH: Header = Header {
     name: "If-None-Match",
     about: "An `ETag` from before: if it is still the same, the answer is 304 without a body.",
 };
+/// Guards an edit.
+pub const IF_MATCH: Header = Header {
+    name: "If-Match",
+    about: "The `ETag` of what is meant to be changed: if somebody has changed it since, nothing happens and the answer is 412. Only what people set counts, no heartbeat and no progress.",
+};
+/// Leads to the next page.
+pub const LINK: Header = Header { name: "Link", about: "The next page (`rel=\"next\"`), if there is one." };
 /// Where to look or go.
 pub const LOCATION: Header = Header { name: "Location", about: "Where to go on." };
 /// The name of what was answered.

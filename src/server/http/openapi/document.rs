@@ -9,7 +9,7 @@ use crate::http::problem::codes::CODES;
 use crate::http::routes::Declared;
 use app::protocol::problem::Problem;
 
-/// Which OpenAPI.
+/// Which version of `OpenAPI`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
     /// 3.1, which most programs know.
@@ -89,6 +89,7 @@ fn security_schemes() -> Value {
 fn headers() -> Value {
     json!({
         "X-Request-Id": {"description": "The request's name in logs and the audit trail.", "schema": {"type": "string"}},
+        "API-Version": {"description": "Grows when something is taken away from the API.", "schema": {"type": "string"}},
         "Retry-After": {"description": "After how many seconds to try again.", "schema": {"type": "integer", "minimum": 0}},
         "WWW-Authenticate": {"description": "How to say who is asking.", "schema": {"type": "string"}},
     })

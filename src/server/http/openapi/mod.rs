@@ -1,4 +1,4 @@
-//! The description of the API: OpenAPI, made from the routes as they are declared ([`super::routes`]).
+//! The description of the API: `OpenAPI`, made from the routes as they are declared ([`super::routes`]).
 //!
 //! A route cannot be declared without a [`doc::Doc`]; what it reads and answers comes from its handler's types
 //! ([`signature`]), who may use it and what they are refused with from its [`super::routes::Access`].
@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 
 use self::doc::{Answer, Doc, ETAG, IF_NONE_MATCH};
 pub use self::document::Version;
+use super::docs;
 use super::routes::{Access, Declared, Routes};
 use crate::state::App;
 use crate::tokens::hex;
@@ -28,6 +29,7 @@ use crate::tokens::hex;
 pub struct Description {
     newest: LazyLock<Served, Write>,
     older: LazyLock<Served, Write>,
+    page: LazyLock<String, Box<dyn FnOnce() -> String + Send>>,
 }
 
 type Write = Box<dyn FnOnce() -> Served + Send>;
@@ -42,11 +44,22 @@ impl Description {
     /// Of these routes.
     pub fn of(routes: Vec<Declared>) -> Self {
         let routes = Arc::new(routes);
+        let of_page = Arc::clone(&routes);
+        let page = Box::new(move || docs::page(&document::document(Version::V3_2, &of_page)));
         let written = |version: Version| -> Write {
             let routes = Arc::clone(&routes);
             Box::new(move || Served::new(&document::document(version, &routes)))
         };
-        Self { newest: LazyLock::new(written(Version::V3_2)), older: LazyLock::new(written(Version::V3_1)) }
+        Self {
+            newest: LazyLock::new(written(Version::V3_2)),
+            older: LazyLock::new(written(Version::V3_1)),
+            page: LazyLock::new(page),
+        }
+    }
+
+    /// For people: the page without its head.
+    pub fn page(&self) -> &str {
+        &self.page
     }
 }
 
@@ -82,8 +95,8 @@ pub fn routes(app: &App) -> Routes {
 }
 
 /// The routes with what they serve.
-pub fn with(routes: Router<App>, description: Description) -> Router<App> {
-    routes.layer(Extension(Arc::new(description)))
+pub fn with(routes: Routes, description: &Arc<Description>) -> Router<App> {
+    routes.into_router().layer(Extension(Arc::clone(description)))
 }
 
 const DOCUMENT: &[Answer] = &[

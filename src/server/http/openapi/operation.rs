@@ -67,7 +67,7 @@ fn security(access: Access) -> Value {
 }
 
 fn parameters(route: &Declared, schemas: &mut Schemas) -> Vec<Value> {
-    let mut all: Vec<Value> = route.parameters().map(|name| in_path(name)).collect();
+    let mut all: Vec<Value> = route.parameters().map(in_path).collect();
     if let Some(query) = route.signature.query {
         all.extend(schemas.fields(query).into_iter().map(|(name, mut schema, required)| {
             let about = schema.as_object_mut().and_then(|fields| fields.remove("description"));
@@ -75,7 +75,7 @@ fn parameters(route: &Declared, schemas: &mut Schemas) -> Vec<Value> {
         }));
     }
     let header = |Header { name, about }: &Header| json!({"name": name, "in": "header", "required": false, "description": about, "schema": {"type": "string"}});
-    all.extend(route.doc.headers.iter().map(header));
+    all.extend(route.signature.headers.iter().chain(route.doc.headers).map(header));
     all
 }
 
@@ -127,7 +127,7 @@ const PROBLEM: &str = "application/problem+json";
 /// The answer that is one of these problems.
 fn problem(status: u16, codes: &[&Code], names: &[&str]) -> Value {
     let title = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or("Problem");
-    let mut headers = json!({"X-Request-Id": reference("X-Request-Id")});
+    let mut headers = json!({"X-Request-Id": reference("X-Request-Id"), "API-Version": reference("API-Version")});
     match status {
         401 => headers["WWW-Authenticate"] = reference("WWW-Authenticate"),
         429 | 503 => headers["Retry-After"] = reference("Retry-After"),
@@ -150,7 +150,7 @@ fn reference(header: &str) -> Value {
 }
 
 fn answered_headers(answer: &Answer) -> Value {
-    let mut headers = json!({"X-Request-Id": reference("X-Request-Id")});
+    let mut headers = json!({"X-Request-Id": reference("X-Request-Id"), "API-Version": reference("API-Version")});
     for Header { name, about } in answer.headers {
         headers[*name] = json!({"description": about, "schema": {"type": "string"}});
     }
@@ -162,7 +162,7 @@ fn content(version: Version, content: &Content, schemas: &mut Schemas) -> Map<St
     match content {
         Content::Nothing => Map::new(),
         Content::Json(schema) => one("application/json", json!({"schema": schemas.written(*schema)})),
-        Content::Lines(schema) => one("application/x-ndjson", sequence(version, schemas.written(*schema))),
+        Content::Lines(schema) => one("application/x-ndjson", sequence(version, &schemas.written(*schema))),
         Content::Events { names, data } => {
             let data = json!({
                 "type": "string", "contentMediaType": "application/json", "contentSchema": schemas.written(*data),
@@ -174,7 +174,7 @@ fn content(version: Version, content: &Content, schemas: &mut Schemas) -> Map<St
             if !names.is_empty() {
                 event["properties"]["event"] = json!({"type": "string", "enum": names});
             }
-            one("text/event-stream", sequence(version, event))
+            one("text/event-stream", sequence(version, &event))
         }
         Content::Bytes(media) => media.iter().map(|media| ((*media).to_owned(), json!({"schema": {}}))).collect(),
         Content::Form(fields) => {
@@ -187,7 +187,7 @@ fn content(version: Version, content: &Content, schemas: &mut Schemas) -> Map<St
 }
 
 /// One thing after another: 3.2 can say what each is, 3.1 only that there is text, so it says it beside.
-fn sequence(version: Version, item: Value) -> Value {
+fn sequence(version: Version, item: &Value) -> Value {
     match version {
         Version::V3_2 => json!({"itemSchema": item}),
         Version::V3_1 => json!({"schema": {"type": "string"}, "x-itemSchema": item}),

@@ -8,7 +8,7 @@ use axum::response::Response;
 use axum::{Extension, Json};
 use schemars::JsonSchema;
 
-use super::doc::{Answer, Content, SchemaOf, schema_of};
+use super::doc::{Answer, Content, Header, SchemaOf, schema_of};
 use crate::http::address::{Path, Query};
 use crate::http::json::{Created, Form, Json as JsonBody, OptionalJson};
 use crate::http::problem::ApiError;
@@ -21,6 +21,8 @@ pub struct Signature {
     pub body: Option<(SchemaOf, bool)>,
     /// The type whose fields are the query string's.
     pub query: Option<SchemaOf>,
+    /// Headers that it looks at.
+    pub headers: Vec<Header>,
     /// What it answers when all is well.
     pub answers: Vec<Answer>,
     /// What is refused before the handler is reached.

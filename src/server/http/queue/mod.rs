@@ -6,6 +6,7 @@ mod follow;
 use app::domain::access::Permission;
 use app::domain::ids::JobId;
 use app::domain::queue::DEFAULT_PRIORITY;
+use app::domain::time::Timestamp;
 use app::protocol::explain::ExplanationView;
 use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, Previewed, SetPriority, SubmitJob, Submitted};
 use axum::extract::{DefaultBodyLimit, State};
@@ -14,6 +15,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
 use super::address::{Path, Query};
+use super::conditional::{IfNoneMatch, Listed, Page, Tagged};
 use super::json::{Created, Json as Body};
 use super::limits;
 use super::openapi::doc::{Answer, Doc, IDEMPOTENCY_KEY};
@@ -52,8 +54,23 @@ async fn list(
     State(app): State<App>,
     Extension(person): Extension<Person>,
     Query(query): Query<JobsQuery>,
-) -> Result<Json<JobsPage>, ApiError> {
-    Ok(Json(app.core.jobs_page(&person, &query).await?))
+    known: IfNoneMatch,
+) -> Result<Listed<JobsPage>, ApiError> {
+    Ok(known.listed(app.core.jobs_page(&person, &query).await?))
+}
+
+impl Page for JobsPage {
+    fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    fn next_cursor(&self) -> Option<&str> {
+        self.next_cursor.as_deref()
+    }
+
+    fn server_time(&mut self) -> Option<&mut Timestamp> {
+        Some(&mut self.server_time)
+    }
 }
 
 const STATS: Doc = Doc::of("countJobs", "Counts jobs by status.");
@@ -94,14 +111,14 @@ async fn submit(
     if submit.dry_run {
         return Ok(Json(app.core.preview(person.name, &submit).await?).into_response());
     }
-    let key = headers.get("idempotency-key").map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned());
-    let job = app.core.submit(caller(&person), submit, key).await?;
+    let job = app.core.submit(caller(&person), submit, idempotency_key(&headers)).await?;
     Ok(Created(app.core.submitted(&job.id).await?).into_response())
 }
 
 const RETRY: Doc = Doc {
     detail: "It takes the same revision of the configuration.",
-    problems: &["job_not_ended", "config_not_found"],
+    headers: &[IDEMPOTENCY_KEY],
+    problems: &["job_not_ended", "config_not_found", "idempotency_key_reused", "out_of_range"],
     ..Doc::of("retryJob", "Submits a job that has ended once more, as a new one.")
 };
 
@@ -109,8 +126,9 @@ async fn retry(
     State(app): State<App>,
     Extension(person): Extension<Person>,
     Path(id): Path<String>,
+    headers: HeaderMap,
 ) -> Result<Created<Submitted>, ApiError> {
-    let job = app.core.retry(caller(&person), job_id(&id)?).await?;
+    let job = app.core.retry(caller(&person), job_id(&id)?, idempotency_key(&headers)).await?;
     Ok(Created(app.core.submitted(&job.id).await?))
 }
 
@@ -138,8 +156,8 @@ async fn explain(State(app): State<App>, Path(id): Path<String>) -> Result<Json<
 
 const SHOW: Doc = Doc::of("getJob", "Shows a job with its attempts.");
 
-async fn show(State(app): State<App>, Path(id): Path<String>) -> Result<Json<JobView>, ApiError> {
-    Ok(Json(app.core.job_detail(&job_id(&id)?).await?))
+async fn show(State(app): State<App>, Path(id): Path<String>, known: IfNoneMatch) -> Result<Tagged<JobView>, ApiError> {
+    Ok(known.tagged(None, app.core.job_detail(&job_id(&id)?).await?))
 }
 
 const CANCEL: Doc = Doc {
@@ -155,6 +173,10 @@ async fn cancel(
 ) -> Result<Json<JobView>, ApiError> {
     let job = app.core.cancel(caller(&person), job_id(&id)?).await?;
     Ok(Json(app.core.job_view(&job.id).await?))
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Option<String> {
+    headers.get("idempotency-key").map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned())
 }
 
 /// A job's id from a path.

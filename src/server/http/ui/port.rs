@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use app::domain::access::Permission;
 use app::domain::ids::{Attempt, JobId, UserId, WorkerId};
-use app::protocol::access::{SessionView, SessionsPage, TokensPage, UserDetail, UsersPage};
+use app::protocol::access::{SessionView, SessionsPage, TokensPage, UserDetail, UsersPage, UsersQuery};
 use app::protocol::configs::ConfigsPage;
 use app::protocol::queue::{ArtifactsPage, JobView, JobsPage, JobsQuery, LogChunk, ProgressSeries};
 use app::protocol::secrets::SecretsPage;
@@ -114,7 +114,7 @@ impl Desk for ServerPort {
     }
 
     fn people(&self) -> Answer<UsersPage> {
-        self.ask(PEOPLE, None, |core, _| async move { core.users_page().await })
+        self.ask(PEOPLE, None, |core, _| async move { core.users_page(&UsersQuery::default()).await })
     }
 
     fn person(&self, id: UserId) -> Answer<UserDetail> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use app::domain::access::{Role, is_name};
 use app::domain::audit::Action;
 use app::domain::ids::UserId;
-use app::protocol::access::{CreateUser, EditUser, UserDetail, UserView, UsersPage};
+use app::protocol::access::{CreateUser, EditUser, UserDetail, UserView, UsersPage, UsersQuery};
 use app::protocol::topic::Topic;
 use serde_json::json;
 
@@ -18,9 +18,14 @@ use crate::store::access::StoredUser;
 
 impl Core {
     /// Everybody.
-    pub async fn users_page(&self) -> Result<UsersPage, Refusal> {
-        let users = self.read().await?.users().await?;
-        Ok(UsersPage { users: users.into_iter().map(view).collect() })
+    pub async fn users_page(&self, query: &UsersQuery) -> Result<UsersPage, Refusal> {
+        let all = self.read().await?.users().await?;
+        let after = |user: &StoredUser| query.cursor.as_ref().is_none_or(|cursor| user.name > *cursor);
+        let mut rest = all.into_iter().filter(after);
+        let limit = query.limit.map_or(usize::MAX, |limit| limit.max(1) as usize);
+        let users: Vec<UserView> = rest.by_ref().take(limit).map(view).collect();
+        let next_cursor = rest.next().and(users.last().map(|user| user.name.clone()));
+        Ok(UsersPage { users, next_cursor })
     }
 
     /// Somebody, with their tokens and sessions.

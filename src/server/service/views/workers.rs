@@ -14,6 +14,7 @@ use super::jobs::{progress, status as job_status};
 use crate::service::Core;
 use crate::service::agents::last_sight;
 use crate::service::refusal::Refusal;
+use crate::service::workers::revision;
 use crate::store::Tx;
 use crate::store::attempts::StoredAttempt;
 use crate::store::workers::StoredWorker;
@@ -95,6 +96,7 @@ impl Core {
             hostname: capability.and_then(|capability| capability.hostname.clone()),
             agent_version: capability.and_then(|capability| capability.agent_version.clone()),
             tls_verify: capability.and_then(|capability| capability.tls_verify),
+            revision: revision(worker),
         }
     }
 }

@@ -75,7 +75,7 @@ pub async fn settle(State(app): State<App>, Extension(person): Extension<Person>
         Err(error) => return error.into_response(),
     };
     let edit = EditWorker { settle_token_conflict: true, ..EditWorker::default() };
-    let settled = app.core.edit_worker(caller(&person), id.clone(), edit).await;
+    let settled = app.core.edit_worker(caller(&person), id.clone(), edit, None).await;
     done(&app, &id, settled.map(|_| Notice::AlarmSettled))
 }
 
