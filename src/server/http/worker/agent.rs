@@ -48,8 +48,8 @@ pub async fn heartbeat(
 }
 
 /// `GET /api/workers/queue`: whether there is work; for older agents.
-pub async fn queue(State(app): State<App>, Extension(worker): Extension<WorkerId>) -> Result<Json<Value>, ApiError> {
-    let desired = app.core.desired(&worker).await?;
+pub async fn queue(State(app): State<App>, Extension(key): Extension<WorkerKey>) -> Result<Json<Value>, ApiError> {
+    let desired = app.core.desired(&key).await?;
     Ok(Json(json!({"has_jobs": !desired.offers.is_empty()})))
 }
 
