@@ -12,6 +12,9 @@ use crate::harness::{ADMIN, Fleet, Program, command, processes_that_mention, rep
 
 const PASSWORD: &str = "canary-password-0ne";
 const WRONG: &str = "canary-wrong-secret";
+/// No name, so that it is not taken for one that somebody wanted to be.
+const TYPED: &str = "Canary-typed-into-the-wrong-field";
+const ADDRESS: &str = "canary-in-an-address";
 const HUB: &str = "canary-hub-token";
 const DATABASE: &str = "canary-database-password";
 
@@ -90,6 +93,8 @@ async fn nothing_that_is_said_anywhere_tells_a_secret() {
     let mut secrets = Secrets::default();
     secrets.plant("the bootstrap token", ADMIN);
     secrets.plant("a wrong secret", WRONG);
+    secrets.plant("a secret in an address", ADDRESS);
+    secrets.plant("a password in the field of the name", TYPED);
     secrets.plant("the hub's token", HUB);
 
     // People: a password, a session, an API token.
@@ -172,12 +177,12 @@ async fn nothing_that_is_said_anywhere_tells_a_secret() {
     for path in &paths {
         for with in [&good[..], &bad[..], &with_cookie[..], &[][..]] {
             let mark = if path.contains('?') { '&' } else { '?' };
-            said += &ask(&http, Method::GET, &format!("{base}{path}{mark}token={WRONG}"), with, "").await.0;
+            said += &ask(&http, Method::GET, &format!("{base}{path}{mark}token={ADDRESS}"), with, "").await.0;
         }
     }
     for (path, body) in [
         ("/ui/login", format!("name=ada&password={WRONG}")),
-        ("/ui/login", format!("name={WRONG}&password=x")),
+        ("/ui/login", format!("name={TYPED}&password=x")),
         ("/ui/login", format!("password={WRONG}")),
         ("/ui/setup", format!("code={WRONG}&name=eve&password={WRONG}")),
     ] {
@@ -191,9 +196,8 @@ async fn nothing_that_is_said_anywhere_tells_a_secret() {
     ] {
         said += &ask(&http, Method::POST, &format!("{base}{path}"), &[(name, WRONG)], "{").await.0;
     }
-    // What somebody sends to `/login?token=` comes back in the address of the form, as it must.
-    let said: String = said.lines().filter(|line| !line.contains("token=canary")).collect::<Vec<_>>().join("\n");
-    secrets.assert_not_in("an answer", &said, &[]);
+    // A page leads back to its own address.
+    secrets.assert_not_in("an answer", &said, &["a secret in an address"]);
 
     host.open_gate();
     fleet.api.until_job(&job, "completed").await;
@@ -221,7 +225,7 @@ async fn a_server_that_cannot_start_tells_no_secret() {
     let addresses = [
         format!("postgres://simpletuner:{DATABASE}@127.0.0.1:1/simpletuner"),
         format!("postgres://simpletuner:{DATABASE}@[not-an-address/x"),
-        format!("postgres://simpletuner:{DATABASE}@127.0.0.1:1/simpletuner?sslmode={DATABASE}"),
+        format!("postgres://simpletuner:{DATABASE}@127.0.0.1:no-port/simpletuner"),
     ];
     for (number, address) in addresses.iter().enumerate() {
         let mut server = command("simpletuner", home.path());
