@@ -258,6 +258,31 @@ fn banned_words_are_absent() {
     report(&broken);
 }
 
+/// Every row of the threat model names a test that exists, or says with which work it comes.
+#[test]
+fn the_threat_model_names_tests_that_exist() {
+    let model = fs::read_to_string(root().join("docs/threat-model.md")).expect("the threat model");
+    let tests: Vec<String> = everything().into_iter().map(|(_, text)| text).collect();
+    let exists = |test: &str| {
+        let (plain, of_engines) = (format!("fn {test}("), format!("fn {test}<"));
+        tests.iter().any(|text| text.contains(&plain) || text.contains(&of_engines))
+    };
+    let mut broken = Vec::new();
+    for row in 1..=22 {
+        let Some(line) = model.lines().find(|line| line.starts_with(&format!("| T{row} |"))) else {
+            broken.push(format!("T{row} has no row"));
+            continue;
+        };
+        let shown_by = line.trim_end_matches(" |").rsplit_once(" | ").map_or("", |(_, last)| last);
+        let named: Vec<&str> = shown_by.split('`').skip(1).step_by(2).collect();
+        broken.extend(named.iter().filter(|test| !exists(test)).map(|test| format!("T{row}: there is no test {test}")));
+        if named.is_empty() && !shown_by.contains("*comes with") {
+            broken.push(format!("T{row} names no test"));
+        }
+    }
+    report(&broken);
+}
+
 #[test]
 fn raw_text_elements_have_no_children() {
     // Leptos 0.8 does not escape what stands inside these when it renders on the server.

@@ -133,6 +133,20 @@ pub fn is_on_command_line(matches: &ArgMatches, id: &str) -> bool {
     matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
+/// What an agent does before anything else.
+pub fn begin(verbose: bool) {
+    start_logging(verbose);
+    keep_memory_private();
+}
+
+/// Nobody but root may read this process's memory and environment, where the worker's token is; its trainers are the
+/// same user. No core dump has it either.
+fn keep_memory_private() {
+    if let Err(error) = nix::sys::prctl::set_dumpable(false) {
+        tracing::warn!(%error, "other processes of this user can read the token from this one's memory");
+    }
+}
+
 /// Sends the agent's own log to stderr.
 pub fn start_logging(verbose: bool) {
     let level = if verbose { tracing::Level::DEBUG } else { tracing::Level::INFO };

@@ -5,6 +5,7 @@
 //! leaves no process behind. When one fails, it prints the logs of its server and agents.
 
 mod bad_starts;
+mod canary;
 mod cancel;
 mod crashes;
 mod drain;

@@ -1,5 +1,6 @@
 //! From a command line to a server that listens, and back.
 
+pub mod connections;
 pub mod exit;
 mod import;
 pub mod local;
@@ -13,14 +14,18 @@ use std::sync::Arc;
 
 use app::domain::plan::Limits;
 use app::domain::time::Millis;
+use nix::sys::resource::{Resource, getrlimit};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing_subscriber::EnvFilter;
 
+use self::connections::Connections;
 use self::exit::Exit;
 use self::local::LocalAgent;
 use crate::cli::ServerArgs;
+use crate::cli::limits::LimitArgs;
+use crate::cli::visible;
 use crate::clock::SystemClock;
 use crate::files::artifacts::Artifacts;
 use crate::files::checkpoints::Checkpoints;
@@ -48,6 +53,10 @@ use crate::{http, lifecycle, loops, tls, tokens};
 /// Runs the server until it is told to stop.
 pub fn main(args: &ServerArgs) -> ExitCode {
     start_logging(args.verbose);
+    keep_memory_private();
+    for (flag, instead) in visible::secrets(std::env::args_os().map(|arg| arg.to_string_lossy().into_owned())) {
+        tracing::warn!("{flag} shows a secret in the list of processes; use {instead}");
+    }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     // Rendering can stall with one worker thread only (leptos issue 4647).
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(cores.max(4)).enable_all().build();
@@ -58,6 +67,14 @@ pub fn main(args: &ServerArgs) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(exit) => exit.report(),
+    }
+}
+
+/// Nobody but root may read this process's memory and environment, which have the secrets of everybody; no core dump has
+/// them either. Trainers of a local agent are the same user.
+fn keep_memory_private() {
+    if let Err(error) = nix::sys::prctl::set_dumpable(false) {
+        tracing::warn!(%error, "other processes of this user can read the memory of this one");
     }
 }
 
@@ -114,7 +131,7 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     }
     let local = LocalAgent { address, tls: tls.clone(), work_dir: data.join("local-agent") };
     tasks.spawn(local.keep(Arc::clone(&core), args.local, shutdown.clone()));
-    serve::serve(listener, http::router(app), tls.as_ref(), &shutdown).await;
+    serve::serve(listener, http::router(app), tls.as_ref(), &connections(args), &shutdown).await;
     tasks.close();
     tasks.wait().await;
     if let Err(refusal) = core.flush_used().await {
@@ -132,6 +149,14 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     core.store.close().await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// As many connections as there is room for.
+fn connections(args: &ServerArgs) -> Arc<Connections> {
+    let files = getrlimit(Resource::RLIMIT_NOFILE).map_or(1_024, |(now, _)| now);
+    let LimitArgs { max_connections, max_connections_per_network, .. } = args.limits;
+    let trusted = args.edge.trusted_proxies.clone();
+    Arc::new(Connections::within(files, max_connections, max_connections_per_network, trusted))
 }
 
 /// The data directory that is meant, whether it exists or not.

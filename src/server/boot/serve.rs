@@ -4,6 +4,8 @@
 //! more than half of what a worker's idle stream cost.
 
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -22,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::Service;
 
+use super::connections::Connections;
 use crate::http::request::Peer;
 use crate::tls::Tls;
 
@@ -36,8 +39,23 @@ const SILENCE: Duration = Duration::from_mins(2);
 /// Pings make sure that there is something to acknowledge.
 const UNACKNOWLEDGED: Duration = Duration::from_mins(1);
 
-/// How long a client may take to agree on a key.
-const HANDSHAKE: Duration = Duration::from_secs(10);
+/// The most that a request's head may be, in bytes; more is answered with 431, and an address of its own with 414.
+const LONGEST_HEAD: usize = 64 << 10;
+
+/// How patient the server is with a new connection.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// How long it may take to agree on a key.
+    pub handshake: Duration,
+    /// How long it may take to send the head of its first request: whoever connects has something to ask.
+    pub first_request: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { handshake: Duration::from_secs(10), first_request: Duration::from_secs(30) }
+    }
+}
 
 /// The first byte of whoever speaks TLS.
 const TLS_HELLO: u8 = 0x16;
@@ -48,32 +66,45 @@ const SPEAK_TLS: &str = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/p
     \"detail\":\"This server speaks HTTPS: write https:// in place of http:// in its address.\"}";
 
 /// Serves until the server is to stop, then waits for what is under way, but not for long.
-pub async fn serve(listener: TcpListener, router: Router, tls: Option<&Tls>, shutdown: &CancellationToken) {
-    serve_within(HANDSHAKE, listener, router, tls.map(Tls::acceptor), shutdown).await;
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    tls: Option<&Tls>,
+    room: &Arc<Connections>,
+    shutdown: &CancellationToken,
+) {
+    serve_within(Patience::default(), listener, router, tls.map(Tls::acceptor), room, shutdown).await;
 }
 
-/// The same with another patience for handshakes.
+/// The same with another patience.
 pub async fn serve_within(
-    handshake: Duration,
+    patience: Patience,
     mut listener: TcpListener,
     router: Router,
     tls: Option<TlsAcceptor>,
+    room: &Arc<Connections>,
     shutdown: &CancellationToken,
 ) {
     let connections = TaskTracker::new();
     // The trait's method, which waits when there are too many open files.
     while let Some((socket, peer)) = shutdown.run_until_cancelled(Listener::accept(&mut listener)).await {
+        // Whoever there is no room for is told by the end of the connection: an answer would take more room.
+        let Some(admitted) = room.admit(peer.ip()) else { continue };
         if let Err(error) = set_options(&socket) {
             tracing::debug!(%error, "a connection without its options");
         }
         let (peer, router, shutdown) = (Peer(peer.ip()), router.clone(), shutdown.clone());
         // Tasks of two kinds, so that a plain connection has no room for TLS in it.
         match tls.clone() {
-            None => connections.spawn(connection(socket, peer, router, shutdown)),
+            None => connections.spawn(async move {
+                connection(socket, peer, router, patience, shutdown).await;
+                drop(admitted);
+            }),
             Some(tls) => connections.spawn(async move {
-                let agreed = tokio::time::timeout(handshake, agree(&tls, socket));
+                let _admitted = admitted;
+                let agreed = tokio::time::timeout(patience.handshake, agree(&tls, socket));
                 match shutdown.run_until_cancelled(agreed).await {
-                    Some(Ok(Ok(stream))) => connection(stream, peer, router, shutdown).await,
+                    Some(Ok(Ok(stream))) => connection(stream, peer, router, patience, shutdown).await,
                     Some(Ok(Err(error))) => tracing::debug!(%error, host = %peer.0, "no TLS handshake"),
                     Some(Err(_)) => tracing::debug!(host = %peer.0, "a TLS handshake took too long"),
                     None => {}
@@ -102,22 +133,35 @@ async fn agree(tls: &TlsAcceptor, mut socket: TcpStream) -> std::io::Result<TlsS
     tls.accept(socket).await
 }
 
-async fn connection<S>(socket: S, peer: Peer, router: Router, shutdown: CancellationToken)
+async fn connection<S>(socket: S, peer: Peer, router: Router, patience: Patience, shutdown: CancellationToken)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let answer = service_fn(move |mut request: Request<Incoming>| {
+    let asked = AtomicBool::new(false);
+    let answer = service_fn(|mut request: Request<Incoming>| {
+        asked.store(true, Ordering::Relaxed);
         request.extensions_mut().insert(peer);
         router.clone().call(request)
     });
     let mut http = http1::Builder::new();
-    let http = http.timer(TokioTimer::new()).header_read_timeout(SILENCE);
+    let http = http.timer(TokioTimer::new()).header_read_timeout(SILENCE).max_buf_size(LONGEST_HEAD);
     let mut http = pin!(http.serve_connection(TokioIo::new(socket), answer));
-    let ended = tokio::select! {
-        ended = http.as_mut() => ended,
-        () = shutdown.cancelled() => {
-            http.as_mut().graceful_shutdown();
-            http.await
+    let mut first = pin!(tokio::time::sleep(patience.first_request));
+    let mut waits = true;
+    let ended = loop {
+        tokio::select! {
+            ended = http.as_mut() => break ended,
+            () = shutdown.cancelled() => {
+                http.as_mut().graceful_shutdown();
+                break http.await;
+            }
+            () = first.as_mut(), if waits => {
+                if !asked.load(Ordering::Relaxed) {
+                    tracing::debug!(host = %peer.0, "a connection asked nothing for too long");
+                    return;
+                }
+                waits = false;
+            }
         }
     };
     if let Err(error) = ended {
@@ -133,8 +177,6 @@ fn set_options(socket: &TcpStream) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use axum::Extension;
     use axum::routing::get;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -156,9 +198,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let shutdown = CancellationToken::new();
-        let stop = shutdown.clone();
+        let (stop, room) = (shutdown.clone(), Arc::new(Connections::new(9, 9, Vec::new())));
         let router = Router::new().route("/slow", get(slow));
-        let server = tokio::spawn(async move { serve(listener, router, None, &stop).await });
+        let server = tokio::spawn(async move { serve(listener, router, None, &room, &stop).await });
 
         let mut idle = TcpStream::connect(address).await.expect("connected");
         let mut busy = TcpStream::connect(address).await.expect("connected");

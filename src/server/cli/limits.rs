@@ -17,7 +17,7 @@ pub struct LimitArgs {
     /// Connections at once [default: as many as the limit of open files has room for].
     #[arg(long, env = "SIMPLETUNER_MAX_CONNECTIONS")]
     pub max_connections: Option<usize>,
-    /// Connections at once from one network, trusted proxies excepted [default: three quarters of all].
+    /// Connections at once from one network, trusted proxies excepted [default: seven eighths of all].
     #[arg(long, env = "SIMPLETUNER_MAX_CONNECTIONS_PER_NETWORK")]
     pub max_connections_per_network: Option<usize>,
 }

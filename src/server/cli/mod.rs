@@ -2,7 +2,8 @@
 
 pub mod audit;
 mod edge;
-mod limits;
+pub mod limits;
+pub mod visible;
 pub mod worker;
 
 use std::ffi::OsString;

@@ -1,6 +1,8 @@
 //! JSON bodies, whatever their `Content-Type` says: some of the documented examples set none.
 
-use axum::body::Bytes;
+use std::time::Duration;
+
+use axum::body::{Bytes, HttpBody};
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{Form as RawForm, FromRequest, Request};
 use axum::http::StatusCode;
@@ -9,6 +11,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde::de::Error;
 
+use super::limits;
+use super::pace::was_too_slow;
 use super::problem::ApiError;
 
 /// A body that must be there.
@@ -30,7 +34,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        parse(&body(request, state).await?).map(Self)
+        parse(&soon(request, state).await?).map(Self)
     }
 }
 
@@ -38,7 +42,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for OptionalJ
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let bytes = body(request, state).await?;
+        let bytes = soon(request, state).await?;
         if bytes.trim_ascii().is_empty() { Ok(Self(T::default())) } else { parse(&bytes).map(Self) }
     }
 }
@@ -60,11 +64,24 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Form<T> {
     }
 }
 
+/// How long a body of ordinary size may take in all.
+const SOON: Duration = Duration::from_secs(30);
+
+/// The whole body, before anybody loses patience. One that is announced as large has as long as it gets on.
+async fn soon<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, ApiError> {
+    if request.body().size_hint().exact().is_some_and(|size| size > limits::API as u64) {
+        return body(request, state).await;
+    }
+    tokio::time::timeout(SOON, body(request, state)).await.unwrap_or_else(|_| Err(ApiError::body_too_slow()))
+}
+
 /// The whole body; too large is a problem of its own.
 pub async fn body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, ApiError> {
     Bytes::from_request(request, state).await.map_err(|rejection: BytesRejection| {
         if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
             ApiError::body_too_large()
+        } else if was_too_slow(&rejection) {
+            ApiError::body_too_slow()
         } else {
             ApiError::broken_body(&rejection.body_text())
         }

@@ -18,6 +18,7 @@ mod health;
 pub mod json;
 mod limits;
 pub mod openapi;
+mod pace;
 pub mod problem;
 mod queue;
 pub mod request;
@@ -33,7 +34,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::csrf::CsrfLayer;
@@ -59,6 +60,7 @@ pub fn router(app: App) -> Router {
         .merge(ui::routes(&app))
         .layer(CsrfLayer::new().with_rejection_response(|_| cross_site().into_response()))
         .layer(from_fn_with_state(app.clone(), access::known_host))
+        .layer(from_fn(pace::paced))
         .layer(CatchPanicLayer::custom(|_| panicked().into_response()))
         .layer(from_fn_with_state(app.clone(), request::in_context))
         .with_state(app)

@@ -3,18 +3,16 @@
 mod access;
 pub mod codes;
 mod secrets;
+mod turned_away;
 
 use app::domain::job;
-use app::domain::time::Millis;
 use app::domain::worker;
-use app::domain::worker::credential::Closed;
 use app::protocol::problem::Problem;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
 use super::request::current_id;
-use crate::service::rates::TooMany;
 use crate::service::refusal::{Invalid, Refusal};
 use crate::store::StoreError;
 
@@ -24,7 +22,7 @@ pub struct ApiError {
     status: StatusCode,
     code: &'static str,
     detail: String,
-    extra: Map<String, Value>,
+    pub(super) extra: Map<String, Value>,
 }
 
 impl ApiError {
@@ -119,7 +117,7 @@ impl IntoResponse for ApiError {
         if let Value::Object(fields) = &mut document {
             fields.extend(self.extra);
         }
-        let wait = document.get(RETRY_AFTER).and_then(Value::as_i64);
+        let wait = document.get(turned_away::RETRY_AFTER).and_then(Value::as_i64);
         let mut response = (self.status, document.to_string()).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
@@ -185,9 +183,9 @@ impl From<Refusal> for ApiError {
                 "wrong_token",
                 "This token or code opens nothing here. Check it for typing errors.",
             ),
-            Refusal::TooMany { kind, wait, .. } => too_many(kind, wait),
+            Refusal::TooMany { kind, wait, .. } => turned_away::too_many(kind, wait),
             Refusal::Nobody => Self::not_authenticated(),
-            Refusal::WorkerKey(closed, _) => worker_key_refused(closed),
+            Refusal::WorkerKey(closed, _) => turned_away::worker_key_refused(closed),
             Refusal::WrongPassword
             | Refusal::Denied(_)
             | Refusal::ProofNeeded
@@ -215,39 +213,6 @@ impl From<Refusal> for ApiError {
             }
             Refusal::Store(error) => store_failed(&error),
         }
-    }
-}
-
-/// So many seconds, for a header and for a reader.
-const RETRY_AFTER: &str = "retry_after_seconds";
-
-fn too_many(kind: TooMany, wait: Millis) -> ApiError {
-    let seconds = (wait.0 + 999) / 1_000;
-    let what = match kind {
-        TooMany::OfCaller => "Too many requests with this token or session",
-        TooMany::OfStrangers => "Too many requests from this network without a token or a login",
-        TooMany::WrongTokens => "Too many tokens from this network that open nothing",
-        TooMany::WrongPasswords => "Too many wrong passwords or codes",
-    };
-    let detail = format!("{what}. Try again in {seconds} s.");
-    let mut error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", detail);
-    error.extra.insert(RETRY_AFTER.to_owned(), seconds.into());
-    error
-}
-
-fn worker_key_refused(closed: Closed) -> ApiError {
-    match closed {
-        Closed::Unknown => ApiError::worker_token_refused(),
-        Closed::Expired => ApiError::new(
-            StatusCode::UNAUTHORIZED,
-            "worker_token_expired",
-            "This worker's token has expired. Rotate it on the worker's page, and start the agent with the new one.",
-        ),
-        Closed::Elsewhere => ApiError::new(
-            StatusCode::FORBIDDEN,
-            "network_not_allowed",
-            "This worker's token may not be used from this network. Start the agent in an allowed one, or add the network to the worker's `allowed_networks`.",
-        ),
     }
 }
 

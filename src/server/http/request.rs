@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use axum::Extension;
 use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::Entry;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -53,6 +54,7 @@ pub fn caller_named(actor: impl Into<String>) -> Caller {
 /// Gives the request its id and what is believed of its way here, logs its end, and adds the headers that every answer has.
 pub async fn in_context(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let scheme = arrive(&app, &mut request);
+    hide_secrets(request.headers_mut());
     let id = accepted_id(request.headers()).unwrap_or_else(|| hex(&<dyn Random>::bytes::<12>(&OsRandom)));
     let method = request.method().clone();
     // Never the query string: it may hold what is nobody's business.
@@ -72,13 +74,42 @@ pub async fn in_context(State(app): State<App>, mut request: Request, next: Next
         ("cross-origin-resource-policy", "same-origin"),
         ("x-frame-options", "DENY"),
         ("api-version", API_VERSION),
+        ("permissions-policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
     ] {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    // Pages have said what they need. Nothing else is to be looked at as one.
+    if !headers.contains_key(header::CONTENT_SECURITY_POLICY) {
+        let nothing =
+            HeaderValue::from_static("default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+        headers.insert(header::CONTENT_SECURITY_POLICY, nothing);
+    }
+    if scheme.is_secure() {
+        secure_cookies(headers);
     }
     if scheme == Scheme::OwnHttps && app.tls.as_ref().is_some_and(Tls::is_vouched_for) {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
     }
     response
+}
+
+/// What is set over HTTPS is sent over nothing else.
+fn secure_cookies(headers: &mut HeaderMap) {
+    let Entry::Occupied(mut cookies) = headers.entry(header::SET_COOKIE) else { return };
+    for cookie in cookies.iter_mut() {
+        let text = cookie.to_str().ok().filter(|text| !text.contains("; Secure")).map(|text| format!("{text}; Secure"));
+        if let Some(value) = text.and_then(|text| HeaderValue::from_str(&text).ok()) {
+            *cookie = value;
+        }
+    }
+}
+
+/// Whoever prints a request's headers prints none of these.
+fn hide_secrets(headers: &mut HeaderMap) {
+    const SECRET: [&str; 5] = ["authorization", "cookie", "x-api-key", "x-worker-token", "x-upload-token"];
+    for (_, value) in headers.iter_mut().filter(|(name, _)| SECRET.contains(&name.as_str())) {
+        value.set_sensitive(true);
+    }
 }
 
 /// Notes the client's host and what it speaks.

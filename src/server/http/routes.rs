@@ -49,6 +49,7 @@ pub struct Routes {
     tag: &'static str,
     router: Router<App>,
     declared: Vec<Declared>,
+    forms: Vec<String>,
 }
 
 /// A route as it was declared.
@@ -99,7 +100,7 @@ macro_rules! methods {
 impl Routes {
     /// None yet, of this area.
     pub fn new(app: &App, tag: &'static str) -> Self {
-        Self { app: app.clone(), tag, router: Router::new(), declared: Vec::new() }
+        Self { app: app.clone(), tag, router: Router::new(), declared: Vec::new(), forms: Vec::new() }
     }
 
     methods!(get GET, post POST, put PUT, patch PATCH, delete DELETE);
@@ -131,6 +132,7 @@ impl Routes {
         T: 'static,
     {
         self.router = self.router.route(path, guarded(&self.app, access.into(), on(MethodFilter::POST, handler)));
+        self.forms.push(path.to_owned());
         self
     }
 
@@ -139,6 +141,7 @@ impl Routes {
     pub fn and(mut self, other: Self) -> Self {
         self.router = self.router.merge(other.router);
         self.declared.extend(other.declared);
+        self.forms.extend(other.forms);
         self
     }
 
@@ -153,6 +156,12 @@ impl Routes {
     pub fn declared(&self, below: &str) -> Vec<Declared> {
         let whole = |route: &Declared| Declared { path: format!("{below}{}", route.path), ..route.clone() };
         self.declared.iter().map(whole).collect()
+    }
+
+    /// The forms of pages.
+    #[cfg_attr(not(test), expect(dead_code, reason = "a test posts each of them from other sites"))]
+    pub fn forms(&self) -> &[String] {
+        &self.forms
     }
 
     /// The router; that of people's routes has to be put behind whatever finds out who is asking.

@@ -122,10 +122,11 @@ impl Core {
         Ok(Some(Listening { desired, until }))
     }
 
-    /// What a worker should do; for who asks.
-    pub async fn desired(&self, worker: &WorkerId) -> Result<Desired, Refusal> {
+    /// What a worker should do; for who asks, as long as their token opens.
+    pub async fn desired(&self, key: &WorkerKey) -> Result<Desired, Refusal> {
         let mut tx = self.recent().await?;
-        let stored = tx.worker(worker).await?.ok_or_else(|| Refusal::NoWorker(worker.clone()))?;
+        let stored = tx.worker(&key.worker).await?.ok_or_else(|| Refusal::NoWorker(key.worker.clone()))?;
+        key.opens(&stored, self.now()).map_err(|closed| Refusal::WorkerKey(closed, key.worker.clone()))?;
         desired(self, &mut *tx, &stored, &[]).await
     }
 

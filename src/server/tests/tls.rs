@@ -21,7 +21,8 @@ use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
 
 use super::harness::{ADMIN, Answer, By, Server};
-use crate::boot::serve::serve_within;
+use crate::boot::connections::Connections;
+use crate::boot::serve::{Patience, serve_within};
 use crate::clock::{Clock, SystemClock};
 use crate::tls::{Pair, Tls, self_signed};
 
@@ -29,7 +30,7 @@ use crate::tls::{Pair, Tls, self_signed};
 const HANDSHAKE: Duration = Duration::from_mins(1);
 
 /// A certificate of the server's own making.
-fn own(directory: &Path) -> Pair {
+pub(super) fn own(directory: &Path) -> Pair {
     let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
     self_signed::keep(directory, &names, SystemClock.now(), "c_1").expect("a pair")
 }
@@ -44,19 +45,25 @@ async fn serve(router: Router, tls: &Tls, handshake: Duration) -> SocketAddr {
     let address = listener.local_addr().expect("an address");
     let acceptor = tls.acceptor();
     tokio::spawn(async move {
-        serve_within(handshake, listener, router, Some(acceptor), &CancellationToken::new()).await;
+        let patience = Patience { handshake, ..Patience::default() };
+        let room = Arc::new(Connections::new(100, 100, Vec::new()));
+        serve_within(patience, listener, router, Some(acceptor), &room, &CancellationToken::new()).await;
     });
     address
 }
 
 /// Connects as somebody who trusts the certificate in this file and no other.
 async fn connect(address: SocketAddr, trusted: &Path) -> std::io::Result<TlsStream<TcpStream>> {
+    connect_over(TcpStream::connect(address).await?, trusted).await
+}
+
+/// The same over a connection that is there.
+pub(super) async fn connect_over(socket: TcpStream, trusted: &Path) -> std::io::Result<TlsStream<TcpStream>> {
     crate::tls::install_provider();
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(trusted).expect("a certificate")).expect("a root");
     let mut config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    let socket = TcpStream::connect(address).await?;
     let name = ServerName::try_from("localhost").expect("a name");
     TlsConnector::from(Arc::new(config)).connect(name, socket).await
 }

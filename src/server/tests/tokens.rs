@@ -1,6 +1,8 @@
 //! Workers' tokens: until when and from where they open, and what happens when two agents have one.
 
+use app::domain::ids::WorkerId;
 use app::domain::time::Millis;
+use app::protocol::topic::Topic;
 use axum::body::Body;
 use axum::http::{Request, header};
 use serde_json::{Value, json};
@@ -110,6 +112,22 @@ async fn with_an_overlap_the_old_token_works_until_it_ends_or_the_new_one_is_use
     server.clock.advance(Millis::seconds(600));
     server.post(&new, "/api/workers/heartbeat", json!({})).await.problem(401, "worker_token_refused");
     server.register(&newest, json!([])).await;
+}
+
+#[tokio::test]
+async fn who_waits_for_an_answer_with_a_token_that_is_rotated_gets_none() {
+    let server = Server::start().await;
+    let (id, key) = server.worker("gpu-1").await;
+    server.register(&key, json!([])).await;
+    let mut rung = server.app.core.hub.follow(&Topic::Worker(WorkerId::parse(&id).expect("an id")));
+    let wait = server.get(&key, "/api/workers/next?wait=60");
+    let rotated = async {
+        // It listens, so it waits.
+        rung.changed().await.expect("the hub lives");
+        rotate(&server, &id, json!({})).await
+    };
+    let (answer, _) = tokio::join!(wait, rotated);
+    answer.problem(401, "worker_token_refused");
 }
 
 #[tokio::test]

@@ -45,10 +45,10 @@ impl JobApi {
     /// The job token survives a rotation of the worker's; the worker's opens the same doors if the job's is not known.
     async fn ask<T: DeserializeOwned>(&self, request: impl Fn() -> RequestBuilder) -> Result<T, ApiError> {
         if self.token.reveal().is_empty() {
-            return self.api.json(request().header(WORKER_TOKEN, self.api.token.reveal())).await;
+            return self.api.json(request().header(WORKER_TOKEN, self.api.token.header())).await;
         }
-        match self.api.json(request().header(JOB_TOKEN, self.token.reveal())).await {
-            Err(ApiError::Refused(_)) => self.api.json(request().header(WORKER_TOKEN, self.api.token.reveal())).await,
+        match self.api.json(request().header(JOB_TOKEN, self.token.header())).await {
+            Err(ApiError::Refused(_)) => self.api.json(request().header(WORKER_TOKEN, self.api.token.header())).await,
             answer => answer,
         }
     }
@@ -79,7 +79,7 @@ impl JobApi {
     /// `GET …/bundle`: the body as it came.
     pub async fn bundle(&self, bundle: &BundleRef) -> Result<Bytes, ApiError> {
         let url = self.api.locate(&bundle.url)?;
-        let request = self.api.http.get(url).header(JOB_TOKEN, self.token.reveal()).timeout(SHORT * 6);
+        let request = self.api.http.get(url).header(JOB_TOKEN, self.token.header()).timeout(SHORT * 6);
         let response = self.api.send(request).await?;
         response.bytes().await.map_err(|error| ApiError::unreachable(&error, &self.api.base))
     }

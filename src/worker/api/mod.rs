@@ -88,7 +88,7 @@ impl Api {
 
     async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ApiError> {
         let url = self.locate(path)?;
-        self.json(self.http.post(url).header(WORKER_TOKEN, self.token.reveal()).json(body).timeout(SHORT)).await
+        self.json(self.http.post(url).header(WORKER_TOKEN, self.token.header()).json(body).timeout(SHORT)).await
     }
 
     /// `POST /api/workers/register`.
@@ -111,14 +111,14 @@ impl Api {
         let mut url = self.locate("api/workers/next")?;
         url.set_query(Some(&format!("wait={POLL_SECONDS}")));
         let limit = Duration::from_secs(POLL_SECONDS) + SHORT;
-        self.json(self.http.get(url).header(WORKER_TOKEN, self.token.reveal()).timeout(limit)).await
+        self.json(self.http.get(url).header(WORKER_TOKEN, self.token.header()).timeout(limit)).await
     }
 
     /// `GET /api/workers/stream`: the answer's body is the stream.
     pub async fn stream(&self) -> Result<Response, ApiError> {
         let url = self.locate("api/workers/stream")?;
         let request =
-            self.http.get(url).header(WORKER_TOKEN, self.token.reveal()).header("Accept", "text/event-stream");
+            self.http.get(url).header(WORKER_TOKEN, self.token.header()).header("Accept", "text/event-stream");
         // Only for the head of the answer; the body has no end.
         let sent = tokio::time::timeout(SHORT, self.send(request));
         sent.await.unwrap_or_else(|_| Err(ApiError::transient(format!("{} does not answer", self.base))))

@@ -4,6 +4,7 @@ pub mod mask;
 
 use std::fmt;
 
+use reqwest::header::HeaderValue;
 use serde::{Deserialize, Serialize};
 
 /// A token or key. `Debug` does not show it, and there is no `Display`.
@@ -17,7 +18,14 @@ impl Secret {
         Self(text.trim().to_owned())
     }
 
-    /// The text itself, for a header or an environment.
+    /// As a header's value, which nobody prints; an empty one if it has characters that no header has.
+    pub fn header(&self) -> HeaderValue {
+        let mut value = HeaderValue::from_str(&self.0).unwrap_or_else(|_| HeaderValue::from_static(""));
+        value.set_sensitive(true);
+        value
+    }
+
+    /// The text itself, for an environment.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -37,6 +45,7 @@ mod tests {
     fn it_is_trimmed_and_not_shown() {
         let secret = Secret::new(" wt_abc\n");
         assert_eq!(secret.reveal(), "wt_abc");
-        assert!(!format!("{secret:?}").contains("wt_"));
+        assert!(!format!("{secret:?} {:?}", secret.header()).contains("wt_"));
+        assert_eq!(secret.header(), "wt_abc");
     }
 }

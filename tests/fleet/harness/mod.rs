@@ -108,6 +108,11 @@ impl Fleet {
         Self::on(None, &[]).await
     }
 
+    /// The same with more variables for the server.
+    pub async fn start_embedded_with(settings: &[(&'static str, &'static str)]) -> Self {
+        Self::on(None, settings).await
+    }
+
     /// With a server on a database that others can share.
     pub async fn start_shared() -> Self {
         Self::on(Some(fresh_database().await), &[]).await

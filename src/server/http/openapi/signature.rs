@@ -55,7 +55,7 @@ impl<T> Takes for Extension<T> {}
 impl<T> Takes for Path<T> {}
 impl<T> Takes for Form<T> {
     fn note(signature: &mut Signature) {
-        signature.problems.extend(["broken_body", "body_too_large"]);
+        signature.problems.extend(["broken_body", "body_too_slow", "body_too_large"]);
     }
 }
 
@@ -92,7 +92,7 @@ impl<T: JsonSchema> Takes for OptionalJson<T> {
 
 fn takes_json(signature: &mut Signature, schema: SchemaOf, required: bool) {
     signature.body = Some((schema, required));
-    signature.problems.extend(["invalid_json", "broken_body", "body_too_large"]);
+    signature.problems.extend(["invalid_json", "broken_body", "body_too_slow", "body_too_large"]);
 }
 
 impl<T: JsonSchema> Answers for Json<T> {

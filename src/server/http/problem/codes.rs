@@ -78,6 +78,7 @@ pub const CODES: &[Code] = &[
     code("token_in_use", &[409], "Another agent that is alive uses this token."),
     code("worker_connected", &[409], "The worker is connected; only those that are offline can be deleted."),
     code("precondition_failed", &[412], "It is not as `If-Match` says: somebody has changed it since."),
+    code("body_too_slow", &[408], "The body stood still, or took too long in all."),
     code("body_too_large", &[413], "The body is larger than the route takes."),
     code("unknown_host", &[421], "A server in single-user mode answers to loopback names only."),
     code("config_json_broken", &[422], "A file of the configuration is no usable JSON."),

@@ -64,8 +64,8 @@ pub async fn heartbeat(
 pub const QUEUE: Doc = Doc::of("hasJobs", "Says whether an offer waits, for older agents.");
 
 /// `GET /api/workers/queue`: whether there is work; for older agents.
-pub async fn queue(State(app): State<App>, Extension(worker): Extension<WorkerId>) -> Result<Json<HasJobs>, ApiError> {
-    let desired = app.core.desired(&worker).await?;
+pub async fn queue(State(app): State<App>, Extension(key): Extension<WorkerKey>) -> Result<Json<HasJobs>, ApiError> {
+    let desired = app.core.desired(&key).await?;
     Ok(Json(HasJobs { has_jobs: !desired.offers.is_empty() }))
 }
 

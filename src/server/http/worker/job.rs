@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use schemars::JsonSchema;
+use futures_util::TryStreamExt;
 use serde::Deserialize;
 
 use super::agent::actor;
@@ -17,6 +18,7 @@ use crate::http::access::JobKey;
 use crate::http::address::{Path, Query};
 use crate::http::json::{Json as Body, body};
 use crate::http::openapi::doc::{Answer, Content, Doc, Header};
+use crate::http::pace::was_too_slow;
 use crate::http::problem::ApiError;
 use crate::http::request::caller_named;
 use crate::service::artifacts::Announced;
@@ -134,7 +136,11 @@ pub async fn artifact(
     let sha256 = headers.get("x-content-sha256").and_then(|value| value.to_str().ok()).map(str::to_owned);
     let announced = Announced { path, kind: place.kind.unwrap_or(ArtifactKind::Other), sha256 };
     let caller = caller_named(actor(&subject.worker));
-    Ok(Json(app.core.put_artifact(caller, subject, announced, content.into_data_stream()).await?))
+    let mut slow = false;
+    let content = content.into_data_stream().inspect_err(|error| slow |= was_too_slow(error));
+    let put = app.core.put_artifact(caller, subject, announced, content).await;
+    // Not the file's fault: it may be sent again.
+    put.map(Json).map_err(|refusal| if slow { ApiError::body_too_slow() } else { refusal.into() })
 }
 
 /// See [`bundle`].

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use app::domain::ids::{Attempt, JobId, WorkerId};
+use app::domain::ids::{Attempt, JobId};
 use app::domain::time::Millis;
 use app::protocol::dispatch::WorkerEvent;
 use app::protocol::topic::Topic;
@@ -79,17 +79,18 @@ pub const NEXT: Doc = Doc {
 /// `GET /api/workers/next?wait=`: the desired state, at once if there is something to do, else when there is.
 pub async fn next(
     State(app): State<App>,
-    Extension(worker): Extension<WorkerId>,
+    Extension(key): Extension<WorkerKey>,
     Query(Wait { wait }): Query<Wait>,
 ) -> Result<Json<HeartbeatAnswer>, ApiError> {
+    let worker = key.worker.clone();
     let mut bell = app.core.hub.follow(&Topic::Worker(worker.clone()));
     // Without its host: who asks from several addresses in turn takes nothing away from anybody.
     let stream = format!("{}/{POLLED}", app.core.server);
-    app.core.listening(caller_named(actor(&worker)), worker.clone(), stream).await?;
+    app.core.listening(caller_named(actor(&worker)), worker, stream).await?;
     let deadline = tokio::time::Instant::now() + Duration::from_secs(wait.min(LONGEST_WAIT));
     loop {
         bell.mark_unchanged();
-        let desired = app.core.desired(&worker).await?;
+        let desired = app.core.desired(&key).await?;
         if !desired.offers.is_empty() || !desired.stop.is_empty() {
             return Ok(Json(HeartbeatAnswer { desired }));
         }

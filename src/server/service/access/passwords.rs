@@ -11,6 +11,10 @@ pub const SHORTEST: usize = 10;
 /// The longest, in bytes.
 pub const LONGEST: usize = 1_024;
 
+/// Of nobody's password.
+const NOBODYS: &str =
+    "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
 /// Refuses what is too easy to guess, or too long to be one.
 pub fn check(password: &str) -> Result<(), Refusal> {
     let good = password.chars().count() >= SHORTEST && password.len() <= LONGEST;
@@ -30,9 +34,6 @@ impl Core {
 
     /// Whether it is the password that this is kept of. Without one it takes as long, and is not.
     pub(super) async fn is_password(&self, hash: Option<String>, password: &str) -> Result<bool, Refusal> {
-        /// Of nobody's password.
-        const NOBODYS: &str =
-            "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
         let password = password.to_owned();
         self.hashing(move || {
             let kept = hash.as_deref().unwrap_or(NOBODYS);
@@ -48,5 +49,25 @@ impl Core {
     ) -> Result<T, Refusal> {
         let _turn = self.doors.hashing.acquire().await.map_err(|error| Refusal::Files(error.to_string()))?;
         tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(Refusal::Files(error.to_string())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Up to the salt: what a hash costs.
+    fn cost(hash: &str) -> Vec<&str> {
+        hash.split('$').take(4).collect()
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_costs_what_a_wrong_password_does() {
+        let real = Argon2::default().hash_password_with_salt(b"a password", &[7; 16]).expect("a hash").to_string();
+        assert_eq!(cost(NOBODYS), cost(&real));
+        // One that does not parse would be refused without any work.
+        let parsed = PasswordHash::new(NOBODYS).expect("a hash");
+        let verdict = Argon2::default().verify_password(b"a password", &parsed);
+        assert_eq!(verdict, Err(argon2::password_hash::Error::PasswordInvalid));
     }
 }

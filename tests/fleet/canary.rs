@@ -1,0 +1,253 @@
+//! Secrets are planted wherever there are some, and then everything that is said is searched for them.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use reqwest::header::{HeaderMap, SET_COOKIE};
+use reqwest::{Client, Method};
+use serde_json::{Value, json};
+
+use crate::harness::{ADMIN, Fleet, Program, command, processes_that_mention, repository, until};
+
+const PASSWORD: &str = "canary-password-0ne";
+const WRONG: &str = "canary-wrong-secret";
+/// No name, so that it is not taken for one that somebody wanted to be.
+const TYPED: &str = "Canary-typed-into-the-wrong-field";
+const ADDRESS: &str = "canary-in-an-address";
+const HUB: &str = "canary-hub-token";
+const DATABASE: &str = "canary-database-password";
+
+/// Writes its environment down, waits, and says a word.
+const DIARY: &str = r#"
+import os, pathlib, time
+home = pathlib.Path(os.environ["HOME"])
+(home / "environment").write_text("\n".join(f"{name}={value}" for name, value in os.environ.items()))
+while not (home / "gate").exists():
+    time.sleep(0.02)
+print("done", flush=True)
+"#;
+
+/// What was planted, by name.
+#[derive(Default)]
+struct Secrets(Vec<(&'static str, String)>);
+
+impl Secrets {
+    fn plant(&mut self, name: &'static str, secret: impl Into<String>) {
+        let secret = secret.into();
+        assert!(secret.len() >= 16, "{name} is too short to be searched for");
+        self.0.push((name, secret));
+    }
+
+    /// Fails if one of them, but for these, is in a text.
+    fn assert_not_in(&self, place: &str, text: &str, but: &[&str]) {
+        for (name, secret) in self.0.iter().filter(|(name, _)| !but.contains(name)) {
+            assert!(!text.contains(secret.as_str()), "{place} tells {name}: {}", around(text, secret));
+        }
+    }
+}
+
+/// The line that tells.
+fn around<'t>(text: &'t str, secret: &str) -> &'t str {
+    text.lines().find(|line| line.contains(secret)).unwrap_or_default()
+}
+
+/// An answer whole: its head and its body, as text.
+async fn ask(http: &Client, method: Method, url: &str, headers: &[(&str, &str)], body: &str) -> (String, HeaderMap) {
+    let request =
+        headers.iter().fold(http.request(method, url), |request, (name, value)| request.header(*name, *value));
+    let answer = request.body(body.to_owned()).send().await.expect("an answer");
+    let (mut text, headers) = (format!("{} {:?}\n", answer.status(), answer.headers()), answer.headers().clone());
+    let _ = write!(text, "{}", String::from_utf8_lossy(&answer.bytes().await.expect("a body")));
+    (text, headers)
+}
+
+/// Everything below a directory that is a file, but for these.
+fn contents(directory: &Path, but: &[&str]) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).expect("a directory").flatten() {
+        let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+        if but.contains(&name.as_str()) {
+            continue;
+        }
+        if path.is_dir() {
+            found.extend(contents(&path, but));
+        } else if let Ok(bytes) = fs::read(&path) {
+            found.push((path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned()));
+        }
+    }
+    found
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("text, not {value}"))
+}
+
+#[tokio::test]
+async fn nothing_that_is_said_anywhere_tells_a_secret() {
+    let settings = [("SIMPLETUNER_SSL", "true"), ("SIMPLETUNER_LOG", "trace")];
+    let mut fleet = Fleet::start_embedded_with(&settings).await;
+    let base = fleet.api.url().to_owned();
+    let http = Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
+    let http = http.tls_danger_accept_invalid_certs(true).build().expect("a client");
+    let mut secrets = Secrets::default();
+    secrets.plant("the bootstrap token", ADMIN);
+    secrets.plant("a wrong secret", WRONG);
+    secrets.plant("a secret in an address", ADDRESS);
+    secrets.plant("a password in the field of the name", TYPED);
+    secrets.plant("the hub's token", HUB);
+
+    // People: a password, a session, an API token.
+    let ada = json!({"name": "ada", "role": "admin", "password": PASSWORD});
+    fleet.api.post("/api/admin/users", &ada).await;
+    secrets.plant("a password", PASSWORD);
+    let form = [("content-type", "application/x-www-form-urlencoded")];
+    let login = format!("name=ada&password={PASSWORD}");
+    let (_, headers) = ask(&http, Method::POST, &format!("{base}/ui/login"), &form, &login).await;
+    let cookie = headers[SET_COOKIE].to_str().expect("ascii").split(';').next().expect("a pair").to_owned();
+    secrets.plant("a session", cookie.split_once('=').expect("a value").1);
+    let with_cookie = [("cookie", cookie.as_str())];
+    let made =
+        ask(&http, Method::POST, &format!("{base}/api/account/tokens"), &with_cookie, r#"{"name": "ci"}"#).await.0;
+    let made: Value = serde_json::from_str(made.split_once('\n').expect("a body").1).expect("JSON");
+    secrets.plant("an API token", text(&made["secret"]));
+
+    // Workers: a token, and one in its place; a job token; what the agent has for its trainers.
+    let host = fleet.host("discreet").await.training_with(DIARY);
+    secrets.plant("a worker's first token", &*host.token);
+    let rotated = fleet.api.post(&format!("/api/admin/workers/{}/token", host.worker), &json!({})).await;
+    let host = host.holding(text(&rotated["token"]));
+    secrets.plant("a worker's token", &*host.token);
+    let mut agent = command("simpletuner-worker", host.home());
+    agent.env("HF_TOKEN", HUB).args(["--verbose", "--persistent", "--ssl-no-verify"]);
+    agent.args(["--orchestrator-url", host.url(), "--worker-token", &host.token]);
+    let agent = host.start_by(agent);
+    let job = fleet.api.submit("digits-quick").await;
+    fleet.api.until_job(&job, "running").await;
+    let environment = until("the trainer's diary", async || host.left("environment")).await;
+    let upload = environment.lines().find_map(|line| line.strip_prefix("SIMPLETUNER_UPLOAD_TOKEN="));
+    secrets.plant("a job's token", upload.expect("a job token"));
+    secrets.assert_not_in("the trainer's environment", &environment, &["a job's token", "the hub's token"]);
+
+    // The key of the certificate: a line of it.
+    let key = contents(&fleet.data().join("tls"), &[]).into_iter().find(|(_, text)| text.contains("PRIVATE KEY"));
+    secrets.plant("the server's key", key.expect("a key").1.lines().nth(1).expect("a line"));
+
+    // What is running shows nothing in the list of processes.
+    let running = processes_that_mention(&fleet.path().to_string_lossy());
+    assert!(running.len() >= 3, "server, agent and trainer at least: {running:?}");
+    for (_, command_line) in &running {
+        secrets.assert_not_in("the list of processes", command_line, &[]);
+    }
+
+    // Answers: good ones, refusals, pages of errors; with secrets in the places where people put them.
+    let admin = format!("Bearer {ADMIN}");
+    let wrong = format!("Bearer {WRONG}");
+    let (good, bad) = ([("authorization", admin.as_str())], [("authorization", wrong.as_str())]);
+    let mut said = String::new();
+    let paths = [
+        "/api/session",
+        "/api/queue",
+        "/api/configs",
+        "/api/configs/digits-quick",
+        "/api/admin/workers",
+        "/api/admin/users",
+        "/api/account/tokens",
+        "/api/account/sessions",
+        "/api/audit?limit=1000",
+        "/",
+        "/jobs",
+        "/admin/workers",
+        "/admin/workers/new",
+        "/account",
+        "/train",
+        "/login",
+        "/no/such/page",
+        "/api/no/such/route",
+        &format!("/api/queue/{job}"),
+        &format!("/api/queue/{job}/events"),
+        &format!("/api/queue/{job}/logs"),
+        &format!("/jobs/{job}"),
+        &format!("/admin/workers/{}", host.worker),
+        &format!("/api/admin/workers/{}", host.worker),
+        "/readyz",
+        "/healthz",
+    ]
+    .map(str::to_owned);
+    for path in &paths {
+        for with in [&good[..], &bad[..], &with_cookie[..], &[][..]] {
+            let mark = if path.contains('?') { '&' } else { '?' };
+            said += &ask(&http, Method::GET, &format!("{base}{path}{mark}token={ADDRESS}"), with, "").await.0;
+        }
+    }
+    for (path, body) in [
+        ("/ui/login", format!("name=ada&password={WRONG}")),
+        ("/ui/login", format!("name={TYPED}&password=x")),
+        ("/ui/login", format!("password={WRONG}")),
+        ("/ui/setup", format!("code={WRONG}&name=eve&password={WRONG}")),
+    ] {
+        said += &ask(&http, Method::POST, &format!("{base}{path}"), &form, &body).await.0;
+    }
+    for (name, path) in [
+        ("x-worker-token", "/api/workers/register"),
+        ("x-worker-token", "/api/workers/heartbeat"),
+        ("x-upload-token", &*format!("/api/workers/job/{job}/status")),
+        ("x-api-key", "/api/queue/submit"),
+    ] {
+        said += &ask(&http, Method::POST, &format!("{base}{path}"), &[(name, WRONG)], "{").await.0;
+    }
+    // A page leads back to its own address.
+    secrets.assert_not_in("an answer", &said, &["a secret in an address"]);
+
+    host.open_gate();
+    fleet.api.until_job(&job, "completed").await;
+    secrets.assert_not_in("the agent's log", &agent.said(), &[]);
+    let (_, server_log) = fleet.stop_server().await;
+    assert!(server_log.contains("TRACE") || server_log.contains("DEBUG"), "it was to say all that it can");
+    secrets.assert_not_in("the server's log", &server_log, &[]);
+    // What is kept: the key has its own file, and a configuration or a log is what people made it.
+    for (path, kept) in contents(&fleet.data(), &["tls"]) {
+        secrets.assert_not_in(&path, &kept, &[]);
+    }
+    let mut export = command("simpletuner", fleet.path());
+    export.args(["audit", "export", "--data-dir"]).arg(fleet.data());
+    let exported = export.output().await.expect("it runs");
+    assert!(exported.status.success() && !exported.stdout.is_empty(), "{exported:?}");
+    secrets.assert_not_in("the export of the trail", &String::from_utf8_lossy(&exported.stdout), &[]);
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_start_tells_no_secret() {
+    let home = tempfile::TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
+    let mut secrets = Secrets::default();
+    secrets.plant("the database's password", DATABASE);
+    secrets.plant("the bootstrap token", ADMIN);
+    let addresses = [
+        format!("postgres://simpletuner:{DATABASE}@127.0.0.1:1/simpletuner"),
+        format!("postgres://simpletuner:{DATABASE}@[not-an-address/x"),
+        format!("postgres://simpletuner:{DATABASE}@127.0.0.1:no-port/simpletuner"),
+    ];
+    for (number, address) in addresses.iter().enumerate() {
+        let mut server = command("simpletuner", home.path());
+        server.args(["server", "--port", "0", "--verbose", "--configs-dir"]).arg(repository("examples/configs"));
+        server.env("SIMPLETUNER_DATABASE_URL", address).env("SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN", ADMIN);
+        server.env("SIMPLETUNER_LOG", "trace");
+        let mut server = Program::start(server, home.path().join(format!("server-{number}.log")));
+        assert_ne!(server.ended().await, Some(0), "{}", server.said());
+        secrets.assert_not_in("a server that cannot start", &server.said(), &[]);
+    }
+    for wrong in [&["server", "--bootstrap-admin-token"][..], &["server", "--no-such-flag"][..]] {
+        let mut server = command("simpletuner", home.path());
+        server
+            .args(wrong)
+            .env("SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN", ADMIN)
+            .env("SIMPLETUNER_DATABASE_URL", &addresses[0]);
+        let said = server.output().await.expect("it runs");
+        let said = String::from_utf8_lossy(&[said.stdout, said.stderr].concat()).into_owned();
+        secrets.assert_not_in("wrong usage", &said, &[]);
+    }
+    let mut help = command("simpletuner", home.path());
+    help.args(["server", "--help"]).env("SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN", ADMIN);
+    let help = help.env("SIMPLETUNER_DATABASE_URL", &addresses[0]).output().await.expect("it runs");
+    secrets.assert_not_in("the help", &String::from_utf8_lossy(&help.stdout), &[]);
+}
