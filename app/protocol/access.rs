@@ -100,7 +100,7 @@ pub struct UserDetail {
     pub sessions: Vec<SessionEntry>,
 }
 
-/// `POST /api/account/tokens`
+/// `POST /api/account/tokens`, and for somebody else `POST /api/admin/users/{id}/tokens`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateToken {
     /// What it is called: 1 to 32 lower-case letters, digits, `.`, `_` and `-`.

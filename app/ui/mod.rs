@@ -21,6 +21,8 @@ mod live;
 mod locales;
 mod logs;
 mod pages;
+#[cfg(feature = "ssr")]
+pub mod plain;
 pub mod port;
 pub mod prefs;
 mod safe_url;

@@ -13,6 +13,7 @@ mod failures;
 mod harness;
 mod local;
 mod older;
+mod operator;
 mod queue;
 mod restart;
 mod several;

@@ -1,8 +1,10 @@
 //! From a command line to a server that listens, and back.
 
 pub mod exit;
-mod import;
+pub mod import;
 pub mod local;
+pub mod offline;
+mod operator;
 pub mod serve;
 mod site;
 
@@ -20,7 +22,8 @@ use tracing_subscriber::EnvFilter;
 
 use self::exit::Exit;
 use self::local::LocalAgent;
-use crate::cli::ServerArgs;
+use self::operator::Operator;
+use crate::cli::{Secret, ServerArgs};
 use crate::clock::SystemClock;
 use crate::files::artifacts::Artifacts;
 use crate::files::checkpoints::Checkpoints;
@@ -78,7 +81,7 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     let data = data_directory(args.data_dir.as_deref())?;
     let shutdown = CancellationToken::new();
     lifecycle::stop_on_signals(shutdown.clone()).map_err(|error| Exit::failed(error.to_string()))?;
-    let core = Arc::new(open(args, &data).await?);
+    let core = Arc::new(open(args.database_url.as_ref(), policy(args), &data).await?);
     core.store.attach(dispatch::hooks(&core));
     admit(args, &core).await?;
     if let Some(directory) = &args.configs_dir {
@@ -110,6 +113,8 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
             tasks.spawn(shutdown.clone().run_until_cancelled_owned(follow));
         }
     }
+    let operator = Operator::let_in(&core, &data, address, tls.as_ref());
+    tasks.spawn(operator.keep(shutdown.clone()));
     let local = LocalAgent { address, tls: tls.clone(), work_dir: data.join("local-agent") };
     tasks.spawn(local.keep(Arc::clone(&core), args.local, shutdown.clone()));
     serve::serve(listener, http::router(app), tls.as_ref(), &shutdown).await;
@@ -169,12 +174,12 @@ fn encryption(wanted: Wanted, args: &ServerArgs, data: &Path, core: &Core) -> Re
     Tls::open(pair, &*core.clock).map(Some).map_err(Exit::config)
 }
 
-async fn open(args: &ServerArgs, data: &Path) -> Result<Core, Exit> {
+async fn open(database_url: Option<&Secret>, policy: Policy, data: &Path) -> Result<Core, Exit> {
     let random: Arc<dyn Random> = Arc::new(OsRandom);
     let chain = format!("c_{}", tokens::hex(&random.bytes::<8>()));
-    let store = open_store(args, data, &chain).await.map_err(|error| Exit::config(format!("{error:#}")))?;
+    let store = open_store(database_url, data, &chain).await.map_err(|error| Exit::config(format!("{error:#}")))?;
     let files = |error: String| Exit::config(format!("the data directory {} cannot be used: {error}", data.display()));
-    let database = if args.database_url.is_some() { "postgres" } else { "sqlite" };
+    let database = if database_url.is_some() { "postgres" } else { "sqlite" };
     let checkpoints = Checkpoints::open(data, database, random.bytes()).map_err(|error| files(error.to_string()))?;
     Ok(Core {
         job_token_key: access::job_token_key(&*store, &*random).await.map_err(Exit::refused)?,
@@ -189,14 +194,14 @@ async fn open(args: &ServerArgs, data: &Path) -> Result<Core, Exit> {
         random,
         logs: Logs::open(data.join("logs")).map_err(|error| files(error.to_string()))?,
         artifacts: Artifacts::open(&data.join("artifacts")).map_err(|error| files(error.to_string()))?,
-        policy: policy(args),
+        policy,
         server: chain,
         leadership: Leadership::default(),
     })
 }
 
-async fn open_store(args: &ServerArgs, data: &Path, chain: &str) -> anyhow::Result<Arc<dyn Store>> {
-    Ok(match &args.database_url {
+async fn open_store(database_url: Option<&Secret>, data: &Path, chain: &str) -> anyhow::Result<Arc<dyn Store>> {
+    Ok(match database_url {
         None => Arc::new(SqliteStore::open(data, chain).await?),
         Some(url) => Arc::new(PostgresStore::open(&url.0, chain).await?),
     })

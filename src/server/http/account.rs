@@ -13,7 +13,6 @@ use super::problem::ApiError;
 use super::request::caller;
 use super::routes::Routes;
 use crate::service::access::{Needs, Person};
-use crate::service::refusal::Refusal;
 use crate::state::App;
 
 /// The routes.
@@ -38,8 +37,8 @@ async fn change_password(
 }
 
 async fn tokens(State(app): State<App>, Extension(person): Extension<Person>) -> Result<Json<TokensPage>, ApiError> {
-    let user = person.user.as_ref().ok_or(Refusal::NoAccounts)?;
-    Ok(Json(TokensPage { tokens: app.core.tokens_of(user).await? }))
+    let user = person.account()?;
+    Ok(Json(TokensPage { tokens: app.core.tokens_of(&user).await? }))
 }
 
 async fn create_token(
@@ -64,8 +63,8 @@ async fn sessions(
     State(app): State<App>,
     Extension(person): Extension<Person>,
 ) -> Result<Json<SessionsPage>, ApiError> {
-    let user = person.user.as_ref().ok_or(Refusal::NoAccounts)?;
-    Ok(Json(SessionsPage { sessions: app.core.sessions_of(&person, user).await? }))
+    let user = person.account()?;
+    Ok(Json(SessionsPage { sessions: app.core.sessions_of(&person, &user).await? }))
 }
 
 async fn end_session(

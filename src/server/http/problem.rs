@@ -167,7 +167,8 @@ impl From<Refusal> for ApiError {
             | Refusal::PersonThere(_)
             | Refusal::TokenThere(_)
             | Refusal::LastAdmin
-            | Refusal::NoAccounts => access_refused(&refusal),
+            | Refusal::NoAccounts
+            | Refusal::NoPerson => access_refused(&refusal),
             Refusal::Upload { what, too_large } => {
                 let status = if too_large { S::PAYLOAD_TOO_LARGE } else { S::BAD_REQUEST };
                 Self::new(status, "upload_refused", format!("The file was not stored: {what}. Nothing was kept of it."))
@@ -215,6 +216,12 @@ fn access_refused(refusal: &Refusal) -> ApiError {
             S::CONFLICT,
             "no_accounts",
             "This server runs without accounts (--single-user). Start it without that to have people and tokens."
+                .to_owned(),
+        ),
+        Refusal::NoPerson => (
+            S::CONFLICT,
+            "no_person",
+            "The operator on the server's host has no account, and so no password, tokens or sessions. Name a person."
                 .to_owned(),
         ),
         _ => (

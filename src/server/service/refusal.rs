@@ -55,6 +55,8 @@ pub enum Refusal {
     LastAdmin,
     /// The server has no accounts.
     NoAccounts,
+    /// Whoever asks is on the server's host, and nobody with an account.
+    NoPerson,
     /// An upload did not arrive as announced.
     Upload {
         /// What happened.

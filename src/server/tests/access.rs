@@ -22,6 +22,7 @@ const PEOPLE: &[(&str, &str, &str)] = &[
     ("GET", "/admin/users/{id}", "___a"),
     ("PATCH", "/admin/users/{id}", "___a"),
     ("POST", "/admin/users/{id}/password", "___a"),
+    ("POST", "/admin/users/{id}/tokens", "___a"),
     ("POST", "/account/password", "vrla"),
     ("GET", "/account/tokens", "vrla"),
     ("POST", "/account/tokens", "vrla"),

@@ -10,7 +10,7 @@ mod dispatch;
 mod events;
 mod explain;
 mod files;
-mod harness;
+pub mod harness;
 mod health;
 mod input;
 mod pages;

@@ -2,7 +2,9 @@
 
 use app::domain::access::Permission;
 use app::domain::ids::UserId;
-use app::protocol::access::{CreateUser, EditUser, ResetPassword, UserDetail, UserView, UsersPage};
+use app::protocol::access::{
+    CreateToken, CreateUser, CreatedToken, EditUser, ResetPassword, UserDetail, UserView, UsersPage,
+};
 use app::protocol::worker::Accepted;
 use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::StatusCode;
@@ -25,6 +27,7 @@ pub fn routes(app: &App) -> Routes {
         .get("/admin/users/{id}", users, show)
         .patch("/admin/users/{id}", users, edit)
         .post("/admin/users/{id}/password", users, reset_password)
+        .post("/admin/users/{id}/tokens", users, create_token)
         .within(|router| router.layer(DefaultBodyLimit::max(limits::API)))
 }
 
@@ -65,6 +68,16 @@ async fn reset_password(
 ) -> Result<Json<Accepted>, ApiError> {
     app.core.reset_password(caller(&person), user_id(&id)?, &reset.password).await?;
     Ok(Json(Accepted { success: true }))
+}
+
+async fn create_token(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Path(id): Path<String>,
+    Body(create): Body<CreateToken>,
+) -> Result<(StatusCode, Json<CreatedToken>), ApiError> {
+    let created = app.core.create_token_for(caller(&person), &person, user_id(&id)?, create).await?;
+    Ok((StatusCode::CREATED, Json(created)))
 }
 
 fn user_id(text: &str) -> Result<UserId, ApiError> {

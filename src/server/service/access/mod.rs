@@ -1,5 +1,6 @@
 //! Who may come in, and what they may do.
 
+mod operator;
 mod passwords;
 mod sessions;
 mod setup;
@@ -54,6 +55,8 @@ pub enum Via {
     },
     /// With a browser.
     Session(SessionId),
+    /// From the server's own host, as its user or root.
+    Host,
 }
 
 /// What a route is for, and so what it takes to use it.
@@ -83,8 +86,14 @@ impl Person {
     pub fn actor(&self) -> String {
         match &self.via {
             Via::Token { name, .. } => format!("{}/{name}", self.name),
-            Via::Loopback | Via::Session(_) => self.name.clone(),
+            Via::Loopback | Via::Session(_) | Via::Host => self.name.clone(),
         }
+    }
+
+    /// Whose API tokens, sessions and password theirs are.
+    pub fn account(&self) -> Result<UserId, Refusal> {
+        let none = if self.via == Via::Host { Refusal::NoPerson } else { Refusal::NoAccounts };
+        self.user.clone().ok_or(none)
     }
 
     /// Refuses who may not do this.
@@ -107,6 +116,8 @@ impl Person {
 pub struct Doors {
     /// Whether nobody can log in yet, so that the login page asks for the setup code.
     pub unclaimed: AtomicBool,
+    /// The digest of the token for the server's own host.
+    operator: Mutex<Option<String>>,
     /// What was used since it was last written down.
     used: Mutex<HashMap<String, Used>>,
     /// Hashing a password takes a core for a while, and much memory: so many at once.
@@ -115,7 +126,12 @@ pub struct Doors {
 
 impl Default for Doors {
     fn default() -> Self {
-        Self { unclaimed: AtomicBool::default(), used: Mutex::default(), hashing: Semaphore::new(2) }
+        Self {
+            unclaimed: AtomicBool::default(),
+            operator: Mutex::default(),
+            used: Mutex::default(),
+            hashing: Semaphore::new(2),
+        }
     }
 }
 
