@@ -135,6 +135,21 @@ async fn a_followed_log_goes_on_through_a_restart_and_its_end_is_the_jobs() {
 }
 
 #[tokio::test]
+async fn a_server_with_a_key_of_its_own_is_known_on_its_host() {
+    let fleet = Fleet::start_with(&[("SIMPLETUNER_SSL", "true")]).await;
+    let session: Value =
+        serde_json::from_str(&printed(&fleet, &["auth", "login-check", "--json"]).await).expect("JSON");
+    assert!(session["base_url"].as_str().is_some_and(|url| url.starts_with("https://127.0.0.1")), "{session}");
+    assert!(session["name"].as_str().is_some_and(|name| name.starts_with("host:")), "{session}");
+    // Somewhere else nobody vouches for it.
+    let mut stranger = command("simpletuner", fleet.path());
+    stranger.args(["auth", "login-check", "--url", fleet.api.url()]).stdin(Stdio::null());
+    let refused = stranger.output().await.expect("a program");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("SSL certificate verify failed"), "{refused:?}");
+    assert_eq!(refused.status.code(), Some(69));
+}
+
+#[tokio::test]
 async fn readers_and_operators_may_leave_at_any_time() {
     let fleet = Fleet::start().await;
     fleet.host("gpu-1").await;

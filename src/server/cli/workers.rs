@@ -198,7 +198,11 @@ fn secret(document: &Value, screen: &mut Screen<'_>) -> Result<(), Exit> {
         Form::Json => screen.line(format!("{document:#}"))?,
         Form::Words | Form::Ids => screen.line(&created.token)?,
     }
-    screen.say(format!("On the GPU machine, with the token in place of wt_…:\n  {command}"))
+    screen.say(format!("On the GPU machine, with the token in place of wt_…:\n  {command}"))?;
+    if ["://127.0.0.1", "://localhost", "://[::1]"].iter().any(|own| command.contains(own)) {
+        screen.say("That is this machine's own address for the server; another machine needs one that it reaches.")?;
+    }
+    Ok(())
 }
 
 fn table(workers: &[WorkerView], now: Timestamp) -> Table {

@@ -103,7 +103,7 @@ pub async fn sessions(command: SessionsCommand, client: &Client, screen: &mut Sc
 /// The document with somebody's `field`.
 async fn of(whose: &Whose, field: &str, client: &Client) -> Result<Value, Exit> {
     match &whose.user {
-        None if client.as_operator => Err(nobody()),
+        None if client.key().is_operators() => Err(nobody()),
         None => Ok(client.get(&["account", field]).await?),
         Some(name) => {
             let (user, _) = find(name, client).await?;
@@ -127,7 +127,7 @@ async fn create(create: Create, client: &Client, screen: &mut Screen<'_>) -> Res
         expires_in_days: create.expires_in_days,
     };
     let document = match &create.whose.user {
-        None if client.as_operator => return Err(nobody()),
+        None if client.key().is_operators() => return Err(nobody()),
         None => client.post(&["account", "tokens"], &body).await?,
         Some(name) => {
             let (user, _) = find(name, client).await?;

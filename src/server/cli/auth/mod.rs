@@ -17,6 +17,7 @@ use self::keys::{SessionsCommand, TokensCommand};
 use self::password::PasswordArgs;
 use self::users::UsersCommand;
 use super::Secret;
+use super::client::key::Key;
 use super::client::way::WayArgs;
 use super::client::{Client, Failure};
 use super::operate::{connect, on_screen, read};
@@ -74,12 +75,11 @@ async fn with_or_without_server(
     let variable = |name: &str| std::env::var(name).ok();
     let client = connect(way, screen)?;
     // A token is for a server; and what was named by address may be far away.
-    let for_this_host = client.as_operator || !client.has_token();
-    if !for_this_host || way.names_a_server(variable) {
+    if matches!(client.key(), Key::Token(_)) || way.names_a_server(variable) {
         return run(command, &client, screen).await;
     }
     let directory = way.directory(variable)?;
-    let runs = if client.as_operator {
+    let runs = if client.key().is_operators() {
         // One that was killed has left its file behind.
         !matches!(client.get(&["session"]).await, Err(Failure::Unreachable(_)))
     } else {

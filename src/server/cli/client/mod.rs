@@ -1,6 +1,7 @@
 //! The public API as a command asks it: over the network, or of a server within this process.
 
 mod failure;
+pub mod key;
 pub mod way;
 
 use std::time::Duration;
@@ -16,6 +17,7 @@ use serde_json::Value;
 use tower::ServiceExt;
 
 pub use self::failure::Failure;
+use self::key::Key;
 use self::way::{Way, is_local};
 use super::Secret;
 use crate::boot::exit::Exit;
@@ -32,9 +34,7 @@ const TRIES: u32 = 4;
 pub struct Client {
     carrier: Carrier,
     base: Url,
-    token: Option<Secret>,
-    /// Whether the token is that of the server's own host.
-    pub as_operator: bool,
+    key: Key,
     /// Between the first two tries; it doubles.
     pub pause: Duration,
 }
@@ -122,13 +122,7 @@ impl Client {
         }
         let http = builder.build().map_err(|error| unusable(innermost(&error)))?;
         let pause = Duration::from_millis(500);
-        Ok(Self {
-            carrier: Carrier::Network(http),
-            base: way.url,
-            token: way.token,
-            as_operator: way.as_operator,
-            pause,
-        })
+        Ok(Self { carrier: Carrier::Network(http), base: way.url, key: way.key, pause })
     }
 
     /// One for a server within this process, as the operator of its host.
@@ -136,15 +130,14 @@ impl Client {
         Self {
             carrier: Carrier::Within(router),
             base: Url::parse("http://localhost").expect("a constant"),
-            token: Some(Secret(token)),
-            as_operator: true,
+            key: Key::Operator { token: Secret(token), note: None },
             pause: Duration::ZERO,
         }
     }
 
-    /// Whether there is something to open the door with.
-    pub fn has_token(&self) -> bool {
-        self.token.is_some()
+    /// As whom it asks.
+    pub fn key(&self) -> &Key {
+        &self.key
     }
 
     /// `GET`.
@@ -282,9 +275,9 @@ impl Client {
         if call.body.is_some() {
             headers.push(("content-type", "application/json".to_owned()));
         }
-        headers.extend(self.token.as_ref().map(|token| ("authorization", format!("Bearer {}", token.0))));
+        headers.extend(self.key.token(&self.base).map(|token| ("authorization", format!("Bearer {}", token.0))));
         headers.extend(call.key.clone().map(|key| ("idempotency-key", key)));
-        if self.as_operator {
+        if self.key.is_operators() {
             headers.extend(own_name().map(|name| (OPERATOR, name)));
         }
         headers
@@ -312,7 +305,7 @@ const ADVICE: &str = "check that it runs, and --url; on its own host, name its -
 
 /// How this host knows whoever runs this.
 fn own_name() -> Option<String> {
-    nix::unistd::User::from_uid(nix::unistd::Uid::current()).ok().flatten().map(|user| user.name)
+    nix::unistd::User::from_uid(nix::unistd::Uid::current()).ok().flatten().map(|user| user.name.to_lowercase())
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use app::remote::{Trust, TrustError};
 use clap::Args;
 use reqwest::Url;
 
+use super::key::{Key, note_of};
 use crate::boot::chosen_directory;
 use crate::boot::exit::Exit;
 use crate::cli::Secret;
@@ -50,9 +51,7 @@ pub struct Way {
     /// Whose certificate is accepted.
     pub trust: Trust,
     /// What opens it.
-    pub token: Option<Secret>,
-    /// Whether that is the token of the server's own host.
-    pub as_operator: bool,
+    pub key: Key,
     /// What whoever started this should know.
     pub warnings: Vec<&'static str>,
 }
@@ -67,11 +66,13 @@ impl WayArgs {
         let named = self.url.clone().or_else(|| variable("SIMPLETUNER_URL"));
         let named = named.or_else(|| variable("SIMPLETUNER_ORCHESTRATOR_URL"));
         let token = self.given_token(&variable)?;
-        let here = self.here(host, &variable)?;
+        let here = match self.here(host, &variable) {
+            // It would have been of no use.
+            Err(_) if named.is_some() && token.is_some() => None,
+            here => here?,
+        };
         let url = parse(named.as_deref().or(here.as_ref().map(|note| note.url.as_str())).unwrap_or(DEFAULT))?;
-        // What the server on this host left is for that server, and for no other that was named.
-        let here = here.filter(|note| parse(&note.url).is_ok_and(|own| own.origin() == url.origin()));
-        let as_operator = token.is_none() && here.is_some();
+        let here = here.and_then(|note| note_of(note, &url));
         let mut warnings = Vec::new();
         if self.token.is_some() {
             warnings.push(
@@ -82,11 +83,18 @@ impl WayArgs {
         if trust == Trust::Anything {
             warnings.push("warning: --ssl-no-verify: anyone on the network path can pose as the server");
         }
-        let token = token.or_else(|| here.map(|note| Secret(note.token)));
-        if url.scheme() == "http" && !is_local(&url) && token.is_some() {
+        let key = match (token, here) {
+            (Some(token), _) => Key::Token(token),
+            (None, Some(note)) => {
+                let at = self.directory(variable)?;
+                Key::Operator { token: Secret(note.token), note: Some((at, host.to_owned())) }
+            }
+            (None, None) => Key::None,
+        };
+        if url.scheme() == "http" && !is_local(&url) && !matches!(key, Key::None) {
             warnings.push("warning: the token travels unencrypted; write https:// where the network is not trusted");
         }
-        Ok(Way { url, trust, token, as_operator, warnings })
+        Ok(Way { url, trust, key, warnings })
     }
 
     /// The data directory of the server on this host.
@@ -149,7 +157,8 @@ pub fn is_local(url: &Url) -> bool {
     matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"))
 }
 
-fn parse(text: &str) -> Result<Url, Exit> {
+/// An address as a person writes it; its path ends with `/`.
+pub fn parse(text: &str) -> Result<Url, Exit> {
     let text = text.trim();
     let wrong = |why: &str| Exit::usage(format!("{text:?} is no server's address ({why}); write http://HOST:8001"));
     let mut url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
@@ -203,8 +212,8 @@ mod tests {
         })
     }
 
-    fn token(way: &Way) -> Option<&str> {
-        way.token.as_ref().map(|token| token.0.as_str())
+    fn token(way: &Way) -> Option<String> {
+        way.key.token(&way.url).map(|token| token.0)
     }
 
     #[test]
@@ -212,11 +221,21 @@ mod tests {
         let data = data("https://127.0.0.1:9001");
         let args = WayArgs { data_dir: Some(data.path().to_owned()), ..WayArgs::default() };
         let way = find(&args, &[]).expect("a way");
-        assert_eq!((way.url.as_str(), token(&way)), ("https://127.0.0.1:9001/", Some("ot_x")));
-        assert!(way.as_operator && way.trust == Trust::Pinned(PIN) && way.warnings.is_empty());
+        assert_eq!((way.url.as_str(), token(&way).as_deref()), ("https://127.0.0.1:9001/", Some("ot_x")));
+        assert!(way.key.is_operators() && way.trust == Trust::Pinned(PIN) && way.warnings.is_empty());
+
+        // The server starts again.
+        let note = operator::find(data.path(), "here").expect("believable").expect("there");
+        let newer = Note { token: "ot_y".to_owned(), started_at: Timestamp(2), ..note.clone() };
+        NoteFile::of(data.path(), "here", 8001).write(&newer).expect("written");
+        assert_eq!(token(&way).as_deref(), Some("ot_y"), "each start makes another");
+        let elsewhere = Note { url: "https://10.0.0.1:1".to_owned(), token: "ot_z".to_owned(), ..newer };
+        NoteFile::of(data.path(), "here", 8001).write(&elsewhere).expect("written");
+        assert_eq!(token(&way).as_deref(), Some("ot_x"), "which is for its own server only");
+        NoteFile::of(data.path(), "here", 8001).write(&note).expect("written");
 
         let way = find(&args, &[("SIMPLETUNER_API_TOKEN", "st_a")]).expect("a way");
-        assert!(!way.as_operator && token(&way) == Some("st_a") && way.trust == Trust::Pinned(PIN));
+        assert!(token(&way).as_deref() == Some("st_a") && way.trust == Trust::Pinned(PIN));
         let way = find(&args, &[("SIMPLETUNER_SSL_NO_VERIFY", "1")]).expect("a way");
         assert!(way.trust == Trust::Anything && way.warnings.len() == 1);
     }
@@ -228,10 +247,10 @@ mod tests {
         for elsewhere in ["http://10.0.0.1:8001", "https://127.0.0.1:8001", "http://127.0.0.1:8002"] {
             let args = WayArgs { data_dir: directory.clone(), url: Some(elsewhere.to_owned()), ..WayArgs::default() };
             let way = find(&args, &[]).expect("a way");
-            assert!(way.token.is_none() && !way.as_operator && way.trust == Trust::System, "{elsewhere}");
+            assert!(token(&way).is_none() && way.trust == Trust::System, "{elsewhere}");
         }
         let args = WayArgs { data_dir: directory, ..WayArgs::default() };
-        assert!(find(&args, &[("SIMPLETUNER_URL", "http://127.0.0.1:8001/")]).expect("a way").as_operator);
+        assert!(find(&args, &[("SIMPLETUNER_URL", "http://127.0.0.1:8001/")]).expect("a way").key.is_operators());
     }
 
     #[test]
@@ -242,13 +261,13 @@ mod tests {
         let base = WayArgs { data_dir: Some(empty.path().to_owned()), ..WayArgs::default() };
         let path = file.to_str().expect("text");
         let variables = [("SIMPLETUNER_API_TOKEN", "st_env"), ("SIMPLETUNER_API_TOKEN_FILE", path)];
-        assert_eq!(token(&find(&base, &variables).expect("a way")), Some("st_env"));
-        assert_eq!(token(&find(&base, &variables[1..]).expect("a way")), Some("st_file"));
+        assert_eq!(token(&find(&base, &variables).expect("a way")).as_deref(), Some("st_env"));
+        assert_eq!(token(&find(&base, &variables[1..]).expect("a way")).as_deref(), Some("st_file"));
         let with_file = WayArgs { token_file: Some(file.clone()), ..base.clone() };
-        assert_eq!(token(&find(&with_file, &variables).expect("a way")), Some("st_file"));
+        assert_eq!(token(&find(&with_file, &variables).expect("a way")).as_deref(), Some("st_file"));
         let with_token = WayArgs { token: Some(Secret("st_flag".to_owned())), ..with_file };
         let way = find(&with_token, &variables).expect("a way");
-        assert!(token(&way) == Some("st_flag") && way.warnings[0].contains("--token"));
+        assert!(token(&way).as_deref() == Some("st_flag") && way.warnings[0].contains("--token"));
 
         let way = find(&base, &[]).expect("a way");
         assert_eq!((way.url.as_str(), token(&way)), ("http://127.0.0.1:8001/", None));

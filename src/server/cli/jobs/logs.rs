@@ -149,7 +149,10 @@ async fn rest(job: &str, place: &mut Place, client: &Client, screen: &mut Screen
 fn show(chunk: &LogChunk, place: &mut Place, screen: &mut Screen<'_>) -> Result<(), Exit> {
     let attempt = *place.attempt.get_or_insert(chunk.attempt);
     if chunk.attempt == attempt && chunk.offset == place.offset && chunk.next_offset > place.offset {
-        screen.bytes(chunk.text.as_bytes())?;
+        match screen.form {
+            Form::Json => screen.line(json!(chunk).to_string())?,
+            Form::Words | Form::Ids => screen.bytes(chunk.text.as_bytes())?,
+        }
         place.offset = chunk.next_offset;
     }
     Ok(())

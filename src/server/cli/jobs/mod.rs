@@ -16,6 +16,9 @@ use super::operate::{read, words};
 use super::screen::{Form, Screen};
 use crate::boot::exit::Exit;
 
+/// How many jobs are asked for at once.
+const PAGE: u32 = 1_000;
+
 /// Which job.
 #[derive(Debug, Clone, Args)]
 pub struct Which {
@@ -130,7 +133,7 @@ async fn list(list: List, client: &Client, screen: &mut Screen<'_>) -> Result<()
         phase,
         user: list.user,
         label: list.label,
-        limit: list.limit,
+        limit: list.limit.or(Some(PAGE)),
         ..JobsQuery::default()
     };
     let most = list.limit.and_then(|limit| usize::try_from(limit).ok());

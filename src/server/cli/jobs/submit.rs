@@ -9,7 +9,7 @@ use super::{logs, standing, submitted, views};
 use crate::boot::exit::Exit;
 use crate::cli::client::{Call, Client};
 use crate::cli::operate::{label, labels, read, words};
-use crate::cli::screen::{Form, Screen};
+use crate::cli::screen::Screen;
 use crate::random::{OsRandom, Random};
 use crate::tokens::hex;
 
@@ -84,8 +84,5 @@ pub async fn run(submit: Submit, client: &Client, screen: &mut Screen<'_>) -> Re
     }
     let new: Submitted = read(&document)?;
     screen.say(format!("{} {}", new.job_id, standing(&new)))?;
-    if screen.form == Form::Ids {
-        screen.line(new.job_id.as_str())?;
-    }
     logs::follow(new.job_id.as_str(), None, client, screen).await
 }

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::boot::exit::Exit;
 use crate::boot::serve::serve_within;
 use crate::cli::client::Client;
+use crate::cli::client::key::Key;
 use crate::cli::client::way::Way;
 use crate::cli::screen::{Form, Person, Screen, form};
 use crate::cli::{Cli, Command, Noun, Secret, auth, configs, jobs, workers};
@@ -115,7 +116,8 @@ impl Desk {
     /// The client of the server's own host.
     pub fn operator(&self) -> Client {
         let token = self.server.app.core.operator_token();
-        Client::over(Way { as_operator: true, ..way(self.address, Some(&token)) }).expect("a client")
+        let key = Key::Operator { token: Secret(token), note: None };
+        Client::over(Way { key, ..way(self.address, None) }).expect("a client")
     }
 
     /// Runs a command where nobody sits.
@@ -197,8 +199,7 @@ fn way(address: SocketAddr, token: Option<&str>) -> Way {
     Way {
         url: format!("http://{address}/").parse().expect("a URL"),
         trust: Trust::System,
-        token: token.map(|token| Secret(token.to_owned())),
-        as_operator: false,
+        key: token.map_or(Key::None, |token| Key::Token(Secret(token.to_owned()))),
         warnings: Vec::new(),
     }
 }

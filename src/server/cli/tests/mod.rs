@@ -2,11 +2,12 @@
 
 mod auth;
 mod configs;
-mod desk;
+pub mod desk;
 mod follow;
 mod jobs;
 mod offline;
 mod refusals;
+mod tls;
 mod workers;
 
 use std::sync::Arc;

@@ -56,6 +56,28 @@ async fn a_server_without_accounts_needs_no_token() {
 }
 
 #[test]
+fn the_guide_names_every_command() {
+    const GUIDE: &str = include_str!("../../../../docs/CLI.md");
+
+    fn leaves(command: &clap::Command, path: &str) -> Vec<String> {
+        let path = format!("{path} {}", command.get_name());
+        let below: Vec<String> = command.get_subcommands().flat_map(|below| leaves(below, &path)).collect();
+        if below.is_empty() { vec![path.trim().to_owned()] } else { below }
+    }
+
+    let nouns = ["workers", "jobs", "configs", "auth", "audit"];
+    let commands = Cli::command();
+    let named = commands.get_subcommands().filter(|noun| nouns.contains(&noun.get_name()));
+    let leaves: Vec<String> = named.flat_map(|noun| leaves(noun, "")).collect();
+    assert!(leaves.len() > 30, "{leaves:?}");
+    for leaf in &leaves {
+        assert!(GUIDE.contains(&format!("| `{leaf}` |")), "docs/CLI.md has no row for `{leaf}`");
+    }
+    let rows = GUIDE.lines().filter(|line| nouns.iter().any(|noun| line.starts_with(&format!("| `{noun} "))));
+    assert_eq!(rows.count(), leaves.len(), "docs/CLI.md has rows of commands that are not there");
+}
+
+#[test]
 fn the_definition_is_sound_and_describes_itself() {
     Cli::command().debug_assert();
     let mut out = Vec::new();
