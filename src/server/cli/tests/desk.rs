@@ -135,7 +135,9 @@ impl Desk {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let ended = self.print(client, args, answers, &mut out, &mut err).await;
         let code = ended.as_ref().map_or_else(Exit::code, |()| 0);
-        if let Err(exit) = ended {
+        if let Err(exit) = ended
+            && !exit.sentence().is_empty()
+        {
             writeln!(err, "error: {}", exit.sentence()).expect("into memory");
         }
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");

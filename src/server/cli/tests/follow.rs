@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::desk::{Desk, Relay, client};
 use crate::tests::harness::{ADMIN, By};
@@ -113,6 +113,11 @@ async fn the_exit_code_says_how_a_job_ended() {
     let followed = desk.run(&["jobs", "logs", &job, "--follow"]).await;
     assert_eq!((followed.code, followed.out.as_str()), (1, "before\n"));
     assert!(followed.err.contains("failed: ") && followed.err.contains("out of memory"), "{}", followed.err);
+    let pieces = desk.run(&["jobs", "logs", &job, "--follow", "--json"]).await;
+    let piece: Value = serde_json::from_str(pieces.out.trim_end()).expect("one document to a line");
+    assert_eq!((pieces.code, &piece["text"], &piece["next_offset"]), (1, &json!("before\n"), &json!(7)));
+    let quiet = desk.run(&["jobs", "logs", &job, "--follow", "--quiet"]).await;
+    assert!(quiet.out == "before\n" && quiet.err.is_empty(), "{quiet:?}");
 }
 
 #[tokio::test]
