@@ -2,6 +2,7 @@
 //!
 //! * [`domain`]: the rules, pure: no clock, no randomness, no I/O.
 //! * [`protocol`]: the types that cross a process boundary.
+//! * `remote`: how a client knows that it talks to its orchestrator (`worker`, `cli`).
 //! * `ui`: the dashboard, rendered on the server (`ssr`) and brought to life in the browser (`hydrate`).
 
 // Views are deeply nested types.
@@ -9,6 +10,9 @@
 
 pub mod domain;
 pub mod protocol;
+
+#[cfg(feature = "remote")]
+pub mod remote;
 
 #[cfg(any(feature = "ssr", feature = "hydrate"))]
 pub mod ui;

@@ -110,6 +110,12 @@ const WALLS: &[Wall] = &[
         except: &[],
         never: &["axum", "sqlx", "crate::store", "crate::service", "crate::http"],
     },
+    // Commands change nothing but by the API.
+    Wall {
+        under: "src/server/cli/client",
+        except: &[],
+        never: &["sqlx", "leptos", "crate::store", "crate::service", "crate::hub", "crate::state"],
+    },
     Wall { under: "src/server/loops", except: &[], never: &["axum", "sqlx", "crate::store", "crate::http"] },
     Wall {
         under: "src/worker",

@@ -131,7 +131,7 @@ pub struct UserDetail {
     pub sessions: Vec<SessionEntry>,
 }
 
-/// `POST /api/account/tokens`
+/// `POST /api/account/tokens`, and for somebody else `POST /api/admin/users/{id}/tokens`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CreateToken {

@@ -28,6 +28,8 @@ pub mod prefs;
 mod safe_url;
 #[cfg(feature = "ssr")]
 mod shell;
+#[cfg(feature = "ssr")]
+pub mod terminal;
 mod ticks;
 
 pub use app::App;

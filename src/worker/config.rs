@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use app::domain::labels::Labels;
+use app::remote::Trust;
 use clap::ArgMatches;
 use reqwest::Url;
 
-use crate::api::Trust;
 use crate::cli::{AgentArgs, OnStop, is_on_command_line};
 use crate::exit::Fatal;
 use crate::secret::Secret;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use app::remote::TrustError;
+
 /// All went well.
 pub const OK: u8 = 0;
 /// Something else went wrong.
@@ -38,6 +40,15 @@ impl Fatal {
     /// Something else.
     pub fn error(sentence: impl Into<String>) -> Self {
         Self { code: ERROR, sentence: sentence.into() }
+    }
+}
+
+impl From<TrustError> for Fatal {
+    fn from(error: TrustError) -> Self {
+        match error {
+            TrustError::Usage(sentence) => Self::usage(sentence),
+            TrustError::Unusable(sentence) => Self::config(sentence),
+        }
     }
 }
 

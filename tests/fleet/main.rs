@@ -15,6 +15,7 @@ mod failures;
 mod harness;
 mod local;
 mod older;
+mod operator;
 mod queue;
 mod restart;
 mod several;

@@ -1,5 +1,6 @@
-//! Why the server could not start or go on: one sentence and an exit code (`sysexits.h`).
+//! Why the server, or a command beside it, could not start or go on: one sentence and an exit code (`sysexits.h`).
 
+use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use crate::service::refusal::Refusal;
@@ -27,6 +28,26 @@ impl Exit {
         Self { code: 69, sentence }
     }
 
+    /// What may go well another time: 75.
+    pub fn try_again(sentence: String) -> Self {
+        Self { code: 75, sentence }
+    }
+
+    /// Whoever asks may not: 77.
+    pub fn denied(sentence: String) -> Self {
+        Self { code: 77, sentence }
+    }
+
+    /// Ctrl-C: 130. It needs no words.
+    pub fn interrupted() -> Self {
+        Self { code: 130, sentence: String::new() }
+    }
+
+    /// All was said already.
+    pub fn silent(code: u8) -> Self {
+        Self { code, sentence: String::new() }
+    }
+
     /// A directory, file or setting that cannot be used: 78.
     pub fn config(sentence: String) -> Self {
         Self { code: 78, sentence }
@@ -42,9 +63,32 @@ impl Exit {
         Self::failed(crate::http::problem::ApiError::from(refusal).problem().detail)
     }
 
+    /// The exit code.
+    pub fn code(&self) -> u8 {
+        self.code
+    }
+
+    /// Why, in words.
+    pub fn sentence(&self) -> &str {
+        &self.sentence
+    }
+
     /// Says it.
     pub fn report(&self) -> ExitCode {
-        eprintln!("error: {}", self.sentence);
+        if !self.sentence.is_empty() {
+            // Whoever closed stderr does not want to know.
+            let _ = writeln!(io::stderr(), "error: {}", self.sentence);
+        }
         ExitCode::from(self.code)
+    }
+}
+
+/// What could not be printed. A reader who left (`| head`) has seen enough, and all is well.
+impl From<io::Error> for Exit {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::BrokenPipe => Self::silent(0),
+            _ => Self::failed(format!("it could not be printed: {error}")),
+        }
     }
 }

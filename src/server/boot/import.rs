@@ -42,7 +42,8 @@ fn subdirectories(directory: &Path) -> Result<Vec<PathBuf>, Exit> {
     Ok(paths)
 }
 
-fn read(root: &Path) -> std::io::Result<Bundle> {
+/// The files of a directory as a configuration; what is hidden is left out.
+pub fn read(root: &Path) -> std::io::Result<Bundle> {
     let (mut files, mut waiting, mut size) = (BTreeMap::new(), vec![root.to_owned()], 0);
     while let Some(directory) = waiting.pop() {
         for entry in std::fs::read_dir(directory)? {

@@ -3,7 +3,7 @@
 //! It ends with the server and leaves what it runs to its supervisors; the next start adopts it. One that outlived a
 //! server which was killed goes on by itself, and keeps its work directory until it ends.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
+use super::operator::own_url;
 use crate::cli::worker::agent_program;
-use crate::http::arrival::Scheme;
 use crate::service::Core;
 use crate::tls::Tls;
 
@@ -87,8 +87,6 @@ impl LocalAgent {
     }
 
     fn command(&self, name: &str, token: &str, pin: Option<Fingerprint>) -> Command {
-        let everywhere = self.address.ip().is_unspecified();
-        let host = if everywhere { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { self.address.ip() };
         let mut command = Command::new(agent_program());
         // What is meant for this server is not for the agent, and less for its trainers.
         for (variable, _) in std::env::vars_os() {
@@ -97,12 +95,11 @@ impl LocalAgent {
                 command.env_remove(variable);
             }
         }
-        let scheme = Scheme::direct(pin.is_some()).as_str();
         // Whatever names the certificate has, this is the server that holds its key.
         command.envs(pin.map(|pin| ("SIMPLETUNER_ORCHESTRATOR_FINGERPRINT", pin.to_string())));
         command
             .args(["--persistent", "--on-stop", "leave", "--name", name])
-            .env("SIMPLETUNER_ORCHESTRATOR_URL", format!("{scheme}://{}", SocketAddr::new(host, self.address.port())))
+            .env("SIMPLETUNER_ORCHESTRATOR_URL", own_url(self.address, pin.is_some()))
             .env("SIMPLETUNER_WORKER_TOKEN", token)
             .env("SIMPLETUNER_WORK_DIR", &self.work_dir)
             .stdin(std::process::Stdio::null());

@@ -2,8 +2,10 @@
 
 pub mod connections;
 pub mod exit;
-mod import;
+pub mod import;
 pub mod local;
+pub mod offline;
+mod operator;
 pub mod serve;
 mod site;
 
@@ -23,9 +25,10 @@ use tracing_subscriber::EnvFilter;
 use self::connections::Connections;
 use self::exit::Exit;
 use self::local::LocalAgent;
-use crate::cli::ServerArgs;
+use self::operator::Operator;
 use crate::cli::limits::LimitArgs;
 use crate::cli::visible;
+use crate::cli::{Secret, ServerArgs};
 use crate::clock::SystemClock;
 use crate::files::artifacts::Artifacts;
 use crate::files::checkpoints::Checkpoints;
@@ -97,7 +100,11 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     let data = data_directory(args.data_dir.as_deref())?;
     let shutdown = CancellationToken::new();
     lifecycle::stop_on_signals(shutdown.clone()).map_err(|error| Exit::failed(error.to_string()))?;
-    let core = Arc::new(open(args, &data).await?);
+    let mut core = open(args.database_url.as_ref(), policy(args), &data).await?;
+    if let Some(file) = &args.secret_key_file {
+        core.vault = Vault::at(file.clone());
+    }
+    let core = Arc::new(core);
     core.store.attach(dispatch::hooks(&core));
     admit(args, &core).await?;
     if let Some(directory) = &args.configs_dir {
@@ -129,6 +136,8 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
             tasks.spawn(shutdown.clone().run_until_cancelled_owned(follow));
         }
     }
+    let operator = Operator::let_in(&core, &data, address, tls.as_ref());
+    tasks.spawn(operator.keep(shutdown.clone()));
     let local = LocalAgent { address, tls: tls.clone(), work_dir: data.join("local-agent") };
     tasks.spawn(local.keep(Arc::clone(&core), args.local, shutdown.clone()));
     serve::serve(listener, http::router(app), tls.as_ref(), &connections(args), &shutdown).await;
@@ -196,12 +205,12 @@ fn encryption(wanted: Wanted, args: &ServerArgs, data: &Path, core: &Core) -> Re
     Tls::open(pair, &*core.clock).map(Some).map_err(Exit::config)
 }
 
-async fn open(args: &ServerArgs, data: &Path) -> Result<Core, Exit> {
+async fn open(database_url: Option<&Secret>, policy: Policy, data: &Path) -> Result<Core, Exit> {
     let random: Arc<dyn Random> = Arc::new(OsRandom);
     let chain = format!("c_{}", tokens::hex(&random.bytes::<8>()));
-    let store = open_store(args, data, &chain).await.map_err(|error| Exit::config(format!("{error:#}")))?;
+    let store = open_store(database_url, data, &chain).await.map_err(|error| Exit::config(format!("{error:#}")))?;
     let files = |error: String| Exit::config(format!("the data directory {} cannot be used: {error}", data.display()));
-    let database = if args.database_url.is_some() { "postgres" } else { "sqlite" };
+    let database = if database_url.is_some() { "postgres" } else { "sqlite" };
     let checkpoints = Checkpoints::open(data, database, random.bytes()).map_err(|error| files(error.to_string()))?;
     Ok(Core {
         job_token_key: access::job_token_key(&*store, &*random).await.map_err(Exit::refused)?,
@@ -216,8 +225,8 @@ async fn open(args: &ServerArgs, data: &Path) -> Result<Core, Exit> {
         random,
         logs: Logs::open(data.join("logs")).map_err(|error| files(error.to_string()))?,
         artifacts: Artifacts::open(&data.join("artifacts")).map_err(|error| files(error.to_string()))?,
-        policy: policy(args),
-        vault: Vault::at(args.secret_key_file.clone().unwrap_or_else(|| key_beside(data))),
+        policy,
+        vault: Vault::at(key_beside(data)),
         server: chain,
         leadership: Leadership::default(),
     })
@@ -229,8 +238,8 @@ pub fn key_beside(data: &Path) -> PathBuf {
     data.with_file_name(format!("{name}.key"))
 }
 
-async fn open_store(args: &ServerArgs, data: &Path, chain: &str) -> anyhow::Result<Arc<dyn Store>> {
-    Ok(match &args.database_url {
+async fn open_store(database_url: Option<&Secret>, data: &Path, chain: &str) -> anyhow::Result<Arc<dyn Store>> {
+    Ok(match database_url {
         None => Arc::new(SqliteStore::open(data, chain).await?),
         Some(url) => Arc::new(PostgresStore::open(&url.0, chain).await?),
     })

@@ -1,20 +1,33 @@
 //! The command line: `simpletuner server …`, `simpletuner worker …` and the commands beside them.
 
 pub mod audit;
+pub mod auth;
+pub mod client;
+mod configs;
 mod edge;
+mod generate;
+mod jobs;
 pub mod limits;
+mod operate;
+pub mod screen;
+mod table;
+#[cfg(test)]
+mod tests;
 pub mod visible;
 pub mod worker;
+mod workers;
 
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
+use self::client::way::WayArgs;
 use self::edge::EdgeArgs;
 use self::limits::LimitArgs;
+use self::screen::OutputArgs;
 use crate::boot;
 use crate::boot::local::Local;
 
@@ -30,6 +43,14 @@ struct Cli {
 enum Command {
     /// Run the orchestrator with its dashboard.
     Server(Box<ServerArgs>),
+    /// Make, watch and drain workers.
+    Workers(Noun<workers::WorkersCommand>),
+    /// Submit jobs and follow them.
+    Jobs(Noun<jobs::JobsCommand>),
+    /// Add and show training configurations.
+    Configs(Noun<configs::ConfigsCommand>),
+    /// People, API tokens and sessions; also while no server runs.
+    Auth(Box<AuthArgs>),
     /// Read and verify the audit trail, also while a server runs.
     #[command(subcommand)]
     Audit(audit::AuditCommand),
@@ -40,6 +61,30 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// Print completions for a shell.
+    Completions(generate::CompletionsArgs),
+    /// Print a manual page: `simpletuner man | man -l -`.
+    Man(generate::ManArgs),
+}
+
+/// A noun of the operator's commands: `simpletuner jobs …`.
+#[derive(Debug, Args)]
+struct Noun<C: Subcommand> {
+    #[command(subcommand)]
+    command: C,
+    #[command(flatten, next_help_heading = "Which server")]
+    way: WayArgs,
+    #[command(flatten, next_help_heading = "Output")]
+    output: OutputArgs,
+}
+
+/// `simpletuner auth`
+#[derive(Debug, Args)]
+struct AuthArgs {
+    #[command(flatten)]
+    noun: Noun<auth::AuthCommand>,
+    #[command(flatten)]
+    database: auth::DatabaseArgs,
 }
 
 /// `simpletuner server`
@@ -125,5 +170,24 @@ pub fn run() -> ExitCode {
         Command::Worker { args } => worker::become_agent(&args),
         Command::Server(args) => boot::main(&args),
         Command::Audit(command) => audit::main(command),
+        Command::Workers(Noun { command, way, output }) => {
+            operate::main(&way, &output, async |client, screen| workers::run(command, client, screen).await)
+        }
+        Command::Jobs(Noun { command, way, output }) => {
+            operate::main(&way, &output, async |client, screen| jobs::run(command, client, screen).await)
+        }
+        Command::Configs(Noun { command, way, output }) => {
+            operate::main(&way, &output, async |client, screen| configs::run(command, client, screen).await)
+        }
+        Command::Auth(args) => {
+            let AuthArgs { noun: Noun { command, way, output }, database } = *args;
+            auth::main(command, &way, &database, &output)
+        }
+        Command::Completions(args) => operate::on_screen(&OutputArgs::default(), async |screen| {
+            generate::completions(&args, Cli::command(), screen)
+        }),
+        Command::Man(args) => {
+            operate::on_screen(&OutputArgs::default(), async |screen| generate::man(&args, Cli::command(), screen))
+        }
     }
 }

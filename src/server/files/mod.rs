@@ -3,3 +3,4 @@
 pub mod artifacts;
 pub mod checkpoints;
 pub mod logs;
+pub mod operator;

@@ -30,6 +30,9 @@ use crate::tokens;
 /// How long a stranger may take to say who they are.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// How whoever is on the server's host says who they are there.
+pub const OPERATOR: &str = "x-operator";
+
 /// How people and scripts get in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -70,6 +73,9 @@ async fn identify(
     scheme: Scheme,
     peer: Option<IpAddr>,
 ) -> Result<(Person, Option<Ticket>), Refusal> {
+    if let Some(operator) = token(headers).and_then(|token| app.core.operator(token, text(headers, OPERATOR))) {
+        return Ok((operator, None));
+    }
     let Some(ticket) = ticket(app, headers, scheme) else {
         let single = app.mode == Mode::SingleUser;
         return if single { Ok((Person::on_loopback(), None)) } else { Err(of_stranger(app, Refusal::Nobody, peer)) };
@@ -103,7 +109,7 @@ pub async fn stranger(State(app): State<App>, request: Request, next: Next) -> R
 
 /// What somebody came with. Where nobody needs anything, cookies are nothing.
 fn ticket(app: &App, headers: &HeaderMap, scheme: Scheme) -> Option<Ticket> {
-    if let Some(token) = bearer(headers).or_else(|| text(headers, "x-api-key")) {
+    if let Some(token) = token(headers) {
         return Some(Ticket::Token(tokens::digest(token.trim())));
     }
     let cookie = session_cookie::read(headers, scheme).filter(|_| app.mode == Mode::Accounts)?;
@@ -284,6 +290,10 @@ fn worker_error(refusal: Refusal) -> ApiError {
         Refusal::WrongToken => ApiError::worker_token_refused(),
         other => other.into(),
     }
+}
+
+fn token(headers: &HeaderMap) -> Option<&str> {
+    bearer(headers).or_else(|| text(headers, "x-api-key"))
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {

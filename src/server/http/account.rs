@@ -14,7 +14,6 @@ use super::problem::ApiError;
 use super::request::caller;
 use super::routes::Routes;
 use crate::service::access::{Needs, Person};
-use crate::service::refusal::Refusal;
 use crate::state::App;
 
 /// The routes.
@@ -31,7 +30,7 @@ pub fn routes(app: &App) -> Routes {
 
 const CHANGE_PASSWORD: Doc = Doc {
     detail: "The caller's other sessions end.",
-    problems: &["wrong_password", "out_of_range", "no_accounts"],
+    problems: &["wrong_password", "out_of_range", "no_accounts", "no_person"],
     ..Doc::of("changePassword", "Changes the caller's password.")
 };
 
@@ -45,17 +44,17 @@ async fn change_password(
 }
 
 const TOKENS: Doc =
-    Doc { problems: &["no_accounts"], ..Doc::of("listTokens", "Lists the caller's API tokens, oldest first.") };
+    Doc { problems: &["no_accounts", "no_person"], ..Doc::of("listTokens", "Lists the caller's API tokens, oldest first.") };
 
 async fn tokens(State(app): State<App>, Extension(person): Extension<Person>) -> Result<Json<TokensPage>, ApiError> {
-    let user = person.user.as_ref().ok_or(Refusal::NoAccounts)?;
-    Ok(Json(TokensPage { tokens: app.core.tokens_of(user).await? }))
+    let user = person.account()?;
+    Ok(Json(TokensPage { tokens: app.core.tokens_of(&user).await? }))
 }
 
 const CREATE_TOKEN: Doc = Doc {
     detail: "The secret is shown in this answer and never again, so a repeated request cannot be answered with it: \
              the name is what keeps a repetition from making a second one.",
-    problems: &["invalid_name", "out_of_range", "permission_denied", "name_taken", "no_accounts"],
+    problems: &["invalid_name", "out_of_range", "permission_denied", "name_taken", "no_accounts", "no_person"],
     ..Doc::of("createToken", "Makes an API token for the caller.")
 };
 
@@ -69,7 +68,7 @@ async fn create_token(
 
 const REVOKE_TOKEN: Doc = Doc {
     detail: "It opens nothing from then on, and sessions that it opened end.",
-    problems: &["token_not_found", "no_accounts"],
+    problems: &["token_not_found", "no_accounts", "no_person"],
     ..Doc::of("revokeToken", "Revokes an API token of the caller's.")
 };
 
@@ -84,7 +83,7 @@ async fn revoke_token(
 }
 
 const SESSIONS: Doc = Doc {
-    problems: &["no_accounts"],
+    problems: &["no_accounts", "no_person"],
     ..Doc::of("listSessions", "Lists the browsers in which the caller is logged in.")
 };
 
@@ -92,12 +91,12 @@ async fn sessions(
     State(app): State<App>,
     Extension(person): Extension<Person>,
 ) -> Result<Json<SessionsPage>, ApiError> {
-    let user = person.user.as_ref().ok_or(Refusal::NoAccounts)?;
-    Ok(Json(SessionsPage { sessions: app.core.sessions_of(&person, user).await? }))
+    let user = person.account()?;
+    Ok(Json(SessionsPage { sessions: app.core.sessions_of(&person, &user).await? }))
 }
 
 const END_SESSION: Doc = Doc {
-    problems: &["session_not_found", "no_accounts"],
+    problems: &["session_not_found", "no_accounts", "no_person"],
     ..Doc::of("endSession", "Logs a browser of the caller's out.")
 };
 

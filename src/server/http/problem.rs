@@ -195,7 +195,8 @@ impl From<Refusal> for ApiError {
             | Refusal::PersonThere(_)
             | Refusal::TokenThere(_)
             | Refusal::LastAdmin
-            | Refusal::NoAccounts => access::refused(&refusal),
+            | Refusal::NoAccounts
+            | Refusal::NoPerson => access::refused(&refusal),
             Refusal::NoSecret(name) => secrets::not_found(&name),
             Refusal::SecretGone(name) => secrets::gone(&name),
             Refusal::SecretUnreadable(name, locked) => secrets::unreadable(&name, &locked),

@@ -112,7 +112,7 @@ impl Core {
     /// Whether a person or a script may ask once more.
     pub fn may_ask(&self, person: &Person) -> Result<(), Refusal> {
         match &person.via {
-            Via::Loopback => Ok(()),
+            Via::Loopback | Via::Host => Ok(()),
             Via::Token { id, .. } => self.one_more_of(id.as_str(), || person.actor()),
             Via::Session(id) => self.one_more_of(id.as_str(), || person.actor()),
         }

@@ -84,6 +84,8 @@ pub enum Refusal {
     SecretUnreadable(String, Locked),
     /// No secret can be kept.
     Vault(Locked),
+    /// Whoever asks is on the server's host, and nobody with an account.
+    NoPerson,
     /// An upload did not arrive as announced.
     Upload {
         /// What happened.

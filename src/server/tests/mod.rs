@@ -14,7 +14,7 @@ mod events;
 mod explain;
 mod files;
 mod floods;
-mod harness;
+pub mod harness;
 mod headers;
 mod health;
 mod input;

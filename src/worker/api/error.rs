@@ -1,12 +1,10 @@
 //! Why a request did not succeed, sorted by what to do about it.
 
-use std::error::Error;
 use std::time::Duration;
 
+use app::remote::{distrust, innermost};
 use reqwest::{Response, StatusCode, Url};
 use serde::Deserialize;
-
-use super::distrust;
 
 /// The most of an error's body that is read.
 const LONGEST_BODY: usize = 16 * 1024;
@@ -73,7 +71,7 @@ impl ApiError {
 
     /// No answer at all.
     pub fn unreachable(error: &reqwest::Error, base: &Url) -> Self {
-        if let Some(sentence) = distrust::sentence(error, base) {
+        if let Some(sentence) = distrust(error, base) {
             return Self::Untrusted(sentence);
         }
         let cause = innermost(error);
@@ -126,15 +124,6 @@ impl ApiError {
             (number, _) => Self::Rejected { status: number, detail },
         }
     }
-}
-
-/// The last cause of an error, which says most.
-pub fn innermost(error: &dyn Error) -> String {
-    let mut cause = error;
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
-    cause.to_string()
 }
 
 #[cfg(test)]

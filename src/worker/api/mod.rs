@@ -1,14 +1,13 @@
 //! The orchestrator as the agent sees it: one method per endpoint, and errors sorted by what to do about them.
 
-mod distrust;
 mod error;
 mod job;
 mod retry;
-mod trust;
 
 use std::time::Duration;
 
 use app::protocol::worker::{Disconnect, Heartbeat, HeartbeatAnswer, Register, Registered};
+use app::remote::innermost;
 use reqwest::{Client, RequestBuilder, Response, Url, redirect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,7 +15,6 @@ use serde::de::DeserializeOwned;
 pub use error::ApiError;
 pub use job::{JobApi, Upload};
 pub use retry::{Online, until_answered};
-pub use trust::Trust;
 
 use crate::config::Config;
 use crate::exit::Fatal;
@@ -55,9 +53,8 @@ impl Api {
         if config.is_local() {
             builder = builder.no_proxy();
         }
-        let http = builder
-            .build()
-            .map_err(|error| Fatal::config(format!("cannot set up TLS: {}", error::innermost(&error))))?;
+        let http =
+            builder.build().map_err(|error| Fatal::config(format!("cannot set up TLS: {}", innermost(&error))))?;
         Ok(Self { http, base: config.url.clone(), token: config.token.clone() })
     }
 

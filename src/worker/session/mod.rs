@@ -14,10 +14,11 @@ use std::time::Duration;
 use app::domain::ids::WorkerId;
 use app::protocol::dispatch::WorkerEvent;
 use app::protocol::worker::{PROTOCOL, Register, RunningAttempt};
+use app::remote::Trust;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
 
-use crate::api::{Api, ApiError, Online, Trust};
+use crate::api::{Api, ApiError, Online};
 use crate::config::Config;
 use crate::files::Key;
 use crate::gpu::Hardware;

@@ -10,6 +10,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 
 use super::*;
+use crate::cli::tests::desk::Leaves;
 use crate::store::conformance::fresh_database;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
@@ -60,7 +61,8 @@ fn database(directory: &Path) -> Database {
 /// What is printed, and whether it exits with 0.
 async fn verified(directory: &Path, json: bool) -> (String, bool) {
     let mut out = Vec::new();
-    let code = report(VerifyArgs { database: database(directory), json }, &mut out).await.expect("readable");
+    let code =
+        report(VerifyArgs { database: database(directory), json, quiet: false }, &mut out).await.expect("readable");
     (String::from_utf8(out).expect("text"), code == ExitCode::SUCCESS)
 }
 
@@ -75,6 +77,20 @@ async fn an_untouched_trail_is_intact_also_while_its_server_runs() {
     assert!(verified(directory.path(), false).await.0.starts_with("intact; entries: 21"));
     store.close().await;
     assert!(verified(directory.path(), false).await.1, "and after it has stopped");
+}
+
+#[tokio::test]
+async fn whoever_hears_nothing_is_told_by_the_exit_code() {
+    let directory = left_behind().await;
+    let quiet = || VerifyArgs { database: database(directory.path()), quiet: true, ..VerifyArgs::default() };
+    let mut out = Vec::new();
+    assert_eq!(report(quiet(), &mut out).await.expect("readable"), ExitCode::SUCCESS);
+    tamper(directory.path(), "DELETE FROM audit WHERE seq = 7").await;
+    assert_eq!(report(quiet(), &mut out).await.expect("readable"), Exit::tampered());
+    assert!(out.is_empty());
+    let loud = VerifyArgs { quiet: false, ..quiet() };
+    let mut left = Leaves { after: 0, read: Vec::new() };
+    assert_eq!(report(loud, &mut left).await.expect("readable"), Exit::tampered(), "who left is told too");
 }
 
 #[tokio::test]
@@ -161,7 +177,8 @@ async fn a_shared_database_is_read_by_its_address() {
     let shared = || Database { database_url: Some(Secret(url.clone())), ..database(directory.path()) };
     let verified = async || {
         let mut out = Vec::new();
-        let code = report(VerifyArgs { database: shared(), json: false }, &mut out).await.expect("readable");
+        let code =
+            report(VerifyArgs { database: shared(), ..VerifyArgs::default() }, &mut out).await.expect("readable");
         (String::from_utf8(out).expect("text"), code == ExitCode::SUCCESS)
     };
     let (text, intact) = verified().await;
@@ -178,11 +195,11 @@ async fn a_shared_database_is_read_by_its_address() {
 #[tokio::test]
 async fn what_cannot_be_read_is_said() {
     let empty = tempfile::tempdir().expect("a temporary directory");
-    let exit = report(VerifyArgs { database: database(empty.path()), json: false }, &mut Vec::new()).await;
+    let exit = report(VerifyArgs { database: database(empty.path()), ..VerifyArgs::default() }, &mut Vec::new()).await;
     let told = format!("{:?}", exit.expect_err("there is no database"));
     assert!(told.contains("there is no database in") && told.contains("--data-dir"), "{told}");
     let database = Database { data_dir: None, database_url: Some(Secret("mysql://x".to_owned())) };
-    let exit = report(VerifyArgs { database, json: false }, &mut Vec::new()).await;
+    let exit = report(VerifyArgs { database, ..VerifyArgs::default() }, &mut Vec::new()).await;
     assert!(format!("{:?}", exit.expect_err("no PostgreSQL")).contains("postgres://"));
     let since = Some("x".to_owned());
     let directory = left_behind().await;

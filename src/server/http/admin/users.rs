@@ -3,7 +3,9 @@
 use app::domain::access::Permission;
 use app::domain::ids::UserId;
 use app::domain::time::Timestamp;
-use app::protocol::access::{CreateUser, EditUser, ResetPassword, UserDetail, UserView, UsersPage, UsersQuery};
+use app::protocol::access::{
+    CreateToken, CreateUser, CreatedToken, EditUser, ResetPassword, UserDetail, UserView, UsersPage, UsersQuery,
+};
 use app::protocol::worker::Accepted;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::{Extension, Json};
@@ -28,6 +30,7 @@ pub fn routes(app: &App) -> Routes {
         .get("/admin/users/{id}", users, SHOW, show)
         .patch("/admin/users/{id}", changes, EDIT, edit)
         .post("/admin/users/{id}/password", changes, RESET_PASSWORD, reset_password)
+        .post("/admin/users/{id}/tokens", changes, CREATE_TOKEN, create_token)
         .within(|router| router.layer(DefaultBodyLimit::max(limits::API)))
 }
 
@@ -108,6 +111,22 @@ async fn reset_password(
 ) -> Result<Json<Accepted>, ApiError> {
     app.core.reset_password(caller(&person), user_id(&id)?, &reset.password).await?;
     Ok(Json(Accepted { success: true }))
+}
+
+const CREATE_TOKEN: Doc = Doc {
+    detail: "It can do no more than they may, nor than who makes it. Its secret is shown this once; the name keeps a \
+             repetition from making a second one.",
+    problems: &["user_not_found", "invalid_name", "out_of_range", "name_taken", "no_accounts", "permission_denied"],
+    ..Doc::of("createTokenFor", "Makes an API token of somebody's.")
+};
+
+async fn create_token(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Path(id): Path<String>,
+    Body(create): Body<CreateToken>,
+) -> Result<Created<CreatedToken>, ApiError> {
+    Ok(Created(app.core.create_token_for(caller(&person), &person, user_id(&id)?, create).await?))
 }
 
 fn user_id(text: &str) -> Result<UserId, ApiError> {

@@ -45,6 +45,12 @@ pub fn refused(refusal: &Refusal) -> ApiError {
             "This server runs without accounts (--single-user). Start it without that to have people and tokens."
                 .to_owned(),
         ),
+        Refusal::NoPerson => (
+            S::CONFLICT,
+            "no_person",
+            "The operator on the server's host has no account, and so no password, tokens or sessions. Name a person."
+                .to_owned(),
+        ),
         _ => (
             S::UNAUTHORIZED,
             "wrong_password",

@@ -70,6 +70,7 @@ pub const CODES: &[Code] = &[
     code("log_gap", &[409], "Bytes of the log are missing before this piece; `durable` says where to go on."),
     code("name_taken", &[409], "Something of this name exists."),
     code("no_accounts", &[409], "The server runs without accounts."),
+    code("no_person", &[409], "The operator on the server's host has no account, and so none of what belongs to one."),
     code("not_registered", &[409], "The worker has to register first."),
     code("not_your_attempt", &[409], "This worker does not hold the attempt: stop it."),
     code("old_attempt", &[409], "The job was given to somebody else: stop this attempt."),

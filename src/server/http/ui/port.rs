@@ -101,15 +101,15 @@ impl Port for ServerPort {
 impl Desk for ServerPort {
     fn tokens(&self) -> Answer<TokensPage> {
         self.ask(Needs::Login, None, |core, person| async move {
-            let user = person.user.as_ref().ok_or(Refusal::NoAccounts)?;
-            Ok(TokensPage { tokens: core.tokens_of(user).await? })
+            let user = person.account()?;
+            Ok(TokensPage { tokens: core.tokens_of(&user).await? })
         })
     }
 
     fn sessions(&self) -> Answer<SessionsPage> {
         self.ask(Needs::Login, None, |core, person| async move {
-            let user = person.user.as_ref().ok_or(Refusal::NoAccounts)?;
-            Ok(SessionsPage { sessions: core.sessions_of(&person, user).await? })
+            let user = person.account()?;
+            Ok(SessionsPage { sessions: core.sessions_of(&person, &user).await? })
         })
     }
 

@@ -9,8 +9,8 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use schemars::JsonSchema;
 use futures_util::TryStreamExt;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::agent::actor;

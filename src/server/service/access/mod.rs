@@ -1,6 +1,7 @@
 //! Who may come in, and what they may do.
 
 mod admission;
+mod operator;
 mod passwords;
 mod sessions;
 mod setup;
@@ -62,6 +63,8 @@ pub enum Via {
     },
     /// With a browser.
     Session(SessionId),
+    /// From the server's own host, as its user or root.
+    Host,
 }
 
 /// What a route is for, and so what it takes to use it.
@@ -101,8 +104,14 @@ impl Person {
     pub fn actor(&self) -> String {
         match &self.via {
             Via::Token { name, .. } => format!("{}/{name}", self.name),
-            Via::Loopback | Via::Session(_) => self.name.clone(),
+            Via::Loopback | Via::Session(_) | Via::Host => self.name.clone(),
         }
+    }
+
+    /// Whose API tokens, sessions and password theirs are.
+    pub fn account(&self) -> Result<UserId, Refusal> {
+        let none = if self.via == Via::Host { Refusal::NoPerson } else { Refusal::NoAccounts };
+        self.user.clone().ok_or(none)
     }
 
     /// Refuses who may not do this.
@@ -125,6 +134,8 @@ impl Person {
 pub struct Doors {
     /// Whether nobody can log in yet, so that the login page asks for the setup code.
     pub unclaimed: AtomicBool,
+    /// The digest of the token for the server's own host.
+    operator: Mutex<Option<String>>,
     /// What was used since it was last written down.
     used: Mutex<HashMap<String, Used>>,
     /// Who asks too often.
@@ -137,6 +148,7 @@ impl Default for Doors {
     fn default() -> Self {
         Self {
             unclaimed: AtomicBool::default(),
+            operator: Mutex::default(),
             used: Mutex::default(),
             rates: Rates::default(),
             hashing: Semaphore::new(2),

@@ -204,7 +204,7 @@ impl Core {
         new: &str,
     ) -> Result<(), Refusal> {
         passwords::check(new)?;
-        let user = person.user.clone().ok_or(Refusal::NoAccounts)?;
+        let user = person.account()?;
         let kept = self.read().await?.password(&user).await?;
         if !self.is_password(kept, old).await? {
             return Err(Refusal::WrongPassword);
@@ -212,7 +212,7 @@ impl Core {
         let hash = self.hashed(new).await?;
         let stays = match &person.via {
             Via::Session(session) => Some(session.clone()),
-            Via::Loopback | Via::Token { .. } => None,
+            Via::Loopback | Via::Host | Via::Token { .. } => None,
         };
         self.change(caller, move |unit| {
             let (user, hash, stays) = (user.clone(), hash.clone(), stays.clone());

@@ -20,7 +20,8 @@ use crate::store::Store;
 use crate::store::access::{Opened, StoredToken};
 use crate::tokens;
 
-const SETUP_CODE: &str = "setup_code";
+/// The setting that holds the setup code's digest.
+pub(super) const SETUP_CODE: &str = "setup_code";
 const JOB_TOKEN_KEY: &str = "job_token_key";
 /// Who has the token of the environment, and what it is called.
 const BOOTSTRAPPED: (&str, &str) = ("admin", "bootstrap");

@@ -51,11 +51,21 @@ impl Core {
         person: &Person,
         create: CreateToken,
     ) -> Result<CreatedToken, Refusal> {
+        self.create_token_for(caller, person, person.account()?, create).await
+    }
+
+    /// The same for somebody else: it can do what its owner may, and no more than who makes it.
+    pub async fn create_token_for(
+        self: &Arc<Self>,
+        caller: Caller,
+        person: &Person,
+        user: UserId,
+        create: CreateToken,
+    ) -> Result<CreatedToken, Refusal> {
         check_name(&create.name)?;
         if create.expires_in_days.is_some_and(|days| !(1..=LONGEST_DAYS).contains(&days)) {
             return Err(Invalid::Range { field: "expires_in_days", allowed: "1 to 3660, or left out" }.into());
         }
-        let user = person.user.clone().ok_or(Refusal::NoAccounts)?;
         if let Some(missing) = create.scopes.and_then(|scopes| scopes.iter().find(|one| !person.permissions.has(*one)))
         {
             return Err(Refusal::Denied(missing));
@@ -73,17 +83,18 @@ impl Core {
             expires_at: create.expires_in_days.map(|days| self.now() + Millis::seconds(i64::from(days) * 86_400)),
             used_at: None,
         };
-        let shared = Arc::new((token, tokens::digest(&secret), person.name.clone()));
+        let shared = Arc::new((token, tokens::digest(&secret)));
         let token = self.change(caller, move |unit| {
             let shared = Arc::clone(&shared);
             Box::pin(async move {
-                let (token, digest, owner) = &*shared;
+                let (token, digest) = &*shared;
+                let owner = unit.tx.user(&token.user).await?.ok_or_else(|| Refusal::NoUser(token.user.clone()))?;
                 if unit.tx.api_tokens(&token.user).await?.iter().any(|other| other.name == token.name) {
                     return Err(Refusal::TokenThere(token.name.clone()));
                 }
                 unit.tx.insert_api_token(token, digest).await?;
                 let detail = json!({"token": token.id, "name": token.name, "scopes": token.scopes});
-                unit.record(Action::TokenCreated, owner, &detail).await?;
+                unit.record(Action::TokenCreated, &owner.name, &detail).await?;
                 Ok(token.clone())
             })
         });

@@ -1,6 +1,7 @@
 //! People: who there is, and what they are here.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use app::domain::access::{Role, is_name};
 use app::domain::audit::Action;
@@ -10,6 +11,7 @@ use app::protocol::topic::Topic;
 use serde_json::json;
 
 use super::sessions::end_sessions;
+use super::setup::SETUP_CODE;
 use super::{Person, passwords};
 use crate::service::Core;
 use crate::service::refusal::{Invalid, Refusal};
@@ -45,18 +47,26 @@ impl Core {
                 Some(self.hashed(password).await?)
             }
         };
-        let id = UserId::new(self.now(), self.entropy());
-        self.change(caller, move |unit| {
+        let (id, role) = (UserId::new(self.now(), self.entropy()), create.role);
+        let created = self.change(caller, move |unit| {
             let (id, hash, name) = (id.clone(), hash.clone(), create.name.clone());
             Box::pin(async move {
-                let user = new_user(unit, id, &name, create.role).await?;
+                let user = new_user(unit, id, &name, role).await?;
                 if let Some(hash) = hash {
                     unit.tx.put_password(&user.id, &hash).await?;
                 }
+                if role == Role::Admin {
+                    unit.tx.put_setting(SETUP_CODE, None).await?;
+                }
                 Ok(view(user))
             })
-        })
-        .await
+        });
+        let created = created.await?;
+        // The host's operator made the first admin: what the setup code was for is done.
+        if role == Role::Admin {
+            self.doors.unclaimed.store(false, Ordering::Relaxed);
+        }
+        Ok(created)
     }
 
     /// Changes somebody's role, or whether they are let in. Who is shut out is logged out at once.

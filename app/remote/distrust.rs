@@ -35,7 +35,7 @@ fn wrong_and_remedy(why: &CertificateError) -> String {
             "shows a certificate that is not valid yet. Check this machine's clock".to_owned()
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            "shows a certificate for other names. Use one of its names in --orchestrator-url, or give the fingerprint \
+            "shows a certificate for other names. Use one of its names in the URL, or give the fingerprint \
              that its dashboard shows with --orchestrator-fingerprint"
                 .to_owned()
         }
@@ -66,10 +66,10 @@ fn certificate_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Certifi
 mod tests {
     use std::sync::Arc;
 
-    use app::protocol::fingerprint::Fingerprint;
     use rustls::OtherError;
 
     use super::*;
+    use crate::protocol::fingerprint::Fingerprint;
 
     #[test]
     fn each_reason_has_its_remedy() {

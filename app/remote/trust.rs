@@ -1,10 +1,9 @@
-//! How the agent knows that it talks to its orchestrator.
+//! How a client knows that it talks to its orchestrator.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use app::protocol::fingerprint::Fingerprint;
 use reqwest::{Certificate, ClientBuilder};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
@@ -13,7 +12,16 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError, SignatureScheme};
 use sha2::{Digest, Sha256};
 
-use crate::exit::Fatal;
+use crate::protocol::fingerprint::Fingerprint;
+
+/// Why nobody can be trusted as it was said, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TrustError {
+    /// The flags are wrong.
+    Usage(String),
+    /// What they name cannot be used.
+    Unusable(String),
+}
 
 /// Whose certificate is accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,22 +41,24 @@ impl Trust {
     ///
     /// # Errors
     /// If they contradict each other.
-    pub fn of(no_verify: bool, ca_file: Option<PathBuf>, fingerprint: Option<&str>) -> Result<Self, Fatal> {
+    pub fn of(no_verify: bool, ca_file: Option<PathBuf>, fingerprint: Option<&str>) -> Result<Self, TrustError> {
         match (no_verify, ca_file, fingerprint) {
             (false, None, None) => Ok(Self::System),
             (false, Some(file), None) => Ok(Self::Only(file)),
             (false, None, Some(text)) => text
                 .parse()
                 .map(Self::Pinned)
-                .map_err(|error| Fatal::usage(format!("--orchestrator-fingerprint {text:?}: {error}"))),
+                .map_err(|error| TrustError::Usage(format!("--orchestrator-fingerprint {text:?}: {error}"))),
             (true, None, None) => Ok(Self::Anything),
-            (false, Some(_), Some(_)) => Err(Fatal::usage(
+            (false, Some(_), Some(_)) => Err(TrustError::Usage(
                 "--orchestrator-fingerprint says which key the orchestrator has, so no authority is asked: leave \
-                 --ca-file (SIMPLETUNER_CA_FILE) out",
+                 --ca-file (SIMPLETUNER_CA_FILE) out"
+                    .to_owned(),
             )),
-            (true, ..) => Err(Fatal::usage(
+            (true, ..) => Err(TrustError::Usage(
                 "--ssl-no-verify (SIMPLETUNER_SSL_NO_VERIFY) trusts anyone, which contradicts --ca-file and \
-                 --orchestrator-fingerprint: leave it out",
+                 --orchestrator-fingerprint: leave it out"
+                    .to_owned(),
             )),
         }
     }
@@ -57,7 +67,7 @@ impl Trust {
     ///
     /// # Errors
     /// If the certificates cannot be used.
-    pub fn apply(&self, client: ClientBuilder, https: bool) -> Result<ClientBuilder, Fatal> {
+    pub fn apply(&self, client: ClientBuilder, https: bool) -> Result<ClientBuilder, TrustError> {
         // Only a second call fails, and it would install the same.
         let _ = aws_lc_rs::default_provider().install_default();
         Ok(match self {
@@ -65,7 +75,7 @@ impl Trust {
             Self::System if !https => client.tls_certs_only([]),
             Self::System => client,
             Self::Only(file) => {
-                let unusable = |why: String| Fatal::config(format!("--ca-file {}: {why}", file.display()));
+                let unusable = |why: String| TrustError::Unusable(format!("--ca-file {}: {why}", file.display()));
                 let pem = std::fs::read(file).map_err(|error| unusable(error.to_string()))?;
                 let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| unusable(error.to_string()))?;
                 if certificates.is_empty() {
@@ -79,11 +89,11 @@ impl Trust {
     }
 }
 
-fn pinned(fingerprint: Fingerprint) -> Result<ClientConfig, Fatal> {
+fn pinned(fingerprint: Fingerprint) -> Result<ClientConfig, TrustError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let mut config = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
-        .map_err(|error| Fatal::error(format!("cannot set up TLS: {error}")))?
+        .map_err(|error| TrustError::Unusable(format!("cannot set up TLS: {error}")))?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(Pinned { fingerprint, provider }))
         .with_no_client_auth();
@@ -177,7 +187,7 @@ mod tests {
             (false, None, Some("sha256:12")),
         ] {
             let said = Trust::of(no_verify, file.clone(), pin);
-            assert!(said.is_err_and(|fatal| fatal.code == crate::exit::USAGE), "{no_verify} {file:?} {pin:?}");
+            assert!(matches!(said, Err(TrustError::Usage(_))), "{no_verify} {file:?} {pin:?}");
         }
     }
 }

@@ -1,0 +1,40 @@
+//! Numbers, sizes and moments as the pages show them, for terminals.
+
+use super::format;
+use super::locales::EN;
+use crate::domain::time::{Millis, Timestamp};
+
+/// How long ago: `20 s ago`.
+pub fn ago(at: Timestamp, now: Timestamp) -> String {
+    plain(&format::ago(&EN.time, at, now))
+}
+
+/// A span in its two largest units: `4 min 12 s`.
+pub fn span(span: Millis) -> String {
+    plain(&format::span(&EN.time, span))
+}
+
+/// The moment in full: `2024-01-15 10:30:00 UTC`.
+pub fn moment(at: Timestamp) -> String {
+    format::moment(at)
+}
+
+/// A size: `4.7 GB`.
+pub fn bytes(size: u64) -> String {
+    format::bytes(size)
+}
+
+/// A share of 100: `41%`.
+pub fn percent(percent: f64) -> String {
+    format::percent(percent)
+}
+
+/// A measured number in about four digits: `0.0823`.
+pub fn number(value: f64) -> String {
+    format::number(value)
+}
+
+/// With spaces that a search finds.
+fn plain(text: &str) -> String {
+    text.replace('\u{a0}', " ")
+}

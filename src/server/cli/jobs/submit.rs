@@ -1,0 +1,88 @@
+//! `simpletuner jobs submit`
+
+use app::protocol::queue::{Previewed, SubmitJob, Submitted};
+use app::protocol::status::Target;
+use clap::Args;
+use reqwest::Method;
+
+use super::{logs, standing, submitted, views};
+use crate::boot::exit::Exit;
+use crate::cli::client::{Call, Client};
+use crate::cli::operate::{label, labels, read, words};
+use crate::cli::screen::Screen;
+use crate::random::{OsRandom, Random};
+use crate::tokens::hex;
+
+/// See the module.
+#[derive(Debug, Clone, Args)]
+pub struct Submit {
+    /// The configuration to run.
+    config: String,
+    /// Where it may run.
+    #[arg(long, default_value = "auto", value_parser = words(Target::ALL.iter().map(|target| target.as_str())))]
+    target: String,
+    /// A label that the worker must have (repeatable); the value may be a pattern.
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
+    labels: Vec<(String, String)>,
+    /// How many GPUs [default: as the configuration says].
+    #[arg(long, value_name = "N")]
+    gpus: Option<u32>,
+    /// Least memory of each GPU.
+    #[arg(long, value_name = "GB")]
+    min_vram: Option<f64>,
+    /// The kind of accelerator.
+    #[arg(long, value_name = "KIND", value_parser = ["cuda", "rocm", "mps", "xpu", "cpu"])]
+    accelerator: Option<String>,
+    /// How urgent it is: 0 to 50.
+    #[arg(long, default_value_t = app::domain::queue::DEFAULT_PRIORITY, value_parser = clap::value_parser!(u8).range(0..=50))]
+    priority: u8,
+    /// How often a lost attempt may be started again.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    max_retries: u32,
+    /// Try again too when the trainer itself fails.
+    #[arg(long)]
+    retry_on_failure: bool,
+    /// After so many seconds of training an attempt is stopped, and the job has failed.
+    #[arg(long, value_name = "SECONDS")]
+    max_runtime: Option<u32>,
+    /// Only say what would become of it.
+    #[arg(long, conflicts_with = "follow")]
+    dry_run: bool,
+    /// Print its log until it ends; the exit code says how.
+    #[arg(long, short)]
+    follow: bool,
+    /// Submits with the same key make one job [default: a new one for each command].
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+}
+
+/// Does it.
+pub async fn run(submit: Submit, client: &Client, screen: &mut Screen<'_>) -> Result<(), Exit> {
+    let job = SubmitJob {
+        target: Target::parse(&submit.target).unwrap_or(Target::Auto),
+        worker_labels: labels(submit.labels),
+        gpu_count: submit.gpus,
+        min_vram_gb: submit.min_vram,
+        accelerator_type: submit.accelerator,
+        priority: submit.priority,
+        max_retries: submit.max_retries,
+        retry_on_failure: submit.retry_on_failure,
+        max_runtime_seconds: submit.max_runtime,
+        dry_run: submit.dry_run,
+        ..SubmitJob::of(&submit.config)
+    };
+    // A try whose answer was lost on the way is repeated, and must not make a second job.
+    let key = submit.idempotency_key.unwrap_or_else(|| hex(&<dyn Random>::bytes::<16>(&OsRandom)));
+    let document = client.json(Call::new(Method::POST, &["queue", "submit"]).body(&job).key(key)).await?;
+    if submit.dry_run {
+        let preview: Previewed = read(&document)?;
+        let worker = preview.allocated_worker_id.iter().map(ToString::to_string).collect::<Vec<_>>();
+        return screen.answer(&document, worker, |screen| views::explanation(&preview.explanation, screen));
+    }
+    if !submit.follow {
+        return submitted(&document, screen);
+    }
+    let new: Submitted = read(&document)?;
+    screen.say(format!("{} {}", new.job_id, standing(&new)))?;
+    logs::follow(new.job_id.as_str(), None, client, screen).await
+}

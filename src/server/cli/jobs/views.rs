@@ -1,0 +1,123 @@
+//! Jobs as a terminal shows them.
+
+use app::domain::time::{Millis, Timestamp};
+use app::protocol::explain::ExplanationView;
+use app::protocol::queue::JobView;
+use app::protocol::status::JobStatus;
+use app::ui::terminal;
+
+use crate::cli::screen::Screen;
+use crate::cli::table::{Cell, Paint, Table};
+
+/// Many of them.
+pub fn table(jobs: &[JobView], now: Timestamp) -> Table {
+    let mut table = Table::new(&["JOB!", "STATUS", "PROGRESS", "CONFIG", "BY", "WORKER", "PRIORITY", "SUBMITTED"]);
+    for job in jobs {
+        table.row(vec![
+            Cell::from(job.job_id.as_str()),
+            status(job.status),
+            progress(job).into(),
+            Cell::from(&job.config_name),
+            Cell::from(&job.submitted_by),
+            job.worker_name.clone().unwrap_or_default().into(),
+            job.priority.to_string().into(),
+            Cell::new(terminal::ago(job.submitted_at, now), Paint::Dim),
+        ]);
+    }
+    table
+}
+
+/// One of them.
+pub fn whole(job: &JobView, now: Timestamp, screen: &Screen<'_>) -> String {
+    let moment = |at: Option<Timestamp>| at.map_or_else(|| "–".to_owned(), terminal::moment);
+    let took = job.started_at.map(|start| terminal::span(job.ended_at.unwrap_or(now) - start));
+    let asks: Vec<String> = job.worker_labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let facts = screen.facts(&[
+        ("job", Cell::from(job.job_id.as_str())),
+        ("status", status(job.status)),
+        ("why", job.error.clone().unwrap_or_else(|| "–".to_owned()).into()),
+        ("progress", progress(job).into()),
+        ("config", format!("{} (revision {})", job.config_name, job.config_revision).into()),
+        ("target", job.target.as_str().into()),
+        ("labels", asks.join(" ").into()),
+        ("by", Cell::from(&job.submitted_by)),
+        ("worker", job.worker_name.clone().unwrap_or_else(|| "–".to_owned()).into()),
+        ("attempt", format!("{} of {}", job.attempt, job.max_attempts).into()),
+        ("priority", job.priority.to_string().into()),
+        ("submitted", terminal::moment(job.submitted_at).into()),
+        ("started", moment(job.started_at).into()),
+        ("ended", moment(job.ended_at).into()),
+        ("took", took.unwrap_or_else(|| "–".to_owned()).into()),
+    ]);
+    let attempts = job.attempts.as_deref().unwrap_or_default();
+    if attempts.is_empty() {
+        return facts;
+    }
+    let mut table = Table::new(&["ATTEMPT", "WORKER", "OUTCOME", "EXIT", "LOG", "TOOK", "ERROR"]);
+    for attempt in attempts {
+        let end = attempt.ended_at.unwrap_or(now);
+        table.row(vec![
+            attempt.attempt.to_string().into(),
+            attempt.worker_name.clone().unwrap_or_else(|| attempt.worker_id.to_string()).into(),
+            attempt.outcome.clone().unwrap_or_default().into(),
+            attempt.exit_code.map(|code| code.to_string()).unwrap_or_default().into(),
+            terminal::bytes(attempt.log_bytes).into(),
+            attempt.started_at.map(|start| terminal::span(end - start)).unwrap_or_default().into(),
+            attempt.error.clone().unwrap_or_default().into(),
+        ]);
+    }
+    format!("{facts}\n{}", screen.table(&table))
+}
+
+/// Why a job waits, or would.
+pub fn explanation(explanation: &ExplanationView, screen: &Screen<'_>) -> String {
+    let mut table = Table::new(&["WORKER", "FITS", "IN THE WAY", "WHAT WOULD HELP"]);
+    for worker in &explanation.workers {
+        let fits = if worker.fits { Cell::new("yes", Paint::Good) } else { Cell::new("no", Paint::Odd) };
+        let first = worker.blockers.first();
+        table.row(vec![
+            Cell::from(&worker.name),
+            fits,
+            text(first.map(|first| &first.text)),
+            text(first.map(|first| &first.change)),
+        ]);
+        for more in worker.blockers.iter().skip(1) {
+            table.row(vec!["".into(), "".into(), Cell::from(&more.text), Cell::from(&more.change)]);
+        }
+    }
+    let table = if explanation.workers.is_empty() { String::new() } else { format!("\n{}", screen.table(&table)) };
+    let sentence: String = explanation.text.chars().filter(|c| !c.is_control()).collect();
+    format!("{sentence}\n{table}")
+}
+
+fn text(text: Option<&String>) -> Cell {
+    text.map(Cell::from).unwrap_or_default()
+}
+
+fn status(status: JobStatus) -> Cell {
+    let paint = match status {
+        JobStatus::Queued | JobStatus::Offered => Paint::Plain,
+        JobStatus::Starting | JobStatus::Running => Paint::Busy,
+        JobStatus::Cancelling => Paint::Odd,
+        JobStatus::Completed => Paint::Good,
+        JobStatus::Failed => Paint::Bad,
+        JobStatus::Cancelled => Paint::Dim,
+    };
+    Cell::new(status.as_str(), paint)
+}
+
+fn progress(job: &JobView) -> String {
+    let Some(progress) = &job.progress else {
+        return job.queue_position.map(|place| format!("place {place}")).unwrap_or_default();
+    };
+    let share = progress.percent.map_or_else(|| format!("step {}", progress.step), terminal::percent);
+    let loss = progress.loss.map(|loss| format!(" loss {}", terminal::number(loss))).unwrap_or_default();
+    let left = progress.eta_seconds.filter(|_| !job.status.is_terminal()).map(to_span);
+    let left = left.map(|left| format!(" {} left", terminal::span(left))).unwrap_or_default();
+    format!("{share}{loss}{left}")
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "an estimate, and `as` keeps to the range")]
+fn to_span(seconds: f64) -> Millis {
+    Millis((seconds * 1_000.0) as i64)
+}
