@@ -39,8 +39,11 @@ async fn bad_input_is_named_and_changes_nothing() {
     make(&json!({"name": "x", "labels": many}).to_string()).await.problem(422, "invalid_labels");
     make(&json!({"name": "x".repeat(300 << 10)}).to_string()).await.problem(413, "body_too_large");
     assert_eq!(server.get(&By::Admin, "/api/admin/workers").await.ok(200)["total"], 0);
-    make(r#"{"name": "x"}"#).await.ok(201);
+    let worker = make(r#"{"name": "x"}"#).await.ok(201);
     make(r#"{"name": "x"}"#).await.problem(409, "name_taken");
+    let drain = format!("/api/admin/workers/{}/drain", worker["worker_id"].as_str().expect("text"));
+    server.call(&By::Admin, "POST", &drain, "\u{c}").await.problem(400, "invalid_json");
+    server.call(&By::Admin, "POST", &drain, "").await.ok(200);
 }
 
 #[tokio::test]
