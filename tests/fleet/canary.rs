@@ -15,6 +15,7 @@ const WRONG: &str = "canary-wrong-secret";
 /// No name, so that it is not taken for one that somebody wanted to be.
 const TYPED: &str = "Canary-typed-into-the-wrong-field";
 const ADDRESS: &str = "canary-in-an-address";
+const FORM: [(&str, &str); 1] = [("content-type", "application/x-www-form-urlencoded")];
 const HUB: &str = "canary-hub-token";
 const DATABASE: &str = "canary-database-password";
 
@@ -83,6 +84,66 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("text, not {value}"))
 }
 
+/// Good answers, refusals and pages of errors, to requests with secrets in the places where people put them.
+async fn all_answers(http: &Client, base: &str, job: &str, worker: &str, cookie: &str) -> String {
+    let (admin, wrong) = (format!("Bearer {ADMIN}"), format!("Bearer {WRONG}"));
+    let (good, bad) = ([("authorization", admin.as_str())], [("authorization", wrong.as_str())]);
+    let with_cookie = [("cookie", cookie)];
+    let mut said = String::new();
+    let paths = [
+        "/api/session",
+        "/api/queue",
+        "/api/configs",
+        "/api/configs/digits-quick",
+        "/api/admin/workers",
+        "/api/admin/users",
+        "/api/account/tokens",
+        "/api/account/sessions",
+        "/api/audit?limit=1000",
+        "/",
+        "/jobs",
+        "/admin/workers",
+        "/admin/workers/new",
+        "/account",
+        "/train",
+        "/login",
+        "/no/such/page",
+        "/api/no/such/route",
+        &format!("/api/queue/{job}"),
+        &format!("/api/queue/{job}/events"),
+        &format!("/api/queue/{job}/logs"),
+        &format!("/jobs/{job}"),
+        &format!("/admin/workers/{worker}"),
+        &format!("/api/admin/workers/{worker}"),
+        "/readyz",
+        "/healthz",
+    ]
+    .map(str::to_owned);
+    for path in &paths {
+        for with in [&good[..], &bad[..], &with_cookie[..], &[][..]] {
+            let mark = if path.contains('?') { '&' } else { '?' };
+            said += &ask(http, Method::GET, &format!("{base}{path}{mark}token={ADDRESS}"), with, "").await.0;
+        }
+    }
+    for (path, body) in [
+        ("/ui/login", format!("name=ada&password={WRONG}")),
+        ("/ui/login", format!("name={TYPED}&password=x")),
+        ("/ui/login", format!("password={WRONG}")),
+        ("/ui/setup", format!("code={WRONG}&name=eve&password={WRONG}")),
+    ] {
+        said += &ask(http, Method::POST, &format!("{base}{path}"), &FORM, &body).await.0;
+    }
+    for (name, path) in [
+        ("x-worker-token", "/api/workers/register"),
+        ("x-worker-token", "/api/workers/heartbeat"),
+        ("x-upload-token", &*format!("/api/workers/job/{job}/status")),
+        ("x-api-key", "/api/queue/submit"),
+    ] {
+        said += &ask(http, Method::POST, &format!("{base}{path}"), &[(name, WRONG)], "{").await.0;
+    }
+    said
+}
+
 #[tokio::test]
 async fn nothing_that_is_said_anywhere_tells_a_secret() {
     let settings = [("SIMPLETUNER_SSL", "true"), ("SIMPLETUNER_LOG", "trace")];
@@ -101,9 +162,8 @@ async fn nothing_that_is_said_anywhere_tells_a_secret() {
     let ada = json!({"name": "ada", "role": "admin", "password": PASSWORD});
     fleet.api.post("/api/admin/users", &ada).await;
     secrets.plant("a password", PASSWORD);
-    let form = [("content-type", "application/x-www-form-urlencoded")];
     let login = format!("name=ada&password={PASSWORD}");
-    let (_, headers) = ask(&http, Method::POST, &format!("{base}/ui/login"), &form, &login).await;
+    let (_, headers) = ask(&http, Method::POST, &format!("{base}/ui/login"), &FORM, &login).await;
     let cookie = headers[SET_COOKIE].to_str().expect("ascii").split(';').next().expect("a pair").to_owned();
     secrets.plant("a session", cookie.split_once('=').expect("a value").1);
     let with_cookie = [("cookie", cookie.as_str())];
@@ -140,62 +200,7 @@ async fn nothing_that_is_said_anywhere_tells_a_secret() {
         secrets.assert_not_in("the list of processes", command_line, &[]);
     }
 
-    // Answers: good ones, refusals, pages of errors; with secrets in the places where people put them.
-    let admin = format!("Bearer {ADMIN}");
-    let wrong = format!("Bearer {WRONG}");
-    let (good, bad) = ([("authorization", admin.as_str())], [("authorization", wrong.as_str())]);
-    let mut said = String::new();
-    let paths = [
-        "/api/session",
-        "/api/queue",
-        "/api/configs",
-        "/api/configs/digits-quick",
-        "/api/admin/workers",
-        "/api/admin/users",
-        "/api/account/tokens",
-        "/api/account/sessions",
-        "/api/audit?limit=1000",
-        "/",
-        "/jobs",
-        "/admin/workers",
-        "/admin/workers/new",
-        "/account",
-        "/train",
-        "/login",
-        "/no/such/page",
-        "/api/no/such/route",
-        &format!("/api/queue/{job}"),
-        &format!("/api/queue/{job}/events"),
-        &format!("/api/queue/{job}/logs"),
-        &format!("/jobs/{job}"),
-        &format!("/admin/workers/{}", host.worker),
-        &format!("/api/admin/workers/{}", host.worker),
-        "/readyz",
-        "/healthz",
-    ]
-    .map(str::to_owned);
-    for path in &paths {
-        for with in [&good[..], &bad[..], &with_cookie[..], &[][..]] {
-            let mark = if path.contains('?') { '&' } else { '?' };
-            said += &ask(&http, Method::GET, &format!("{base}{path}{mark}token={ADDRESS}"), with, "").await.0;
-        }
-    }
-    for (path, body) in [
-        ("/ui/login", format!("name=ada&password={WRONG}")),
-        ("/ui/login", format!("name={TYPED}&password=x")),
-        ("/ui/login", format!("password={WRONG}")),
-        ("/ui/setup", format!("code={WRONG}&name=eve&password={WRONG}")),
-    ] {
-        said += &ask(&http, Method::POST, &format!("{base}{path}"), &form, &body).await.0;
-    }
-    for (name, path) in [
-        ("x-worker-token", "/api/workers/register"),
-        ("x-worker-token", "/api/workers/heartbeat"),
-        ("x-upload-token", &*format!("/api/workers/job/{job}/status")),
-        ("x-api-key", "/api/queue/submit"),
-    ] {
-        said += &ask(&http, Method::POST, &format!("{base}{path}"), &[(name, WRONG)], "{").await.0;
-    }
+    let said = all_answers(&http, &base, &job, &host.worker, &cookie).await;
     // A page leads back to its own address.
     secrets.assert_not_in("an answer", &said, &["a secret in an address"]);
 
