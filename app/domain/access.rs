@@ -28,11 +28,13 @@ pub enum Permission {
     JobCancelAll,
     /// Say which job is more urgent.
     QueueManage,
+    /// Read what is measured of the server.
+    OpsMetrics,
 }
 
 impl Permission {
     /// All there are.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::AdminWorkers,
         Self::AdminUsers,
         Self::AdminAudit,
@@ -44,6 +46,7 @@ impl Permission {
         Self::JobCancelOwn,
         Self::JobCancelAll,
         Self::QueueManage,
+        Self::OpsMetrics,
     ];
 
     /// Its name.
@@ -60,6 +63,7 @@ impl Permission {
             Self::JobCancelOwn => "job.cancel.own",
             Self::JobCancelAll => "job.cancel.all",
             Self::QueueManage => "queue.manage",
+            Self::OpsMetrics => "ops.metrics",
         }
     }
 

@@ -22,4 +22,5 @@ pub mod queue;
 pub mod reconcile;
 pub mod retry;
 pub mod time;
+pub mod watermark;
 pub mod worker;

@@ -9,12 +9,15 @@
 mod boot;
 mod cli;
 mod clock;
+mod disk;
 mod files;
 mod flashes;
 mod http;
 mod hub;
 mod lifecycle;
 mod loops;
+mod metrics;
+mod process;
 mod random;
 mod service;
 mod state;

@@ -21,13 +21,15 @@ use tracing_subscriber::EnvFilter;
 use self::exit::Exit;
 use self::local::LocalAgent;
 use crate::cli::ServerArgs;
-use crate::clock::SystemClock;
+use crate::clock::{Clock, SystemClock};
+use crate::disk::DiskOf;
 use crate::files::artifacts::Artifacts;
 use crate::files::checkpoints::Checkpoints;
 use crate::files::logs::Logs;
 use crate::flashes::Flashes;
 use crate::http::access::Mode;
 use crate::hub::Hub;
+use crate::metrics::Metrics;
 use crate::random::{OsRandom, Random};
 use crate::service::access::Doors;
 use crate::service::audit::checkpoint::Signer;
@@ -35,6 +37,7 @@ use crate::service::audit::refused::Floods;
 use crate::service::contention::Contention;
 use crate::service::leader::Leadership;
 use crate::service::presence::Presence;
+use crate::service::space::Room;
 use crate::service::{Core, Policy, access, dispatch};
 use crate::state::{App, Parts};
 use crate::store::Store;
@@ -86,6 +89,10 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     }
     core.take_part().await.map_err(Exit::refused)?;
     let listener = bind(args).await?;
+    let watched = match args.ops.metrics_listen {
+        Some(address) => Some(bind_to(address, "--metrics-listen").await?),
+        None => None,
+    };
     let address = listener.local_addr().map_err(|error| Exit::failed(error.to_string()))?;
     let tls = encryption(wanted, args, &data, &core)?;
     let app = App::new(Parts {
@@ -112,6 +119,11 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     }
     let local = LocalAgent { address, tls: tls.clone(), work_dir: data.join("local-agent") };
     tasks.spawn(local.keep(Arc::clone(&core), args.local, shutdown.clone()));
+    if let Some(listener) = watched {
+        tracing::info!("metrics are on http://{}/metrics", listener.local_addr().unwrap_or(address));
+        let (router, shutdown) = (http::health::apart(app.clone()), shutdown.clone());
+        tasks.spawn(async move { serve::serve(listener, router, None, &shutdown).await });
+    }
     serve::serve(listener, http::router(app), tls.as_ref(), &shutdown).await;
     tasks.close();
     tasks.wait().await;
@@ -192,6 +204,8 @@ async fn open(args: &ServerArgs, data: &Path) -> Result<Core, Exit> {
         policy: policy(args),
         server: chain,
         leadership: Leadership::default(),
+        metrics: Metrics::new(SystemClock.now()),
+        room: Room::new(Arc::new(DiskOf(data.to_owned())), args.ops.disk_min_free),
     })
 }
 
@@ -238,16 +252,19 @@ async fn admit(args: &ServerArgs, core: &Arc<Core>) -> Result<(), Exit> {
 }
 
 async fn bind(args: &ServerArgs) -> Result<TcpListener, Exit> {
-    let address = SocketAddr::new(args.host, args.port);
+    bind_to(SocketAddr::new(args.host, args.port), "--port").await
+}
+
+/// Listens on an address that this flag has named.
+pub async fn bind_to(address: SocketAddr, flag: &str) -> Result<TcpListener, Exit> {
+    let (host, port) = (address.ip(), address.port());
     TcpListener::bind(address).await.map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => Exit::unavailable(format!(
-            "port {} on {} is in use; stop what uses it, or choose another with --port",
-            args.port, args.host
+            "port {port} on {host} is in use; stop what uses it, or choose another with {flag}"
         )),
         std::io::ErrorKind::PermissionDenied => Exit::unavailable(format!(
-            "port {} needs more rights than this user has; choose one above 1023 with --port",
-            args.port
+            "port {port} needs more rights than this user has; choose one above 1023 with {flag}"
         )),
-        _ => Exit::unavailable(format!("{address} cannot be listened on ({error}); choose another --host or --port")),
+        _ => Exit::unavailable(format!("{address} cannot be listened on ({error}); choose another with {flag}")),
     })
 }

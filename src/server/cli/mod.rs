@@ -2,6 +2,7 @@
 
 pub mod audit;
 mod edge;
+mod ops;
 pub mod worker;
 
 use std::ffi::OsString;
@@ -12,6 +13,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use self::edge::EdgeArgs;
+use self::ops::OpsArgs;
 use crate::boot;
 use crate::boot::local::Local;
 
@@ -51,6 +53,9 @@ pub struct ServerArgs {
     /// TLS and proxies.
     #[command(flatten)]
     pub edge: EdgeArgs,
+    /// Metrics and free space.
+    #[command(flatten)]
+    pub ops: OpsArgs,
     /// Where the database, logs and artifacts are kept [default: simpletuner in the user's data directory].
     #[arg(long, env = "SIMPLETUNER_DATA_DIR")]
     pub data_dir: Option<PathBuf>,

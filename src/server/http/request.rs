@@ -1,6 +1,7 @@
 //! What every request gets: an id that stands in its answer, its log lines and its audit entries, and safe headers.
 
 use std::net::IpAddr;
+use std::sync::atomic::Ordering;
 
 use axum::Extension;
 use axum::extract::{MatchedPath, Request, State};
@@ -57,6 +58,12 @@ pub async fn in_context(State(app): State<App>, mut request: Request, next: Next
     let started = std::time::Instant::now();
     let mut response = CURRENT.scope(id.clone(), next.run(request)).await;
     let status = response.status().as_u16();
+    app.core.metrics.http.answered(&path, status, started.elapsed());
+    if status == 401 {
+        let refused = &app.core.metrics.refused;
+        let of = if path.starts_with("/api/workers/") { &refused.of_workers } else { &refused.of_people };
+        of.fetch_add(1, Ordering::Relaxed);
+    }
     tracing::debug!(request_id = %id, %method, path, status, ms = started.elapsed().as_millis(), "answered");
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&id) {

@@ -3,7 +3,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -23,6 +23,9 @@ const HEALTH: Duration = Duration::from_secs(2);
 const USED: Duration = Duration::from_mins(1);
 /// Sessions that are over.
 const SESSIONS: Duration = Duration::from_hours(1);
+
+/// Free space on the disk; what fills it at a gigabyte a second is noticed soon enough.
+const DISK: Duration = Duration::from_secs(1);
 
 /// How much of what strangers were refused was left out of the record.
 const REFUSED: Duration = Duration::from_mins(1);
@@ -61,6 +64,7 @@ pub fn start(core: &Arc<Core>, tasks: &TaskTracker, shutdown: &CancellationToken
     tasks.spawn(every("presence", PRESENCE, shutdown.clone(), Arc::clone(core), |core| async move {
         core.flush_presence().await
     }));
+    tasks.spawn(every("disk", DISK, shutdown.clone(), Arc::clone(core), |core| async move { core.look_at_disk() }));
     tasks.spawn(every("used", USED, shutdown.clone(), Arc::clone(core), |core| async move { core.flush_used().await }));
     tasks.spawn(leading("sessions", SESSIONS, shutdown.clone(), Arc::clone(core), |core| async move {
         core.sweep_sessions().await?;
@@ -106,6 +110,7 @@ async fn every<F>(
 ) where
     F: Future<Output = Result<(), Refusal>> + Send,
 {
+    let passes = core.metrics.loops.of(name);
     let mut timer = tokio::time::interval(period);
     timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -113,7 +118,10 @@ async fn every<F>(
             _ = timer.tick() => {}
             () = shutdown.cancelled() => return,
         }
-        if let Err(refusal) = pass(Arc::clone(&core)).await {
+        let begun = Instant::now();
+        let ended = pass(Arc::clone(&core)).await;
+        passes.ended(core.now(), begun.elapsed(), ended.is_ok());
+        if let Err(refusal) = ended {
             tracing::error!(reconciler = name, ?refusal, "a pass failed; the next one tries again");
         }
     }

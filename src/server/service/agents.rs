@@ -44,7 +44,10 @@ impl Core {
 
     /// Notes a sign of life.
     pub fn heard_of(&self, worker: &WorkerId) {
-        self.presence.note(worker, self.now());
+        let now = self.now();
+        if let Some(before) = self.presence.note(worker, now) {
+            self.metrics.silence.observe((now - before).0.max(0).unsigned_abs() * 1_000);
+        }
     }
 
     /// An agent starts, or comes back. One that is refused is no sign of life: it is not the one that is known.

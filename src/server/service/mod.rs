@@ -14,10 +14,13 @@ pub mod jobs;
 pub mod leader;
 pub mod local;
 pub mod logs;
+pub mod measure;
 pub mod presence;
+pub mod readiness;
 pub mod refusal;
 pub mod registration;
 pub mod reports;
+pub mod space;
 pub mod unit;
 pub mod views;
 pub mod workers;
@@ -33,6 +36,7 @@ use crate::clock::Clock;
 use crate::files::artifacts::Artifacts;
 use crate::files::logs::Logs;
 use crate::hub::Hub;
+use crate::metrics::Metrics;
 use crate::random::Random;
 use crate::store::known::Known;
 use crate::store::{Store, Tx};
@@ -43,6 +47,7 @@ use self::contention::Contention;
 use self::leader::Leadership;
 use self::presence::Presence;
 use self::refusal::Refusal;
+use self::space::Room;
 
 /// Numbers that rule the fleet.
 #[derive(Debug, Clone, Copy)]
@@ -126,6 +131,10 @@ pub struct Core {
     pub server: String,
     /// Whether it leads them.
     pub leadership: Leadership,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// Whether there is room on the disk.
+    pub room: Room,
     /// The key that job tokens are derived from.
     pub job_token_key: Vec<u8>,
 }
@@ -139,12 +148,6 @@ impl Core {
     /// Randomness for an id.
     pub fn entropy(&self) -> Entropy {
         self.random.bytes()
-    }
-
-    /// Whether the database answers.
-    pub async fn check_database(&self) -> Result<(), Refusal> {
-        self.read().await?.setting("any").await?;
-        Ok(())
     }
 
     /// A view for reading.

@@ -17,11 +17,11 @@ struct State {
 }
 
 impl Presence {
-    /// A worker was heard of.
-    pub fn note(&self, worker: &WorkerId, now: Timestamp) {
+    /// A worker was heard of. Returns when it was heard of before, if it was since this server started.
+    pub fn note(&self, worker: &WorkerId, now: Timestamp) -> Option<Timestamp> {
         let mut state = self.0.lock().expect("no panic while it is held");
-        state.seen.insert(worker.clone(), now);
         state.unwritten.insert(worker.clone());
+        state.seen.insert(worker.clone(), now)
     }
 
     /// When it was, if it was since this server started.

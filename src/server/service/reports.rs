@@ -99,7 +99,7 @@ impl Core {
     pub async fn authenticate_job(&self, token: &str) -> Result<Subject, Refusal> {
         let found = self.read().await?.attempt_by_token(&tokens::digest(token.trim())).await?;
         let (job, attempt, worker) = found.ok_or(Refusal::WrongToken)?;
-        self.presence.note(&worker, self.now());
+        self.heard_of(&worker);
         Ok(Subject { worker, job, attempt: Some(attempt) })
     }
 

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::Core;
 use super::refusal::Refusal;
+use crate::metrics::dispatch::Step;
 use crate::store::attempts::AttemptEnd;
 use crate::store::workers::StoredWorker;
 use crate::store::{StoreError, Tx, Work};
@@ -198,6 +199,9 @@ impl<'t> Unit<'t> {
             State::Starting { lease, .. } | State::Running { lease, .. } => {
                 if matches!(before.state, State::Queued { .. }) {
                     self.tx.reopen_attempt(job, lease.attempt).await?;
+                }
+                if let State::Offered { since, .. } = &before.state {
+                    self.core.metrics.dispatch.decided(Step::Accepted, *since);
                 }
                 return Ok(self.tx.start_attempt(job, lease.attempt, self.now).await?);
             }

@@ -11,6 +11,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
 
 use super::board::Board;
 use super::group::Hooks;
+use super::schema::newest;
 use super::sql::{Db, Reader, Session, Shared};
 use super::{Result, Store, StoreError, Tx, Work, postgres, sqlite};
 
@@ -75,6 +76,13 @@ impl Store for Archive {
 
     fn recent(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>> {
         self.read()
+    }
+
+    fn known_schema(&self) -> i64 {
+        match &self.pool {
+            Pool::Sqlite(_) => newest(&sqlite::MIGRATIONS),
+            Pool::Postgres(_) => newest(&postgres::MIGRATIONS),
+        }
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -17,6 +17,7 @@ pub mod known;
 pub mod look;
 pub mod people;
 pub mod postgres;
+pub mod schema;
 pub mod servers;
 mod sql;
 pub mod sqlite;
@@ -53,6 +54,9 @@ pub trait Store: Send + Sync {
         Box::pin(std::future::pending())
     }
 
+    /// The number of the newest migration that this program knows.
+    fn known_schema(&self) -> i64;
+
     /// Finishes what is under way and closes.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
@@ -78,6 +82,7 @@ pub trait Tx:
     + servers::Servers
     + group::Group
     + look::Looking
+    + schema::Schema
     + Send
 {
 }
@@ -93,6 +98,7 @@ impl<T> Tx for T where
         + servers::Servers
         + group::Group
         + look::Looking
+        + schema::Schema
         + Send
 {
 }

@@ -40,7 +40,7 @@ async fn the_setup_code_makes_the_first_admin_once() {
     }
     let opened = set_up(&format!("  {fresh} "), "ada", PASSWORD).await.expect("the code is right");
     let ada = core.authenticate_session(&opened.cookie).await.expect("a database").expect("logged in");
-    assert_eq!((ada.name.as_str(), ada.permissions.iter().count()), ("ada", 11));
+    assert_eq!((ada.name.as_str(), ada.permissions.iter().count()), ("ada", 12));
     assert_eq!(set_up(&fresh, "eve", PASSWORD).await.err(), Some(Refusal::WrongToken));
     assert_eq!(core.setup_code().await, Ok(None));
     assert!(server.get(&By::Nobody, "/login").await.text().contains("action=\"/ui/login\""));

@@ -13,6 +13,7 @@ mod files;
 mod harness;
 mod health;
 mod input;
+mod ops;
 mod pages;
 mod problems;
 mod proxies;

@@ -15,6 +15,7 @@ mod pending;
 mod reader;
 mod revisions;
 mod rows;
+mod schema;
 mod servers;
 mod statement;
 mod workers;

@@ -1,0 +1,17 @@
+//! How the server is watched, and what it keeps free.
+
+use std::net::SocketAddr;
+
+use app::domain::watermark::Floor;
+use clap::Args;
+
+/// Flags of `simpletuner server` about that.
+#[derive(Debug, Clone, Args)]
+pub struct OpsArgs {
+    /// Answer /metrics, /healthz and /readyz on this address too, to whoever reaches it.
+    #[arg(long, env = "SIMPLETUNER_METRICS_LISTEN", value_name = "ADDR:PORT")]
+    pub metrics_listen: Option<SocketAddr>,
+    /// Take no new jobs when less than this is free on the data directory's disk: a size, or a part like 5%; 0 never.
+    #[arg(long, env = "SIMPLETUNER_DISK_MIN_FREE", value_name = "SIZE", default_value = "2GiB", value_parser = Floor::parse)]
+    pub disk_min_free: Floor,
+}
