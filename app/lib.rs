@@ -2,12 +2,15 @@
 //!
 //! * [`domain`]: the rules, pure: no clock, no randomness, no I/O.
 //! * [`protocol`]: the types that cross a process boundary.
+//! * `logging` (`native`): how both programs write their logs.
 //! * `ui`: the dashboard, rendered on the server (`ssr`) and brought to life in the browser (`hydrate`).
 
 // Views are deeply nested types.
 #![recursion_limit = "512"]
 
 pub mod domain;
+#[cfg(feature = "native")]
+pub mod logging;
 pub mod protocol;
 
 #[cfg(any(feature = "ssr", feature = "hydrate"))]

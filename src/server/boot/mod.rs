@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use app::domain::plan::Limits;
 use app::domain::time::Millis;
+use app::logging::{Format, Lines};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -48,7 +49,7 @@ use crate::{http, lifecycle, loops, tls, tokens};
 
 /// Runs the server until it is told to stop.
 pub fn main(args: &ServerArgs) -> ExitCode {
-    start_logging(args.verbose);
+    start_logging(args.verbose, args.ops.log_format);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     // Rendering can stall with one worker thread only (leptos issue 4647).
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(cores.max(4)).enable_all().build();
@@ -62,11 +63,17 @@ pub fn main(args: &ServerArgs) -> ExitCode {
     }
 }
 
-fn start_logging(verbose: bool) {
+fn start_logging(verbose: bool, format: Format) {
     let fallback = if verbose { "simpletuner=debug,info" } else { "info,sqlx=warn" };
     let filter = EnvFilter::try_from_env("SIMPLETUNER_LOG").unwrap_or_else(|_| EnvFilter::new(fallback));
     let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(ansi).init();
+    let lines = Lines { format, with_target: true, around: crate::http::request::around };
+    let log = tracing_subscriber::fmt().with_ansi(ansi && format == Format::Text).event_format(lines);
+    log.with_env_filter(filter).with_writer(std::io::stderr).init();
+    if format == Format::Json {
+        // What goes wrong must not be the one thing that a collector cannot read.
+        std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "a task panicked")));
+    }
 }
 
 async fn run(args: &ServerArgs) -> Result<(), Exit> {

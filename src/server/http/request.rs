@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use axum::Extension;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
@@ -37,6 +37,11 @@ pub fn current_id() -> Option<String> {
     CURRENT.try_with(Clone::clone).ok()
 }
 
+/// What a log line says of the request that it belongs to.
+pub fn around() -> Vec<(&'static str, String)> {
+    current_id().into_iter().map(|id| ("request_id", id)).collect()
+}
+
 /// A person as the caller of a change, with the request's id.
 pub fn caller(person: &Person) -> Caller {
     Caller { actor: person.actor(), owner: person.name.clone(), request_id: current_id() }
@@ -64,7 +69,12 @@ pub async fn in_context(State(app): State<App>, mut request: Request, next: Next
         let of = if path.starts_with("/api/workers/") { &refused.of_workers } else { &refused.of_people };
         of.fetch_add(1, Ordering::Relaxed);
     }
-    tracing::debug!(request_id = %id, %method, path, status, ms = started.elapsed().as_millis(), "answered");
+    let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    if is_change_by_people(&method, &path) {
+        tracing::info!(request_id = id, %method, path, status, ms, "answered");
+    } else {
+        tracing::debug!(request_id = id, %method, path, status, ms, "answered");
+    }
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&id) {
         headers.insert(REQUEST_ID, value);
@@ -82,6 +92,12 @@ pub async fn in_context(State(app): State<App>, mut request: Request, next: Next
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
     }
     response
+}
+
+/// Whether a person, or a script of theirs, wants to change something.
+fn is_change_by_people(method: &Method, path: &str) -> bool {
+    let by_people = path.starts_with("/ui/") || (path.starts_with("/api/") && !path.starts_with("/api/workers/"));
+    by_people && !method.is_safe()
 }
 
 /// Notes the client's host and what it speaks.

@@ -93,7 +93,7 @@ impl Family {
         };
         let mut metric = encoder.encode_descriptor(&self.name, self.help, None, kind)?;
         match &self.values {
-            Values::Gauges(values) => each(&mut metric, values, |metric, value| metric.encode_gauge(value)),
+            Values::Gauges(values) => each(&mut metric, values, |metric, &value| metric.encode_gauge(&value)),
             Values::Counters(values) => {
                 each(&mut metric, values, |metric, value| metric.encode_counter::<NoLabelSet, u64, u64>(value, None))
             }

@@ -147,6 +147,7 @@ async fn submit_once(unit: &mut Unit<'_>, id: &JobId, submit: &SubmitJob, key: &
 
 /// Writes a new job down, and looks whether somebody can take it.
 async fn add(unit: &mut Unit<'_>, job: &Job, detail: &Value) -> Result<Job, Refusal> {
+    unit.core.need_room()?;
     unit.tx.insert_job(job).await?;
     unit.record(Action::JobSubmitted, job.id.as_str(), detail).await?;
     unit.touch(Topic::Jobs);

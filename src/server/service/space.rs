@@ -1,8 +1,10 @@
 //! Free space on the data directory's disk. Below a watermark nothing new is begun, so that what runs can end.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
+use app::domain::ids::{Attempt, JobId};
+use app::domain::time::Timestamp;
 use app::domain::watermark::{Floor, is_full};
 use app::protocol::topic::Topic;
 
@@ -16,14 +18,15 @@ pub struct Room {
     floor: Floor,
     total: AtomicU64,
     free: AtomicU64,
-    full: AtomicBool,
+    /// Since when it counts as full, in milliseconds since 1970; 0 if it does not.
+    full_since: AtomicI64,
 }
 
 impl Room {
     /// On this disk, of which so much stays free. Nothing was looked at yet.
     pub fn new(disk: Arc<dyn Disk>, floor: Floor) -> Self {
         let (total, free) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
-        Self { disk, floor, total, free, full: AtomicBool::new(false) }
+        Self { disk, floor, total, free, full_since: AtomicI64::new(0) }
     }
 
     /// What was seen last; none if nothing was.
@@ -34,7 +37,12 @@ impl Room {
 
     /// Whether nothing new is begun.
     pub fn is_full(&self) -> bool {
-        self.full.load(Ordering::Relaxed)
+        self.full_since().is_some()
+    }
+
+    /// Since when nothing new is begun, if so.
+    pub fn full_since(&self) -> Option<Timestamp> {
+        Some(Timestamp(self.full_since.load(Ordering::Relaxed))).filter(|since| since.0 != 0)
     }
 
     /// How many bytes stay free.
@@ -44,6 +52,21 @@ impl Room {
 }
 
 impl Core {
+    /// Refuses to begin anything while the disk counts as full.
+    pub fn need_room(&self) -> Result<(), Refusal> {
+        let Some(Space { free, .. }) = self.room.space().filter(|_| self.room.is_full()) else { return Ok(()) };
+        Err(Refusal::DiskFull { free, floor: self.room.floor() })
+    }
+
+    /// Refuses files of an attempt that was offered while the disk counted as full: those of the attempts that ran
+    /// before have a claim on what is left. Its agent tries again until there is room.
+    pub async fn need_room_for(&self, job: &JobId, attempt: Attempt) -> Result<(), Refusal> {
+        let Some(since) = self.room.full_since() else { return Ok(()) };
+        let attempts = self.read().await?.attempts(job).await?;
+        let is_new = attempts.iter().any(|stored| stored.attempt == attempt && stored.offered_at >= since);
+        if is_new { self.need_room() } else { Ok(()) }
+    }
+
     /// Looks at the disk.
     ///
     /// # Errors
@@ -55,14 +78,14 @@ impl Core {
         room.free.store(free, Ordering::Relaxed);
         let was = room.is_full();
         let is = is_full(was, room.floor, total, free);
-        room.full.store(is, Ordering::Relaxed);
+        if is != was {
+            room.full_since.store(if is { self.now().0 } else { 0 }, Ordering::Relaxed);
+            self.hub.bump([Topic::Jobs]);
+        }
         if is && !was {
             tracing::warn!(free, floor = room.floor(), "the disk is almost full: no new jobs are taken; make room");
         } else if was && !is {
             tracing::info!(free, "there is room on the disk again: new jobs are taken");
-        }
-        if is != was {
-            self.hub.bump([Topic::Jobs]);
         }
         Ok(())
     }

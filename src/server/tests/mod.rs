@@ -6,6 +6,7 @@ mod accounts;
 mod agents;
 mod audit;
 mod configs;
+mod disk;
 mod dispatch;
 mod events;
 mod explain;
