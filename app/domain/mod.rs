@@ -22,5 +22,6 @@ pub mod queue;
 pub mod reconcile;
 pub mod retry;
 pub mod time;
+pub mod trace;
 pub mod watermark;
 pub mod worker;

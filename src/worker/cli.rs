@@ -141,7 +141,7 @@ pub fn is_on_command_line(matches: &ArgMatches, id: &str) -> bool {
 pub fn start_logging(verbose: bool, format: Format) {
     let level = if verbose { tracing::Level::DEBUG } else { tracing::Level::INFO };
     let filter = tracing_subscriber::filter::Targets::new().with_target("simpletuner_worker", level);
-    let lines = Lines { format, with_target: false, around: Vec::new };
+    let lines = Lines { format, with_target: false, around: crate::attempt::around };
     let ansi = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() && format == Format::Text;
     let layer = tracing_subscriber::fmt::layer().event_format(lines).with_writer(std::io::stderr).with_ansi(ansi);
     // Only a second call fails, and then the first one's choice holds.

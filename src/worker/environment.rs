@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use app::domain::trace::Trace;
+
 const EXACT: &[&str] = &[
     "PATH",
     "HOME",
@@ -95,6 +97,8 @@ pub struct JobEnvironment<'a> {
     pub visible_devices: Option<&'a str>,
     /// How many processes to start.
     pub num_processes: Option<u32>,
+    /// Where the job stands in a trace.
+    pub trace: Option<&'a Trace>,
 }
 
 /// The trainer's whole environment.
@@ -123,6 +127,9 @@ pub fn trainer(
     if let Some(count) = job.num_processes {
         set("TRAINING_NUM_PROCESSES", &count.to_string());
     }
+    if let Some(trace) = job.trace {
+        set("TRACEPARENT", &trace.to_string());
+    }
     environment
 }
 
@@ -135,7 +142,10 @@ fn is_passed(name: &str, pass: &[String]) -> bool {
 mod tests {
     use super::*;
 
+    const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
     fn environment(agent: &[(&str, &str)], pass: &[&str]) -> BTreeMap<String, String> {
+        let trace = Trace::parse(TRACE);
         let job = JobEnvironment {
             job_id: "j_1",
             attempt: 2,
@@ -146,6 +156,7 @@ mod tests {
             hf_token: Some("hf_job"),
             visible_devices: Some("GPU-1,GPU-2"),
             num_processes: Some(2),
+            trace: trace.as_ref(),
         };
         let agent: Vec<_> = agent.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let pass: Vec<_> = pass.iter().map(|name| (*name).to_owned()).collect();
@@ -174,6 +185,7 @@ mod tests {
             ("TRAINING_NUM_PROCESSES", Some("2")),
             ("SIMPLETUNER_ATTEMPT", Some("2")),
             ("SIMPLETUNER_CONFIG_BACKEND", Some("json")),
+            ("TRACEPARENT", Some(TRACE)),
         ] {
             assert_eq!(got.get(name).map(String::as_str), value, "{name}");
         }

@@ -73,7 +73,8 @@ impl Core {
             Box::pin(async move {
                 let (id, new) = &*input;
                 let ended = unit.job(id).await?;
-                let job = ended.retried(new.clone(), unit.now, unit.owner().to_owned())?;
+                let again = ended.retried(new.clone(), unit.now, unit.owner().to_owned())?;
+                let job = Job { trace: Some(unit.trace()), ..again };
                 add(unit, &job, &json!({"retry_of": id})).await
             })
         })
@@ -130,6 +131,7 @@ async fn submit_in(unit: &mut Unit<'_>, id: &JobId, submit: &SubmitJob) -> Resul
     let config = unit.tx.config(&submit.config_name).await?;
     let config = config.ok_or_else(|| Refusal::NoConfig(submit.config_name.clone()))?;
     let job = made(id.clone(), submit, &config, unit.now, unit.owner().to_owned());
+    let job = Job { trace: Some(unit.trace()), ..job };
     let detail = json!({"config": config.name, "revision": config.revision, "target": submit.target});
     add(unit, &job, &detail).await
 }

@@ -6,6 +6,7 @@ use app::domain::audit::{Action, Entry};
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Failure, Job, Lease, Loss, Previous, State};
 use app::domain::time::Timestamp;
+use app::domain::trace::Trace;
 use app::domain::worker::Worker;
 use app::protocol::topic::Topic;
 use futures_util::future::BoxFuture;
@@ -27,12 +28,14 @@ pub struct Caller {
     pub owner: String,
     /// The request it came with.
     pub request_id: Option<String>,
+    /// The trace that the request belongs to.
+    pub trace: Option<Trace>,
 }
 
 impl Caller {
     /// The server itself.
     pub fn system() -> Self {
-        Self { actor: "system".to_owned(), owner: "system".to_owned(), request_id: None }
+        Self { actor: "system".to_owned(), owner: "system".to_owned(), request_id: None, trace: None }
     }
 }
 
@@ -141,6 +144,13 @@ impl<'t> Unit<'t> {
     /// Whose the jobs are that come of it.
     pub fn owner(&self) -> &str {
         &self.caller.owner
+    }
+
+    /// The trace that a job belongs to which is submitted now: that of the request, or a new one.
+    pub fn trace(&self) -> Trace {
+        let random = &*self.core.random;
+        let begun = || Trace::begun(random.bytes());
+        self.caller.trace.as_ref().map_or_else(begun, |trace| trace.child(random.bytes()))
     }
 
     /// Appends to the audit trail.

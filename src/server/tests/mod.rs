@@ -21,4 +21,5 @@ mod proxies;
 mod queue;
 mod several;
 mod tls;
+mod trace;
 mod workers;

@@ -6,3 +6,4 @@ mod fake;
 mod host;
 mod jobs;
 mod tls;
+mod trace;

@@ -5,11 +5,13 @@ mod follow;
 
 use app::domain::access::Permission;
 use app::domain::ids::JobId;
+use app::domain::job::Job;
 use app::domain::queue::DEFAULT_PRIORITY;
+use app::domain::trace::Trace;
 use app::protocol::explain::ExplanationView;
-use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, SetPriority, SubmitJob, Submitted};
+use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, SetPriority, SubmitJob};
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
@@ -20,6 +22,8 @@ use super::request::caller;
 use super::routes::Routes;
 use crate::service::access::{Needs, Person};
 use crate::state::App;
+
+const TRACERESPONSE: HeaderName = HeaderName::from_static("traceresponse");
 
 /// The routes.
 pub fn routes(app: &App) -> Routes {
@@ -67,16 +71,27 @@ async fn submit(
     }
     let key = headers.get("idempotency-key").map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned());
     let job = app.core.submit(caller(&person), submit, key).await?;
-    Ok((StatusCode::CREATED, Json(app.core.submitted(&job.id).await?)).into_response())
+    created(&app, &job).await
 }
 
 async fn retry(
     State(app): State<App>,
     Extension(person): Extension<Person>,
     Path(id): Path<String>,
-) -> Result<(StatusCode, Json<Submitted>), ApiError> {
+) -> Result<Response, ApiError> {
     let job = app.core.retry(caller(&person), job_id(&id)?).await?;
-    Ok((StatusCode::CREATED, Json(app.core.submitted(&job.id).await?)))
+    created(&app, &job).await
+}
+
+/// The answer to whoever has submitted this. `traceresponse` says where it stands in a trace, as the W3C wants it said.
+async fn created(app: &App, job: &Job) -> Result<Response, ApiError> {
+    let trace = job.trace.as_ref();
+    tracing::info!(job = %job.id, trace_id = trace.map(Trace::id), "submitted");
+    let mut answer = (StatusCode::CREATED, Json(app.core.submitted(&job.id).await?)).into_response();
+    if let Some(value) = trace.and_then(|trace| HeaderValue::from_str(&trace.to_string()).ok()) {
+        answer.headers_mut().insert(TRACERESPONSE, value);
+    }
+    Ok(answer)
 }
 
 async fn set_priority(

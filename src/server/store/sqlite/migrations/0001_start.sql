@@ -58,6 +58,8 @@ CREATE TABLE jobs (
     urgency INTEGER NOT NULL,
     -- the job that this one tries again
     retry_of TEXT,
+    -- where it stands in a trace, as the header of that name
+    traceparent TEXT,
     -- the newest attempt that was offered: the fencing number
     attempt INTEGER NOT NULL,
     losses INTEGER NOT NULL,
