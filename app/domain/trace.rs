@@ -12,7 +12,7 @@ const LENGTH: usize = 55;
 /// See the module. The parts are hexadecimal digits in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
-    trace: String,
+    id: String,
     parent: String,
     flags: String,
 }
@@ -21,7 +21,7 @@ impl Trace {
     /// One of our own.
     pub fn begun(entropy: [u8; 24]) -> Self {
         let (trace, parent) = entropy.split_at(16);
-        Self { trace: id(trace), parent: id(parent), flags: SAMPLED.to_owned() }
+        Self { id: id(trace), parent: id(parent), flags: SAMPLED.to_owned() }
     }
 
     /// Reads the header, as the standard wants it read: what is newer counts as far as it is known. None for what is
@@ -35,7 +35,7 @@ impl Trace {
         let mut part = |length: usize| parts.next().filter(|part| part.len() == length && is_hex(part));
         let (trace, parent, flags) = (part(32)?, part(16)?, part(2)?);
         let some = |id: &str| id.bytes().any(|digit| digit != b'0');
-        let told = Self { trace: trace.to_owned(), parent: parent.to_owned(), flags: flags.to_owned() };
+        let told = Self { id: trace.to_owned(), parent: parent.to_owned(), flags: flags.to_owned() };
         (whole && some(trace) && some(parent)).then_some(told)
     }
 
@@ -47,13 +47,13 @@ impl Trace {
 
     /// The whole trace's id.
     pub fn id(&self) -> &str {
-        &self.trace
+        &self.id
     }
 }
 
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{VERSION}-{}-{}-{}", self.trace, self.parent, self.flags)
+        write!(f, "{VERSION}-{}-{}-{}", self.id, self.parent, self.flags)
     }
 }
 
@@ -63,7 +63,8 @@ fn is_hex(text: &str) -> bool {
 
 /// Never all zeros, which means none.
 fn id(bytes: &[u8]) -> String {
-    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or('0');
+    let digits: String = bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
     if bytes.iter().all(|byte| *byte == 0) { format!("{}1", &digits[1..]) } else { digits }
 }
 

@@ -6,6 +6,7 @@
 // Pages are deeply nested types.
 #![recursion_limit = "512"]
 
+mod backup;
 mod boot;
 mod cli;
 mod clock;

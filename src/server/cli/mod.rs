@@ -1,6 +1,7 @@
 //! The command line: `simpletuner server …`, `simpletuner worker …` and the commands beside them.
 
 pub mod audit;
+mod backup;
 mod edge;
 mod ops;
 pub mod worker;
@@ -32,6 +33,10 @@ enum Command {
     /// Read and verify the audit trail, also while a server runs.
     #[command(subcommand)]
     Audit(audit::AuditCommand),
+    /// Copy a server's database, keys and files, also while it runs.
+    Backup(backup::BackupArgs),
+    /// Put such a copy in the place of an empty server.
+    Restore(backup::RestoreArgs),
     /// Run the agent on a GPU machine (becomes `simpletuner-worker`).
     #[command(disable_help_flag = true)]
     Worker {
@@ -120,5 +125,7 @@ pub fn run() -> ExitCode {
         Command::Worker { args } => worker::become_agent(&args),
         Command::Server(args) => boot::main(&args),
         Command::Audit(command) => audit::main(command),
+        Command::Backup(args) => backup::main(&args),
+        Command::Restore(args) => backup::restore(&args),
     }
 }

@@ -11,7 +11,7 @@ mod dispatch;
 mod events;
 mod explain;
 mod files;
-mod harness;
+pub mod harness;
 mod health;
 mod input;
 mod ops;

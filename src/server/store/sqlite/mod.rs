@@ -27,6 +27,8 @@ use super::{Result, Store, Tx, Work};
 const OLDEST_SQLITE: (u32, u32, u32) = (3, 51, 3);
 /// The database in its directory.
 pub const FILE: &str = "orchestrator.db";
+/// Its lock.
+pub const LOCK: &str = "orchestrator.lock";
 /// How the schema came to be.
 pub static MIGRATIONS: Migrator = sqlx::migrate!("src/server/store/sqlite/migrations");
 const READERS: u32 = 4;
@@ -136,8 +138,9 @@ impl Engine for Writing {
     }
 }
 
-fn lock(directory: &Path) -> anyhow::Result<File> {
-    let path = directory.join("orchestrator.lock");
+/// Keeps servers out of a directory as long as the file is held.
+pub fn lock(directory: &Path) -> anyhow::Result<File> {
+    let path = directory.join(LOCK);
     let file = File::create(&path).map_err(|error| {
         anyhow::anyhow!(
             "the data directory {} cannot be written ({error}); choose another with --data-dir or change its owner",
