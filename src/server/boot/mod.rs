@@ -231,6 +231,7 @@ fn policy(args: &ServerArgs) -> Policy {
         heartbeat_timeout: Millis::seconds(i64::from(args.heartbeat_timeout)),
         ignore_reported_labels: args.ignore_reported_labels,
         audit_retention: args.audit_retention_days.map(|days| Millis::seconds(i64::from(days) * 86_400)),
+        kept: args.ops.kept(),
         limits: Limits { jobs: args.max_running_jobs, jobs_per_user: args.max_running_jobs_per_user },
         ..Policy::default()
     }

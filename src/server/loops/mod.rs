@@ -29,7 +29,7 @@ const DISK: Duration = Duration::from_secs(1);
 
 /// How much of what strangers were refused was left out of the record.
 const REFUSED: Duration = Duration::from_mins(1);
-/// What of the audit trail is signed, and what was kept for long enough.
+/// What of the audit trail is signed, and what of it and of ended jobs was kept for long enough.
 const AUDIT: Duration = Duration::from_hours(1);
 
 /// Starts them all; they end with the token. Those that judge or sweep do so on the server that leads.
@@ -76,6 +76,13 @@ pub fn start(core: &Arc<Core>, tasks: &TaskTracker, shutdown: &CancellationToken
     }));
     tasks.spawn(every("audit checkpoints", AUDIT, shutdown.clone(), Arc::clone(core), |core| async move {
         core.sign_audit().await
+    }));
+    tasks.spawn(leading("job retention", AUDIT, shutdown.clone(), Arc::clone(core), |core| async move {
+        let given_up = core.expire_jobs().await?;
+        if given_up > 0 {
+            tracing::info!(given_up, "jobs or files of theirs were kept for long enough");
+        }
+        Ok(())
     }));
     tasks.spawn(leading("audit retention", AUDIT, shutdown.clone(), Arc::clone(core), |core| async move {
         let removed = core.expire_audit().await?;

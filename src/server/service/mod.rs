@@ -20,6 +20,7 @@ pub mod readiness;
 pub mod refusal;
 pub mod registration;
 pub mod reports;
+pub mod retention;
 pub mod space;
 pub mod unit;
 pub mod views;
@@ -47,6 +48,7 @@ use self::contention::Contention;
 use self::leader::Leadership;
 use self::presence::Presence;
 use self::refusal::Refusal;
+use self::retention::Kept;
 use self::space::Room;
 
 /// Numbers that rule the fleet.
@@ -68,6 +70,8 @@ pub struct Policy {
     pub server_life: Millis,
     /// How long entries of the audit trail are kept; without a number, for ever.
     pub audit_retention: Option<Millis>,
+    /// How long jobs and their files are kept.
+    pub kept: Kept,
     /// The largest artifact, in bytes.
     pub artifact_limit: u64,
 }
@@ -83,6 +87,7 @@ impl Default for Policy {
             leader_term: Millis::seconds(6),
             server_life: Millis::seconds(8),
             audit_retention: None,
+            kept: Kept::default(),
             artifact_limit: 64 << 30,
         }
     }

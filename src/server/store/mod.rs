@@ -17,6 +17,7 @@ pub mod known;
 pub mod look;
 pub mod people;
 pub mod postgres;
+pub mod retention;
 pub mod schema;
 pub mod servers;
 mod sql;
@@ -82,6 +83,7 @@ pub trait Tx:
     + servers::Servers
     + group::Group
     + look::Looking
+    + retention::Retention
     + schema::Schema
     + Send
 {
@@ -98,6 +100,7 @@ impl<T> Tx for T where
         + servers::Servers
         + group::Group
         + look::Looking
+        + retention::Retention
         + schema::Schema
         + Send
 {

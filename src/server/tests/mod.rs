@@ -19,6 +19,7 @@ mod pages;
 mod problems;
 mod proxies;
 mod queue;
+mod retention;
 mod several;
 mod tls;
 mod trace;

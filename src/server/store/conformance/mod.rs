@@ -5,6 +5,7 @@ mod groups;
 mod history;
 mod life;
 mod misc;
+mod retention;
 mod trail;
 
 use std::sync::Arc;

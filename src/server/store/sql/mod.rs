@@ -13,6 +13,7 @@ mod jobs;
 pub mod mirror;
 mod pending;
 mod reader;
+mod retention;
 mod revisions;
 mod rows;
 mod schema;
