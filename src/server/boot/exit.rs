@@ -42,6 +42,11 @@ impl Exit {
         Self::failed(crate::http::problem::ApiError::from(refusal).problem().detail)
     }
 
+    /// The sentence.
+    pub fn sentence(&self) -> &str {
+        &self.sentence
+    }
+
     /// Says it.
     pub fn report(&self) -> ExitCode {
         eprintln!("error: {}", self.sentence);

@@ -77,12 +77,7 @@ fn start_logging(verbose: bool, format: Format) {
 }
 
 async fn run(args: &ServerArgs) -> Result<(), Exit> {
-    if args.single_user && !args.host.is_loopback() {
-        return Err(Exit::usage(format!(
-            "--single-user has no accounts and is refused on {}; use --host 127.0.0.1, or leave --single-user out",
-            args.host
-        )));
-    }
+    refuse_open_single_user(args)?;
     let wanted = Wanted::of(args.edge.ssl, args.edge.ssl_cert.as_deref(), args.edge.ssl_key.as_deref())
         .map_err(|why| Exit::usage(why.to_owned()))?;
     let data = data_directory(args.data_dir.as_deref())?;
@@ -237,18 +232,34 @@ fn policy(args: &ServerArgs) -> Policy {
     }
 }
 
-/// Makes sure that somebody can log in, and says how.
-async fn admit(args: &ServerArgs, core: &Arc<Core>) -> Result<(), Exit> {
+/// Refuses a server that anybody could use.
+pub fn refuse_open_single_user(args: &ServerArgs) -> Result<(), Exit> {
+    if !args.single_user || args.host.is_loopback() {
+        return Ok(());
+    }
+    Err(Exit::usage(format!(
+        "--single-user has no accounts and is refused on {}; use --host 127.0.0.1, or leave --single-user out",
+        args.host
+    )))
+}
+
+/// The admin token that automation was given, if any.
+pub fn bootstrap_token(args: &ServerArgs) -> Result<Option<String>, Exit> {
     let from_file = |path: &PathBuf| {
         let text = std::fs::read_to_string(path);
         text.map_err(|error| Exit::config(format!("the admin token file {} cannot be read: {error}", path.display())))
     };
     let from_file = args.bootstrap_admin_token_file.as_ref().map(from_file).transpose()?;
     let token = args.bootstrap_admin_token.as_ref().map(|secret| secret.0.clone()).or(from_file);
-    if let Some(token) = token {
-        if token.trim().len() < 16 {
-            return Err(Exit::config("the bootstrap admin token is too short; use at least 16 characters".to_owned()));
-        }
+    if token.as_ref().is_some_and(|token| token.trim().len() < 16) {
+        return Err(Exit::config("the bootstrap admin token is too short; use at least 16 characters".to_owned()));
+    }
+    Ok(token)
+}
+
+/// Makes sure that somebody can log in, and says how.
+async fn admit(args: &ServerArgs, core: &Arc<Core>) -> Result<(), Exit> {
+    if let Some(token) = bootstrap_token(args)? {
         core.bootstrap_token(&token).await.map_err(Exit::refused)?;
     }
     if args.single_user {

@@ -2,6 +2,7 @@
 
 pub mod audit;
 mod backup;
+mod config;
 mod edge;
 mod ops;
 pub mod worker;
@@ -11,7 +12,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use self::edge::EdgeArgs;
 use self::ops::OpsArgs;
@@ -33,6 +34,9 @@ enum Command {
     /// Read and verify the audit trail, also while a server runs.
     #[command(subcommand)]
     Audit(audit::AuditCommand),
+    /// Print or check the server's settings.
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
     /// Copy a server's database, keys and files, also while it runs.
     Backup(backup::BackupArgs),
     /// Put such a copy in the place of an empty server.
@@ -121,10 +125,13 @@ impl std::str::FromStr for Secret {
 
 /// Does what the command line says.
 pub fn run() -> ExitCode {
-    match Cli::parse().command {
+    let matches = Cli::command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match cli.command {
         Command::Worker { args } => worker::become_agent(&args),
         Command::Server(args) => boot::main(&args),
         Command::Audit(command) => audit::main(command),
+        Command::Config(command) => config::main(&command, &matches),
         Command::Backup(args) => backup::main(&args),
         Command::Restore(args) => backup::restore(&args),
     }

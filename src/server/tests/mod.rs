@@ -21,6 +21,7 @@ mod proxies;
 mod queue;
 mod retention;
 mod several;
+mod stop;
 mod tls;
 mod trace;
 mod workers;
