@@ -102,10 +102,13 @@ async fn address(address: SocketAddr, flag: &str) -> Found {
 
 fn directory(data: &Path) -> Found {
     // What is missing is made at the start, in what is there.
-    let there = data.ancestors().find(|path| path.exists()).unwrap_or(data);
+    let whole = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
+    let there = whole.ancestors().find(|path| path.exists()).unwrap_or(data);
+    if !there.is_dir() {
+        return Found::Wrong(format!("{} is no directory; choose another with --data-dir", there.display()));
+    }
     match access(there, AccessFlags::W_OK | AccessFlags::X_OK) {
-        Ok(()) if there.is_dir() => Found::Well(format!("the data directory is {}", data.display())),
-        Ok(()) => Found::Wrong(format!("{} is no directory; choose another with --data-dir", there.display())),
+        Ok(()) => Found::Well(format!("the data directory is {}", data.display())),
         Err(error) => Found::Wrong(format!(
             "{} cannot be written ({}); change its owner, or choose another with --data-dir",
             there.display(),

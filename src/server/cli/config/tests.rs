@@ -57,7 +57,9 @@ async fn a_good_configuration_is_said_to_be_one() {
     assert_eq!(data.path().read_dir().expect("readable").count(), 0, "nothing was made by looking");
     SqliteStore::open(data.path(), "c_1").await.expect("fresh").close().await;
     assert!(says(&found(data.path(), &[]).await, "ok", "the database has schema"));
-    assert!(says(&found(&data.path().join("not/yet"), &[]).await, "ok", "the data directory is"));
+    for new in [&data.path().join("not/yet"), Path::new("not-made-yet")] {
+        assert!(says(&found(new, &[]).await, "ok", "the data directory is"), "{}", new.display());
+    }
 }
 
 #[tokio::test]
