@@ -30,11 +30,13 @@ pub enum Permission {
     QueueManage,
     /// Keep secrets that everybody's jobs are given.
     SecretManage,
+    /// Read what is measured of the server.
+    OpsMetrics,
 }
 
 impl Permission {
     /// All there are.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::AdminWorkers,
         Self::AdminUsers,
         Self::AdminAudit,
@@ -47,6 +49,7 @@ impl Permission {
         Self::JobCancelAll,
         Self::QueueManage,
         Self::SecretManage,
+        Self::OpsMetrics,
     ];
 
     /// Its name.
@@ -64,6 +67,7 @@ impl Permission {
             Self::JobCancelAll => "job.cancel.all",
             Self::QueueManage => "queue.manage",
             Self::SecretManage => "secret.manage",
+            Self::OpsMetrics => "ops.metrics",
         }
     }
 

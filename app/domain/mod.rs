@@ -25,4 +25,6 @@ pub mod reconcile;
 pub mod retry;
 pub mod secret;
 pub mod time;
+pub mod trace;
+pub mod watermark;
 pub mod worker;

@@ -4,6 +4,7 @@ use super::{Create, Job, Jobs, Log, Overview, Train, Worker, Workers};
 
 pub(super) const OVERVIEW: Overview = Overview {
     title: "Overview",
+    disk_full: "The server's disk is almost full. What runs goes on, but no new jobs are taken until an admin has made room.",
     workers_online: "Workers online",
     workers_of: |all| format!("of {all}"),
     gpus: "GPUs",

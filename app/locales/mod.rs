@@ -131,6 +131,7 @@ pub(crate) struct StatusWords {
 
 pub(crate) struct Overview {
     pub title: Text,
+    pub disk_full: Text,
     pub workers_online: Text,
     pub workers_of: Count,
     pub gpus: Text,

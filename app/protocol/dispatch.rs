@@ -73,6 +73,9 @@ pub struct JobSubmit {
     /// How many processes to start; `TRAINING_NUM_PROCESSES`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub num_processes: Option<u32>,
+    /// Where the job stands in a trace, as the W3C's header of that name; `TRACEPARENT` for the trainer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
 }
 
 /// Where the configuration's files are: `GET` gives a [`super::configs::Bundle`] as JSON.

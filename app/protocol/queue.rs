@@ -177,6 +177,9 @@ pub struct JobsPage {
     /// Where the next page starts, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+    /// Whether no new jobs are taken, because the server's disk is almost full.
+    #[serde(default)]
+    pub disk_full: bool,
     /// The server's clock when it answered.
     pub server_time: Timestamp,
 }

@@ -14,7 +14,8 @@ use tokio::sync::{Notify, mpsc};
 use super::agent::{Agent, Offer};
 use super::server::Server;
 
-fn quantile(times: &mut [Duration], part: f64) -> f64 {
+/// In milliseconds.
+pub fn quantile(times: &mut [Duration], part: f64) -> f64 {
     times.sort();
     #[expect(
         clippy::cast_possible_truncation,
@@ -27,12 +28,13 @@ fn quantile(times: &mut [Duration], part: f64) -> f64 {
 }
 
 /// So many agents, made 32 at a time.
-async fn agents(server: &Server, number: usize) -> Vec<Agent> {
+pub async fn agents(server: &Server, number: usize) -> Vec<Agent> {
     let names: Vec<String> = (0..number).map(|n| format!("load-{n:05}")).collect();
     iter(names.iter().map(|name| Agent::new(server, name))).buffered(32).collect().await
 }
 
-async fn until_idle(server: &Server, number: usize) {
+/// Waits until so many agents listen and do nothing.
+pub async fn until_idle(server: &Server, number: usize) {
     loop {
         let page = server.api(Method::GET, "/api/admin/workers?limit=1", None).await;
         if page["counts"]["idle"].as_u64() >= Some(number as u64) {

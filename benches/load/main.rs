@@ -1,11 +1,12 @@
 //! What the server bears: many agents that train nothing, on real sockets, against the program in `dist/`.
 //!
 //! `cargo run --release --no-default-features --features worker --example load [sqlite|postgres] [FIGURE…]`, with FIGUREs out of `dispatch`, `lives`, `heartbeats`,
-//! `streams`, `recovery`. Load and server share the machine's cores. `SIMPLETUNER_DIST` names the programs;
+//! `streams`, `recovery`, `metrics`, `stop`. Load and server share the machine's cores. `SIMPLETUNER_DIST` names the programs;
 //! `SIMPLETUNER_TEST_POSTGRES` a PostgreSQL server. Nothing fails because of a figure: the targets stand beside them.
 
 mod agent;
 mod figures;
+mod ops;
 mod server;
 
 use server::Server;
@@ -33,6 +34,12 @@ fn main() {
         }
         if wanted("streams") {
             figures::streams(&Server::start(postgres).await).await;
+        }
+        if wanted("metrics") {
+            ops::metrics(&Server::start(postgres).await).await;
+        }
+        if wanted("stop") {
+            ops::stop(Server::start(postgres).await).await;
         }
         if wanted("recovery") {
             figures::recovery(Server::start(postgres).await).await;

@@ -47,6 +47,18 @@ impl Server {
         started
     }
 
+    /// Asks it to end; returns how long that took.
+    pub async fn stop(&mut self) -> Duration {
+        let began = Instant::now();
+        let pid = self.child.id().to_string();
+        let asked = Command::new("kill").args(["-TERM", &pid]).status().expect("kill is there");
+        assert!(asked.success(), "the server is gone already");
+        while self.child.try_wait().expect("a child").is_none() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        began.elapsed()
+    }
+
     async fn until_ready(&self) {
         let end = Instant::now() + Duration::from_secs(30);
         while self.http.get(format!("{}/readyz", self.url)).send().await.is_err() {

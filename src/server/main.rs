@@ -6,15 +6,19 @@
 // Pages are deeply nested types.
 #![recursion_limit = "512"]
 
+mod backup;
 mod boot;
 mod cli;
 mod clock;
+mod disk;
 mod files;
 mod flashes;
 mod http;
 mod hub;
 mod lifecycle;
 mod loops;
+mod metrics;
+mod process;
 mod random;
 mod service;
 mod state;

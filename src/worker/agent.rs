@@ -256,7 +256,7 @@ impl Agent {
             exit_code: None,
         };
         tokio::task::spawn_local(async move {
-            let api = JobApi::new(context.api.clone(), key.clone(), Secret::default());
+            let api = JobApi::new(context.api.clone(), key.clone(), Secret::default(), None);
             let what = format!("reporting that {key} is not here");
             if let Err(error) = until_answered(&context.online, &what, async || api.status(&report).await).await {
                 tracing::warn!("{what}: {error}");

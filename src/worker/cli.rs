@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
+use app::logging::{Format, Lines};
 use clap::builder::BoolishValueParser;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum};
@@ -68,6 +69,9 @@ pub struct AgentArgs {
     /// Enable debug logging
     #[arg(short, long)]
     pub verbose: bool,
+    /// Log as text for people, or as a JSON object a line
+    #[arg(long, value_name = "text|json", env = "SIMPLETUNER_LOG_FORMAT", default_value = "text", value_parser = Format::parse)]
+    pub log_format: Format,
     /// Label to report, `key=value` (repeatable); labels set by an admin win
     #[arg(long = "label", value_name = "KEY=VALUE")]
     pub labels: Vec<String>,
@@ -134,8 +138,8 @@ pub fn is_on_command_line(matches: &ArgMatches, id: &str) -> bool {
 }
 
 /// What an agent does before anything else.
-pub fn begin(verbose: bool) {
-    start_logging(verbose);
+pub fn begin(verbose: bool, format: Format) {
+    start_logging(verbose, format);
     keep_memory_private();
 }
 
@@ -148,13 +152,12 @@ fn keep_memory_private() {
 }
 
 /// Sends the agent's own log to stderr.
-pub fn start_logging(verbose: bool) {
+pub fn start_logging(verbose: bool, format: Format) {
     let level = if verbose { tracing::Level::DEBUG } else { tracing::Level::INFO };
     let filter = tracing_subscriber::filter::Targets::new().with_target("simpletuner_worker", level);
-    let layer = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
-        .with_target(false);
+    let lines = Lines { format, with_target: false, around: crate::attempt::around };
+    let ansi = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() && format == Format::Text;
+    let layer = tracing_subscriber::fmt::layer().event_format(lines).with_writer(std::io::stderr).with_ansi(ansi);
     // Only a second call fails, and then the first one's choice holds.
     let _ = tracing_subscriber::registry().with(filter).with(layer).try_init();
 }

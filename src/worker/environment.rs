@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use app::domain::trace::Trace;
+
 use crate::secret::Secret;
 
 const EXACT: &[&str] = &[
@@ -97,6 +99,8 @@ pub struct JobEnvironment<'a> {
     pub visible_devices: Option<&'a str>,
     /// How many processes to start.
     pub num_processes: Option<u32>,
+    /// Where the job stands in a trace.
+    pub trace: Option<&'a Trace>,
 }
 
 /// The trainer's whole environment.
@@ -125,6 +129,9 @@ pub fn trainer(
     if let Some(count) = job.num_processes {
         set("TRAINING_NUM_PROCESSES", &count.to_string());
     }
+    if let Some(trace) = job.trace {
+        set("TRACEPARENT", &trace.to_string());
+    }
     environment
 }
 
@@ -137,8 +144,11 @@ fn is_passed(name: &str, pass: &[String]) -> bool {
 mod tests {
     use super::*;
 
+    const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
     fn environment(agent: &[(&str, &str)], pass: &[&str]) -> BTreeMap<String, String> {
         let secrets = BTreeMap::from([("HF_TOKEN".to_owned(), Secret::new("hf_job"))]);
+        let trace = Trace::parse(TRACE);
         let job = JobEnvironment {
             job_id: "j_1",
             attempt: 2,
@@ -149,6 +159,7 @@ mod tests {
             secrets: &secrets,
             visible_devices: Some("GPU-1,GPU-2"),
             num_processes: Some(2),
+            trace: trace.as_ref(),
         };
         let agent: Vec<_> = agent.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let pass: Vec<_> = pass.iter().map(|name| (*name).to_owned()).collect();
@@ -177,6 +188,7 @@ mod tests {
             ("TRAINING_NUM_PROCESSES", Some("2")),
             ("SIMPLETUNER_ATTEMPT", Some("2")),
             ("SIMPLETUNER_CONFIG_BACKEND", Some("json")),
+            ("TRACEPARENT", Some(TRACE)),
         ] {
             assert_eq!(got.get(name).map(String::as_str), value, "{name}");
         }

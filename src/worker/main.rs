@@ -51,7 +51,7 @@ fn main() -> ExitCode {
 }
 
 fn run_agent(args: cli::AgentArgs, matches: &clap::ArgMatches) -> Result<u8, exit::Fatal> {
-    cli::begin(args.verbose);
+    cli::begin(args.verbose, args.log_format);
     if args.worker_token.is_some() && cli::is_on_command_line(matches, "worker_token") {
         return Err(cli::leave_process_list());
     }

@@ -28,6 +28,19 @@ pub enum Refused {
 }
 
 impl Refused {
+    /// All there are.
+    pub const ALL: [Self; 4] = [Self::Registration, Self::TokenInUse, Self::Login, Self::Access];
+
+    /// Its word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Registration => "registration",
+            Self::TokenInUse => "token_in_use",
+            Self::Login => "login",
+            Self::Access => "access",
+        }
+    }
+
     /// What the trail says of it.
     pub const fn action(self) -> Action {
         match self {

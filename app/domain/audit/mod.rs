@@ -128,6 +128,8 @@ actions! {
     AuditCheckpoint => "audit.checkpoint",
     /// The oldest entries of a chain were removed, because they were kept for long enough.
     AuditExpired => "audit.expired",
+    /// Ended jobs, their logs or the files that they made were removed, because they were kept for long enough.
+    RetentionSwept => "retention.swept",
 }
 
 /// One entry, before it has its place in a chain.

@@ -9,6 +9,7 @@ mod tests;
 use super::ids::{Attempt, JobId, WorkerId};
 use super::labels::Labels;
 use super::time::{Millis, Timestamp};
+use super::trace::Trace;
 
 /// A job.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +30,8 @@ pub struct Job {
     pub priority: u8,
     /// The job that this one tries again.
     pub retry_of: Option<JobId>,
+    /// The trace that it belongs to.
+    pub trace: Option<Trace>,
     /// Where it stands.
     pub state: State,
 }

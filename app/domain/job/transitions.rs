@@ -18,6 +18,7 @@ impl Job {
             losses: 0,
             priority: DEFAULT_PRIORITY,
             retry_of: None,
+            trace: None,
             state: State::Queued { since: now, not_before: None, previous: None },
         }
     }

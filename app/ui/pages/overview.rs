@@ -12,7 +12,7 @@ use crate::protocol::workers::{WorkersPage, WorkersQuery};
 use crate::ui::components::action::{MoreLink, TrainLink};
 use crate::ui::components::empty::Empty;
 use crate::ui::components::failure::Failure;
-use crate::ui::components::icon::Glyph;
+use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::job_table::{JobProgress, JobTable, WorkerLink};
 use crate::ui::components::page_head::PageHead;
 use crate::ui::components::start_steps::StartSteps;
@@ -78,7 +78,9 @@ fn Shown(first: Snapshot, port: SharedPort) -> impl IntoView {
     let has_worker = Memo::new(move |_| of_workers(|workers| workers.total > 0));
     let has_contact =
         Memo::new(move |_| of_workers(|workers| workers.workers.iter().any(|worker| worker.last_heartbeat.is_some())));
+    let is_full = Memo::new(move |_| now.with(|(_, jobs)| jobs.disk_full));
     view! {
+        {move || is_full.get().then(|| view! { <DiskFull/> })}
         {move || is_new.get().then(|| view! { <StartSteps has_worker=has_worker.get() has_contact=has_contact.get()/> })}
         {move || (has_worker.get() || !is_new.get()).then(|| view! {
             <Tiles now=now/>
@@ -89,6 +91,17 @@ fn Shown(first: Snapshot, port: SharedPort) -> impl IntoView {
                 {sees_workers.then(|| view! { <Fleet now=now/> })}
             </div>
         })}
+    }
+    .erased()
+}
+
+#[component]
+fn DiskFull() -> impl IntoView {
+    view! {
+        <div class="notice notice-warn" role="status">
+            <Icon glyph=Glyph::Warning/>
+            <p class="grow">{t().overview.disk_full}</p>
+        </div>
     }
     .erased()
 }

@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 use app::domain::plan::Limits;
 use app::domain::time::Millis;
+use app::domain::watermark::Floor;
+use app::logging::{Format, Lines};
 use nix::sys::resource::{Resource, getrlimit};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -29,13 +31,15 @@ use self::operator::Operator;
 use crate::cli::limits::LimitArgs;
 use crate::cli::visible;
 use crate::cli::{Secret, ServerArgs};
-use crate::clock::SystemClock;
+use crate::clock::{Clock, SystemClock};
+use crate::disk::DiskOf;
 use crate::files::artifacts::Artifacts;
 use crate::files::checkpoints::Checkpoints;
 use crate::files::logs::Logs;
 use crate::flashes::Flashes;
 use crate::http::access::Mode;
 use crate::hub::Hub;
+use crate::metrics::Metrics;
 use crate::random::{OsRandom, Random};
 use crate::service::access::Doors;
 use crate::service::audit::checkpoint::Signer;
@@ -44,6 +48,7 @@ use crate::service::contention::Contention;
 use crate::service::leader::Leadership;
 use crate::service::presence::Presence;
 use crate::service::rates::Quotas;
+use crate::service::space::Room;
 use crate::service::{Core, Policy, access, dispatch};
 use crate::state::{App, Parts};
 use crate::store::Store;
@@ -55,7 +60,7 @@ use crate::{http, lifecycle, loops, tls, tokens};
 
 /// Runs the server until it is told to stop.
 pub fn main(args: &ServerArgs) -> ExitCode {
-    start_logging(args.verbose);
+    start_logging(args.verbose, args.ops.log_format);
     keep_memory_private();
     for (flag, instead) in visible::secrets(std::env::args_os().map(|arg| arg.to_string_lossy().into_owned())) {
         tracing::warn!("{flag} shows a secret in the list of processes; use {instead}");
@@ -81,20 +86,21 @@ fn keep_memory_private() {
     }
 }
 
-fn start_logging(verbose: bool) {
+fn start_logging(verbose: bool, format: Format) {
     let fallback = if verbose { "simpletuner=debug,info" } else { "info,sqlx=warn" };
     let filter = EnvFilter::try_from_env("SIMPLETUNER_LOG").unwrap_or_else(|_| EnvFilter::new(fallback));
     let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(ansi).init();
+    let lines = Lines { format, with_target: true, around: crate::http::request::around };
+    let log = tracing_subscriber::fmt().with_ansi(ansi && format == Format::Text).event_format(lines);
+    log.with_env_filter(filter).with_writer(std::io::stderr).init();
+    if format == Format::Json {
+        // What goes wrong must not be the one thing that a collector cannot read.
+        std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "a task panicked")));
+    }
 }
 
 async fn run(args: &ServerArgs) -> Result<(), Exit> {
-    if args.single_user && !args.host.is_loopback() {
-        return Err(Exit::usage(format!(
-            "--single-user has no accounts and is refused on {}; use --host 127.0.0.1, or leave --single-user out",
-            args.host
-        )));
-    }
+    refuse_open_single_user(args)?;
     let wanted = Wanted::of(args.edge.ssl, args.edge.ssl_cert.as_deref(), args.edge.ssl_key.as_deref())
         .map_err(|why| Exit::usage(why.to_owned()))?;
     let data = data_directory(args.data_dir.as_deref())?;
@@ -104,6 +110,7 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     if let Some(file) = &args.secret_key_file {
         core.vault = Vault::at(file.clone());
     }
+    core.room = Room::new(Arc::new(DiskOf(data.clone())), args.ops.disk_min_free);
     let core = Arc::new(core);
     core.store.attach(dispatch::hooks(&core));
     admit(args, &core).await?;
@@ -112,6 +119,10 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     }
     core.take_part().await.map_err(Exit::refused)?;
     let listener = bind(args).await?;
+    let watched = match args.ops.metrics_listen {
+        Some(address) => Some(bind_to(address, "--metrics-listen").await?),
+        None => None,
+    };
     let address = listener.local_addr().map_err(|error| Exit::failed(error.to_string()))?;
     let tls = encryption(wanted, args, &data, &core)?;
     let app = App::new(Parts {
@@ -140,7 +151,13 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     tasks.spawn(operator.keep(shutdown.clone()));
     let local = LocalAgent { address, tls: tls.clone(), work_dir: data.join("local-agent") };
     tasks.spawn(local.keep(Arc::clone(&core), args.local, shutdown.clone()));
-    serve::serve(listener, http::router(app), tls.as_ref(), &connections(args), &shutdown).await;
+    let room = connections(args);
+    if let Some(listener) = watched {
+        tracing::info!("metrics are on http://{}/metrics", listener.local_addr().unwrap_or(address));
+        let (router, shutdown, room) = (http::health::apart(app.clone()), shutdown.clone(), Arc::clone(&room));
+        tasks.spawn(async move { serve::serve(listener, router, None, &room, &shutdown).await });
+    }
+    serve::serve(listener, http::router(app), tls.as_ref(), &room, &shutdown).await;
     tasks.close();
     tasks.wait().await;
     if let Err(refusal) = core.flush_used().await {
@@ -229,6 +246,8 @@ async fn open(database_url: Option<&Secret>, policy: Policy, data: &Path) -> Res
         vault: Vault::at(key_beside(data)),
         server: chain,
         leadership: Leadership::default(),
+        metrics: Metrics::new(SystemClock.now()),
+        room: Room::new(Arc::new(DiskOf(data.to_owned())), Floor::Bytes(0)),
     })
 }
 
@@ -254,24 +273,41 @@ fn policy(args: &ServerArgs) -> Policy {
         heartbeat_timeout: Millis::seconds(i64::from(args.heartbeat_timeout)),
         ignore_reported_labels: args.ignore_reported_labels,
         audit_retention: args.audit_retention_days.map(|days| Millis::seconds(i64::from(days) * 86_400)),
+        kept: args.ops.kept(),
         limits: Limits { jobs: args.max_running_jobs, jobs_per_user: args.max_running_jobs_per_user },
         quotas: Quotas::new(limits.rate_limit, limits.stranger_rate_limit, limits.wrong_password_limit),
         ..Policy::default()
     }
 }
 
-/// Makes sure that somebody can log in, and says how.
-async fn admit(args: &ServerArgs, core: &Arc<Core>) -> Result<(), Exit> {
+/// Refuses a server that anybody could use.
+pub fn refuse_open_single_user(args: &ServerArgs) -> Result<(), Exit> {
+    if !args.single_user || args.host.is_loopback() {
+        return Ok(());
+    }
+    Err(Exit::usage(format!(
+        "--single-user has no accounts and is refused on {}; use --host 127.0.0.1, or leave --single-user out",
+        args.host
+    )))
+}
+
+/// The admin token that automation was given, if any.
+pub fn bootstrap_token(args: &ServerArgs) -> Result<Option<String>, Exit> {
     let from_file = |path: &PathBuf| {
         let text = std::fs::read_to_string(path);
         text.map_err(|error| Exit::config(format!("the admin token file {} cannot be read: {error}", path.display())))
     };
     let from_file = args.bootstrap_admin_token_file.as_ref().map(from_file).transpose()?;
     let token = args.bootstrap_admin_token.as_ref().map(|secret| secret.0.clone()).or(from_file);
-    if let Some(token) = token {
-        if token.trim().len() < 16 {
-            return Err(Exit::config("the bootstrap admin token is too short; use at least 16 characters".to_owned()));
-        }
+    if token.as_ref().is_some_and(|token| token.trim().len() < 16) {
+        return Err(Exit::config("the bootstrap admin token is too short; use at least 16 characters".to_owned()));
+    }
+    Ok(token)
+}
+
+/// Makes sure that somebody can log in, and says how.
+async fn admit(args: &ServerArgs, core: &Arc<Core>) -> Result<(), Exit> {
+    if let Some(token) = bootstrap_token(args)? {
         core.bootstrap_token(&token).await.map_err(Exit::refused)?;
     }
     if args.single_user {
@@ -283,16 +319,19 @@ async fn admit(args: &ServerArgs, core: &Arc<Core>) -> Result<(), Exit> {
 }
 
 async fn bind(args: &ServerArgs) -> Result<TcpListener, Exit> {
-    let address = SocketAddr::new(args.host, args.port);
+    bind_to(SocketAddr::new(args.host, args.port), "--port").await
+}
+
+/// Listens on an address that this flag has named.
+pub async fn bind_to(address: SocketAddr, flag: &str) -> Result<TcpListener, Exit> {
+    let (host, port) = (address.ip(), address.port());
     TcpListener::bind(address).await.map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => Exit::unavailable(format!(
-            "port {} on {} is in use; stop what uses it, or choose another with --port",
-            args.port, args.host
+            "port {port} on {host} is in use; stop what uses it, or choose another with {flag}"
         )),
         std::io::ErrorKind::PermissionDenied => Exit::unavailable(format!(
-            "port {} needs more rights than this user has; choose one above 1023 with --port",
-            args.port
+            "port {port} needs more rights than this user has; choose one above 1023 with {flag}"
         )),
-        _ => Exit::unavailable(format!("{address} cannot be listened on ({error}); choose another --host or --port")),
+        _ => Exit::unavailable(format!("{address} cannot be listened on ({error}); choose another with {flag}")),
     })
 }

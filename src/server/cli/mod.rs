@@ -2,13 +2,16 @@
 
 pub mod audit;
 pub mod auth;
+mod backup;
 pub mod client;
+mod config;
 mod configs;
 mod edge;
 mod generate;
 mod jobs;
 pub mod limits;
 mod operate;
+mod ops;
 pub mod screen;
 mod table;
 #[cfg(test)]
@@ -22,11 +25,12 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use self::client::way::WayArgs;
 use self::edge::EdgeArgs;
 use self::limits::LimitArgs;
+use self::ops::OpsArgs;
 use self::screen::OutputArgs;
 use crate::boot;
 use crate::boot::local::Local;
@@ -54,6 +58,13 @@ enum Command {
     /// Read and verify the audit trail, also while a server runs.
     #[command(subcommand)]
     Audit(audit::AuditCommand),
+    /// Print or check the server's settings.
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    /// Copy a server's database, keys and files, also while it runs.
+    Backup(backup::BackupArgs),
+    /// Put such a copy in the place of an empty server.
+    Restore(backup::RestoreArgs),
     /// Run the agent on a GPU machine (becomes `simpletuner-worker`).
     #[command(disable_help_flag = true)]
     Worker {
@@ -102,6 +113,9 @@ pub struct ServerArgs {
     /// Rates and connections.
     #[command(flatten)]
     pub limits: LimitArgs,
+    /// Metrics and free space.
+    #[command(flatten)]
+    pub ops: OpsArgs,
     /// Where the database, logs and artifacts are kept [default: simpletuner in the user's data directory].
     #[arg(long, env = "SIMPLETUNER_DATA_DIR")]
     pub data_dir: Option<PathBuf>,
@@ -166,7 +180,9 @@ impl std::str::FromStr for Secret {
 
 /// Does what the command line says.
 pub fn run() -> ExitCode {
-    match Cli::parse().command {
+    let matches = Cli::command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match cli.command {
         Command::Worker { args } => worker::become_agent(&args),
         Command::Server(args) => boot::main(&args),
         Command::Audit(command) => audit::main(command),
@@ -189,5 +205,8 @@ pub fn run() -> ExitCode {
         Command::Man(args) => {
             operate::on_screen(&OutputArgs::default(), async |screen| generate::man(&args, Cli::command(), screen))
         }
+        Command::Config(command) => config::main(&command, &matches),
+        Command::Backup(args) => backup::main(&args),
+        Command::Restore(args) => backup::restore(&args),
     }
 }

@@ -60,7 +60,8 @@ impl Artifacts {
     /// Files below this directory, which is made if need be.
     pub fn open(root: &PathBuf) -> anyhow::Result<Self> {
         std::fs::create_dir_all(root)?;
-        Ok(Self { store: Arc::new(object_store::local::LocalFileSystem::new_with_prefix(root)?) })
+        let store = object_store::local::LocalFileSystem::new_with_prefix(root)?.with_automatic_cleanup(true);
+        Ok(Self { store: Arc::new(store) })
     }
 
     /// Stores a stream under a path that was checked before; nothing is left if it fails.
@@ -83,6 +84,18 @@ impl Artifacts {
                 Err(error)
             }
         }
+    }
+
+    /// Removes all files of a job.
+    pub async fn remove(&self, job: &JobId) -> object_store::Result<()> {
+        let files: Vec<_> = self.store.list(Some(&Path::from(job.as_str()))).try_collect().await?;
+        for file in files {
+            match self.store.delete(&file.location).await {
+                Err(object_store::Error::NotFound { .. }) | Ok(()) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// The bytes.

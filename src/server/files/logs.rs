@@ -76,6 +76,16 @@ impl Logs {
         .await
     }
 
+    /// Removes all of a job's.
+    pub async fn remove(&self, job: &JobId) -> io::Result<()> {
+        let directory = self.root.join(job.as_str());
+        blocking(move || match fs::remove_dir_all(directory) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        })
+        .await
+    }
+
     /// Where the log is, for streaming it whole.
     pub fn path(&self, job: &JobId, attempt: Attempt) -> PathBuf {
         self.root.join(job.as_str()).join(format!("{attempt}.log"))

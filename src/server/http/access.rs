@@ -67,7 +67,7 @@ impl JobKey {
 }
 
 /// Finds out which person or script is asking, and whether they may ask once more.
-async fn identify(
+pub async fn identify(
     app: &App,
     headers: &HeaderMap,
     scheme: Scheme,

@@ -43,8 +43,10 @@ async fn change_password(
     Ok(Json(Accepted { success: true }))
 }
 
-const TOKENS: Doc =
-    Doc { problems: &["no_accounts", "no_person"], ..Doc::of("listTokens", "Lists the caller's API tokens, oldest first.") };
+const TOKENS: Doc = Doc {
+    problems: &["no_accounts", "no_person"],
+    ..Doc::of("listTokens", "Lists the caller's API tokens, oldest first.")
+};
 
 async fn tokens(State(app): State<App>, Extension(person): Extension<Person>) -> Result<Json<TokensPage>, ApiError> {
     let user = person.account()?;

@@ -1,19 +1,37 @@
-//! `/healthz`: the process answers. `/readyz`: it can do its work.
+//! `/healthz`: the process answers. `/readyz`: it can do its work. `/metrics`: how it does.
 
 use std::collections::BTreeMap;
 
-use axum::Json;
+use app::domain::access::Permission;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
+use axum::{Json, Router};
+use serde_json::{Map, Value, json};
 
+use super::metrics::{METRICS, metrics, open_metrics};
 use super::openapi::doc::{Answer, Doc};
+use super::request;
 use super::routes::{Access, Routes};
+use crate::service::readiness::Found;
 use crate::state::App;
 
-/// The routes. They are open to everybody and tell nobody anything.
+/// The routes. The first two are open to everybody and tell nobody anything.
 pub fn routes(app: &App) -> Routes {
+    probes(app)
+        .get("/api/cloud/health/live", Access::Anyone, Doc { id: "isAliveToo", ..HEALTHZ }, healthz)
+        .get("/api/cloud/health/ready", Access::Anyone, Doc { id: "isReadyToo", ..READYZ }, readyz)
+        .get("/metrics", Access::NearOr(Permission::OpsMetrics), METRICS, metrics)
+}
+
+/// What a listener of its own answers (`--metrics-listen`), and nothing else. Who reaches it may read it all.
+pub fn apart(app: App) -> Router {
+    let routes = probes(&app).get("/metrics", Access::Anyone, METRICS, open_metrics).into_router();
+    routes.layer(from_fn_with_state(app.clone(), request::in_context)).with_state(app)
+}
+
+fn probes(app: &App) -> Routes {
     Routes::new(app, "Health").get("/healthz", Access::Anyone, HEALTHZ, healthz).get(
         "/readyz",
         Access::Anyone,
@@ -31,20 +49,37 @@ const HEALTHZ: Doc = Doc {
 };
 
 async fn healthz() -> Response {
-    Json(json!({"status": "ok"})).into_response()
+    ([(header::CACHE_CONTROL, "no-store")], Json(json!({"status": "ok"}))).into_response()
 }
 
 const READYZ: Doc = Doc {
-    answers: &[Answer::json::<Words>(200, "It can."), Answer::json::<Words>(503, "It cannot; `checks` say why.")],
+    answers: &[
+        Answer::json::<Words>(200, "It can; with `warning`, something is worth a look."),
+        Answer::json::<Words>(503, "It cannot; `checks` say why."),
+    ],
     ..Doc::of("isReady", "Says whether the server can do its work.")
 };
 
 async fn readyz(State(app): State<App>) -> Response {
-    let database = app.core.check_database().await;
+    let mut checks = app.core.readiness().await;
     let stopping = app.shutdown.is_cancelled();
-    let word = |good: bool| if good { "ok" } else { "failed" };
-    let ready = database.is_ok() && !stopping;
-    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let checks = json!({"database": word(database.is_ok()), "stopping": stopping});
-    (status, Json(json!({"status": word(ready), "checks": checks}))).into_response()
+    checks.push(("stopping", if stopping { Found::Wrong("The server is about to end.") } else { Found::Well }));
+    let wrong = checks.iter().any(|(_, found)| matches!(found, Found::Wrong(_)));
+    let worth = checks.iter().any(|(_, found)| matches!(found, Found::Worth(_)));
+    let (status, word) = match (wrong, worth) {
+        (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "failed"),
+        // Who is not sent here any more could not report what runs.
+        (false, true) => (StatusCode::OK, "warning"),
+        (false, false) => (StatusCode::OK, "ok"),
+    };
+    let checks: Map<String, Value> = checks.iter().map(|(name, found)| ((*name).to_owned(), told(*found))).collect();
+    (status, [(header::CACHE_CONTROL, "no-store")], Json(json!({"status": word, "checks": checks}))).into_response()
+}
+
+fn told(found: Found) -> Value {
+    match found {
+        Found::Well => json!({"status": "ok"}),
+        Found::Worth(why) => json!({"status": "warning", "detail": why}),
+        Found::Wrong(why) => json!({"status": "failed", "detail": why}),
+    }
 }

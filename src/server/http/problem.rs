@@ -127,6 +127,8 @@ impl IntoResponse for ApiError {
         }
         if let Some(seconds) = wait {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        } else if self.status == StatusCode::INSUFFICIENT_STORAGE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
         }
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -205,6 +207,7 @@ impl From<Refusal> for ApiError {
                 let status = if too_large { S::PAYLOAD_TOO_LARGE } else { S::BAD_REQUEST };
                 Self::new(status, "upload_refused", format!("The file was not stored: {what}. Nothing was kept of it."))
             }
+            Refusal::DiskFull { free, floor } => disk_full(free, floor),
             Refusal::Files(why) => {
                 tracing::error!(error = %why, "the disk failed");
                 unavailable(
@@ -215,6 +218,17 @@ impl From<Refusal> for ApiError {
             Refusal::Store(error) => store_failed(&error),
         }
     }
+}
+
+fn disk_full(free: u64, floor: u64) -> ApiError {
+    let mib = |bytes: u64| bytes >> 20;
+    let detail = format!(
+        "The server's disk is almost full: {} MiB are free, {} MiB are kept free (--disk-min-free). What runs goes on; \
+         nothing new is begun until an admin has made room.",
+        mib(free),
+        mib(floor)
+    );
+    ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", detail)
 }
 
 fn unavailable(code: &'static str, detail: &str) -> ApiError {

@@ -1,11 +1,13 @@
 //! What every request gets: an id that stands in its answer, its log lines and its audit entries, and safe headers.
 
 use std::net::IpAddr;
+use std::sync::atomic::Ordering;
 
+use app::domain::trace::Trace;
 use axum::Extension;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::Entry;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
@@ -20,10 +22,18 @@ use crate::tokens::hex;
 /// Grows when something is taken away from the API; what is only added needs no new one.
 const API_VERSION: &str = "1";
 
+const TRACEPARENT: &str = "traceparent";
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 tokio::task_local! {
-    static CURRENT: String;
+    static CURRENT: Ids;
+}
+
+/// What is known of a request wherever it leads.
+struct Ids {
+    request: String,
+    /// What its `traceparent` says, if it makes sense.
+    trace: Option<Trace>,
 }
 
 /// The client's host: the other end of the connection, or whom a trusted proxy names.
@@ -37,18 +47,32 @@ pub fn address(peer: Option<Extension<Peer>>) -> Option<IpAddr> {
 
 /// The id of the request that is being answered.
 pub fn current_id() -> Option<String> {
-    CURRENT.try_with(Clone::clone).ok()
+    CURRENT.try_with(|ids| ids.request.clone()).ok()
+}
+
+/// The trace that the request belongs to which is being answered.
+fn current_trace() -> Option<Trace> {
+    CURRENT.try_with(|ids| ids.trace.clone()).ok().flatten()
+}
+
+/// What a log line says of the request that it belongs to.
+pub fn around() -> Vec<(&'static str, String)> {
+    let told = |ids: &Ids| {
+        let trace = ids.trace.as_ref().map(|trace| ("trace_id", trace.id().to_owned()));
+        [("request_id", ids.request.clone())].into_iter().chain(trace).collect()
+    };
+    CURRENT.try_with(told).unwrap_or_default()
 }
 
 /// A person as the caller of a change, with the request's id.
 pub fn caller(person: &Person) -> Caller {
-    Caller { actor: person.actor(), owner: person.name.clone(), request_id: current_id() }
+    Caller { actor: person.actor(), owner: person.name.clone(), request_id: current_id(), trace: current_trace() }
 }
 
 /// Somebody else as the caller of a change: an agent, or whoever is not known yet.
 pub fn caller_named(actor: impl Into<String>) -> Caller {
     let actor = actor.into();
-    Caller { owner: actor.clone(), actor, request_id: current_id() }
+    Caller { owner: actor.clone(), actor, request_id: current_id(), trace: current_trace() }
 }
 
 /// Gives the request its id and what is believed of its way here, logs its end, and adds the headers that every answer has.
@@ -60,9 +84,22 @@ pub async fn in_context(State(app): State<App>, mut request: Request, next: Next
     // Never the query string: it may hold what is nobody's business.
     let path = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned()).unwrap_or_default();
     let started = std::time::Instant::now();
-    let mut response = CURRENT.scope(id.clone(), next.run(request)).await;
+    let trace = request.headers().get(TRACEPARENT).and_then(|header| Trace::parse(header.to_str().ok()?));
+    let trace_id = trace.as_ref().map(|trace| trace.id().to_owned());
+    let mut response = CURRENT.scope(Ids { request: id.clone(), trace }, next.run(request)).await;
     let status = response.status().as_u16();
-    tracing::debug!(request_id = %id, %method, path, status, ms = started.elapsed().as_millis(), "answered");
+    app.core.metrics.http.answered(&path, status, started.elapsed());
+    if status == 401 {
+        let refused = &app.core.metrics.refused;
+        let of = if path.starts_with("/api/workers/") { &refused.of_workers } else { &refused.of_people };
+        of.fetch_add(1, Ordering::Relaxed);
+    }
+    let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    if is_change_by_people(&method, &path) {
+        tracing::info!(request_id = id, trace_id, %method, path, status, ms, "answered");
+    } else {
+        tracing::debug!(request_id = id, trace_id, %method, path, status, ms, "answered");
+    }
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&id) {
         headers.insert(REQUEST_ID, value);
@@ -110,6 +147,12 @@ fn hide_secrets(headers: &mut HeaderMap) {
     for (_, value) in headers.iter_mut().filter(|(name, _)| SECRET.contains(&name.as_str())) {
         value.set_sensitive(true);
     }
+}
+
+/// Whether a person, or a script of theirs, wants to change something.
+fn is_change_by_people(method: &Method, path: &str) -> bool {
+    let by_people = path.starts_with("/ui/") || (path.starts_with("/api/") && !path.starts_with("/api/workers/"));
+    by_people && !method.is_safe()
 }
 
 /// Notes the client's host and what it speaks.

@@ -1,5 +1,6 @@
 //! Routes. None can be added without saying who may use it, and what it is for.
 
+use app::domain::access::Permission;
 use app::domain::audit::flood::Refused;
 use app::domain::ids::JobId;
 use axum::Router;
@@ -27,6 +28,8 @@ use crate::state::App;
 pub enum Access {
     /// Everybody.
     Anyone,
+    /// Whoever asks from the server's own machine, and who has this permission: the handler looks.
+    NearOr(Permission),
     /// A person or a script of theirs, with what it takes. Who it is, the group's guard finds out.
     Person(Needs),
     /// A worker that registers.
@@ -173,7 +176,7 @@ impl Routes {
 /// Nothing gets past this that is not what the route is for.
 fn guarded(app: &App, access: Access, methods: MethodRouter<App>) -> MethodRouter<App> {
     match access {
-        Access::Anyone => methods,
+        Access::Anyone | Access::NearOr(_) => methods,
         Access::Person(needs) => methods.route_layer(from_fn_with_state((app.clone(), needs), permitted)),
         Access::Newcomer => methods.route_layer(from_fn_with_state(app.clone(), access::newcomer)),
         Access::Worker => methods.route_layer(from_fn_with_state(app.clone(), access::worker)),

@@ -29,6 +29,15 @@ struct State {
     open_streams: usize,
 }
 
+/// How many streams are open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Open {
+    /// Of workers.
+    pub workers: usize,
+    /// Of those who hear of everything: browsers.
+    pub listeners: usize,
+}
+
 /// What changed since a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changes {
@@ -109,6 +118,12 @@ impl Hub {
         state.open_streams += 1;
         state.next_stream += 1;
         Some(state.next_stream)
+    }
+
+    /// How many streams are open.
+    pub fn open(&self) -> Open {
+        let workers = self.state.lock().expect("no panic while it is held").open_streams;
+        Open { workers, listeners: self.newest.receiver_count() }
     }
 
     /// One of them ended.

@@ -3,7 +3,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -24,9 +24,12 @@ const USED: Duration = Duration::from_mins(1);
 /// Sessions that are over.
 const SESSIONS: Duration = Duration::from_hours(1);
 
+/// Free space on the disk; what fills it at a gigabyte a second is noticed soon enough.
+const DISK: Duration = Duration::from_secs(1);
+
 /// How much of what strangers were refused was left out of the record.
 const REFUSED: Duration = Duration::from_mins(1);
-/// What of the audit trail is signed, and what was kept for long enough.
+/// What of the audit trail is signed, and what of it and of ended jobs was kept for long enough.
 const AUDIT: Duration = Duration::from_hours(1);
 
 /// Starts them all; they end with the token. Those that judge or sweep do so on the server that leads.
@@ -61,6 +64,7 @@ pub fn start(core: &Arc<Core>, tasks: &TaskTracker, shutdown: &CancellationToken
     tasks.spawn(every("presence", PRESENCE, shutdown.clone(), Arc::clone(core), |core| async move {
         core.flush_presence().await
     }));
+    tasks.spawn(every("disk", DISK, shutdown.clone(), Arc::clone(core), |core| async move { core.look_at_disk() }));
     tasks.spawn(every("used", USED, shutdown.clone(), Arc::clone(core), |core| async move { core.flush_used().await }));
     tasks.spawn(leading("sessions", SESSIONS, shutdown.clone(), Arc::clone(core), |core| async move {
         core.sweep_sessions().await?;
@@ -72,6 +76,13 @@ pub fn start(core: &Arc<Core>, tasks: &TaskTracker, shutdown: &CancellationToken
     }));
     tasks.spawn(every("audit checkpoints", AUDIT, shutdown.clone(), Arc::clone(core), |core| async move {
         core.sign_audit().await
+    }));
+    tasks.spawn(leading("job retention", AUDIT, shutdown.clone(), Arc::clone(core), |core| async move {
+        let given_up = core.expire_jobs().await?;
+        if given_up > 0 {
+            tracing::info!(given_up, "jobs or files of theirs were kept for long enough");
+        }
+        Ok(())
     }));
     tasks.spawn(leading("audit retention", AUDIT, shutdown.clone(), Arc::clone(core), |core| async move {
         let removed = core.expire_audit().await?;
@@ -106,6 +117,7 @@ async fn every<F>(
 ) where
     F: Future<Output = Result<(), Refusal>> + Send,
 {
+    let passes = core.metrics.loops.of(name);
     let mut timer = tokio::time::interval(period);
     timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -113,7 +125,10 @@ async fn every<F>(
             _ = timer.tick() => {}
             () = shutdown.cancelled() => return,
         }
-        if let Err(refusal) = pass(Arc::clone(&core)).await {
+        let begun = Instant::now();
+        let ended = pass(Arc::clone(&core)).await;
+        passes.ended(core.now(), begun.elapsed(), ended.is_ok());
+        if let Err(refusal) = ended {
             tracing::error!(reconciler = name, ?refusal, "a pass failed; the next one tries again");
         }
     }

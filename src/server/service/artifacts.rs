@@ -50,6 +50,7 @@ impl Core {
             return Err(Invalid::Path(announced.path.chars().take(80).collect()).into());
         }
         let attempt = self.check_attempt(&subject).await?;
+        self.need_room_for(&subject.job, attempt).await?;
         let place = (&subject.job, attempt, announced.path.as_str());
         let put = self.artifacts.put(place, body, announced.sha256.as_deref(), self.policy.artifact_limit).await;
         let Stored { size, sha256 } = put.map_err(refused)?;

@@ -92,6 +92,7 @@ async fn offer(
         bundle: BundleRef { url: format!("{base}/bundle?attempt={}", lease.attempt), sha256: config.sha256.clone() },
         gpus: lease.gpus.clone(),
         num_processes: job.spec.num_processes,
+        traceparent: job.trace.as_ref().map(ToString::to_string),
     })
 }
 

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use app::domain::ids::Attempt;
 use app::domain::job::Job;
 use app::domain::plan;
 use app::protocol::topic::Topic;
@@ -11,6 +12,7 @@ use app::protocol::topic::Topic;
 use super::Core;
 use super::refusal::Refusal;
 use super::unit::{Caller, Unit};
+use crate::metrics::dispatch::Step;
 use crate::store::attempts::StoredAttempt;
 use crate::store::group::Hooks;
 use crate::store::known::Known;
@@ -20,7 +22,7 @@ use crate::tokens;
 
 /// The hooks of a server's store: planning, and the doorbell.
 pub fn hooks(core: &Arc<Core>) -> Hooks {
-    let (planning, ringing) = (Arc::downgrade(core), Arc::downgrade(core));
+    let (planning, ringing, counting) = (Arc::downgrade(core), Arc::downgrade(core), Arc::downgrade(core));
     let plan: Work = Box::new(move |tx| {
         let core = planning.upgrade();
         Box::pin(async move {
@@ -42,7 +44,12 @@ pub fn hooks(core: &Arc<Core>) -> Hooks {
             core.hub.bump(topics.iter().filter_map(|topic| Topic::parse(topic)));
         }
     };
-    Hooks { plan, bell: Box::new(bell) }
+    let witness = move |ended| {
+        if let Some(core) = counting.upgrade() {
+            core.count(ended);
+        }
+    };
+    Hooks { plan, bell: Box::new(bell), witness: Box::new(witness) }
 }
 
 /// Offers what can be offered now.
@@ -92,6 +99,9 @@ async fn make(unit: &mut Unit<'_>, offer: Offer) -> Result<(), Refusal> {
     };
     let token = tokens::job_token(&unit.core.job_token_key, &after.id, after.attempt);
     unit.tx.insert_attempt(&attempt, &tokens::digest(&token)).await?;
+    if after.attempt == Attempt(1) {
+        unit.core.metrics.dispatch.decided(Step::Offered, after.submitted_at);
+    }
     Ok(())
 }
 

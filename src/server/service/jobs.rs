@@ -84,7 +84,8 @@ impl Core {
                     return Ok(job);
                 }
                 let ended = unit.job(id).await?;
-                let job = ended.retried(new.clone(), unit.now, unit.owner().to_owned())?;
+                let again = ended.retried(new.clone(), unit.now, unit.owner().to_owned())?;
+                let job = Job { trace: Some(unit.trace()), ..again };
                 let job = add(unit, &job, &json!({"retry_of": id})).await?;
                 remember(unit, key.as_deref(), &asked, job).await
             })
@@ -144,6 +145,7 @@ async fn submit_in(unit: &mut Unit<'_>, id: &JobId, submit: &SubmitJob) -> Resul
     let owner = unit.owner().to_owned();
     super::secrets::check_named(unit.tx, &owner, submit.secrets.as_deref()).await?;
     let job = made(id.clone(), submit, &config, unit.now, owner);
+    let job = Job { trace: Some(unit.trace()), ..job };
     let detail = json!({"config": config.name, "revision": config.revision, "target": submit.target});
     add(unit, &job, &detail).await
 }
@@ -180,6 +182,7 @@ fn check_key(key: Option<&str>) -> Result<(), Refusal> {
 
 /// Writes a new job down, and looks whether somebody can take it.
 async fn add(unit: &mut Unit<'_>, job: &Job, detail: &Value) -> Result<Job, Refusal> {
+    unit.core.need_room()?;
     unit.tx.insert_job(job).await?;
     unit.record(Action::JobSubmitted, job.id.as_str(), detail).await?;
     unit.touch(Topic::Jobs);

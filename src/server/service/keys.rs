@@ -60,7 +60,10 @@ impl Core {
 
     /// Notes a sign of life.
     pub fn heard_of(&self, worker: &WorkerId, from: Option<IpAddr>) {
-        self.presence.note(worker, Seen { at: self.now(), from });
+        let now = self.now();
+        if let Some(before) = self.presence.note(worker, Seen { at: now, from }) {
+            self.metrics.silence.observe((now - before).0.max(0).unsigned_abs() * 1_000);
+        }
     }
 
     /// Gives a worker a new token. The old one opens nothing any more and streams that it opened end: at once, or, with

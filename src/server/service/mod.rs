@@ -15,12 +15,16 @@ pub mod keys;
 pub mod leader;
 pub mod local;
 pub mod logs;
+pub mod measure;
 pub mod presence;
 pub mod rates;
+pub mod readiness;
 pub mod refusal;
 pub mod registration;
 pub mod reports;
+pub mod retention;
 pub mod secrets;
+pub mod space;
 pub mod unit;
 pub mod views;
 pub mod workers;
@@ -36,6 +40,7 @@ use crate::clock::Clock;
 use crate::files::artifacts::Artifacts;
 use crate::files::logs::Logs;
 use crate::hub::Hub;
+use crate::metrics::Metrics;
 use crate::random::Random;
 use crate::store::known::Known;
 use crate::store::{Store, Tx};
@@ -48,6 +53,8 @@ use self::leader::Leadership;
 use self::presence::Presence;
 use self::rates::Quotas;
 use self::refusal::Refusal;
+use self::retention::Kept;
+use self::space::Room;
 
 /// Numbers that rule the fleet.
 #[derive(Debug, Clone, Copy)]
@@ -70,6 +77,8 @@ pub struct Policy {
     pub audit_retention: Option<Millis>,
     /// How often somebody may ask.
     pub quotas: Quotas,
+    /// How long jobs and their files are kept.
+    pub kept: Kept,
     /// The largest artifact, in bytes.
     pub artifact_limit: u64,
 }
@@ -86,6 +95,7 @@ impl Default for Policy {
             server_life: Millis::seconds(8),
             audit_retention: None,
             quotas: Quotas::default(),
+            kept: Kept::default(),
             artifact_limit: 64 << 30,
         }
     }
@@ -136,6 +146,10 @@ pub struct Core {
     pub leadership: Leadership,
     /// Keeps secrets for jobs.
     pub vault: Vault,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// Whether there is room on the disk.
+    pub room: Room,
     /// The key that job tokens are derived from.
     pub job_token_key: Vec<u8>,
 }
@@ -149,12 +163,6 @@ impl Core {
     /// Randomness for an id.
     pub fn entropy(&self) -> Entropy {
         self.random.bytes()
-    }
-
-    /// Whether the database answers.
-    pub async fn check_database(&self) -> Result<(), Refusal> {
-        self.read().await?.setting("any").await?;
-        Ok(())
     }
 
     /// A view for reading.

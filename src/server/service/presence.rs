@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
 use app::domain::ids::WorkerId;
+use app::domain::time::Timestamp;
 
 use crate::store::workers::Seen;
 
@@ -18,12 +19,14 @@ struct State {
 }
 
 impl Presence {
-    /// A worker was heard of; where it is not known from where, it is where it was.
-    pub fn note(&self, worker: &WorkerId, seen: Seen) {
+    /// A worker was heard of; where it is not known from where, it is where it was. Returns when it was heard of before,
+    /// if it was since this server started.
+    pub fn note(&self, worker: &WorkerId, seen: Seen) -> Option<Timestamp> {
         let mut state = self.0.lock().expect("no panic while it is held");
-        let before = state.seen.get(worker).and_then(|before| before.from);
-        state.seen.insert(worker.clone(), Seen { from: seen.from.or(before), ..seen });
+        let from = state.seen.get(worker).and_then(|before| before.from);
         state.unwritten.insert(worker.clone());
+        let seen = Seen { from: seen.from.or(from), ..seen };
+        state.seen.insert(worker.clone(), seen).map(|before| before.at)
     }
 
     /// When it was, if it was since this server started.

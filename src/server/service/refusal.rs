@@ -93,6 +93,13 @@ pub enum Refusal {
         /// Whether it was too large, and not broken.
         too_large: bool,
     },
+    /// Less is free on the disk than is kept free, in bytes.
+    DiskFull {
+        /// How much is free.
+        free: u64,
+        /// How much is to be.
+        floor: u64,
+    },
     /// The disk failed.
     Files(String),
     /// The database failed, or somebody else was quicker.

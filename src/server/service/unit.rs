@@ -6,6 +6,7 @@ use app::domain::audit::{Action, Entry};
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Failure, Job, Lease, Loss, Previous, State};
 use app::domain::time::Timestamp;
+use app::domain::trace::Trace;
 use app::domain::worker::Worker;
 use app::protocol::topic::Topic;
 use futures_util::future::BoxFuture;
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::Core;
 use super::refusal::Refusal;
+use crate::metrics::dispatch::Step;
 use crate::store::attempts::AttemptEnd;
 use crate::store::workers::StoredWorker;
 use crate::store::{StoreError, Tx, Work};
@@ -26,12 +28,14 @@ pub struct Caller {
     pub owner: String,
     /// The request it came with.
     pub request_id: Option<String>,
+    /// The trace that the request belongs to.
+    pub trace: Option<Trace>,
 }
 
 impl Caller {
     /// The server itself.
     pub fn system() -> Self {
-        Self { actor: "system".to_owned(), owner: "system".to_owned(), request_id: None }
+        Self { actor: "system".to_owned(), owner: "system".to_owned(), request_id: None, trace: None }
     }
 }
 
@@ -142,6 +146,13 @@ impl<'t> Unit<'t> {
         &self.caller.owner
     }
 
+    /// The trace that a job belongs to which is submitted now: that of the request, or a new one.
+    pub fn trace(&self) -> Trace {
+        let random = &*self.core.random;
+        let begun = || Trace::begun(random.bytes());
+        self.caller.trace.as_ref().map_or_else(begun, |trace| trace.child(random.bytes()))
+    }
+
     /// Appends to the audit trail.
     pub async fn record(&mut self, action: Action, target: &str, detail: &Value) -> Result<(), Refusal> {
         let entry = Entry {
@@ -198,6 +209,9 @@ impl<'t> Unit<'t> {
             State::Starting { lease, .. } | State::Running { lease, .. } => {
                 if matches!(before.state, State::Queued { .. }) {
                     self.tx.reopen_attempt(job, lease.attempt).await?;
+                }
+                if let State::Offered { since, .. } = &before.state {
+                    self.core.metrics.dispatch.decided(Step::Accepted, *since);
                 }
                 return Ok(self.tx.start_attempt(job, lease.attempt, self.now).await?);
             }

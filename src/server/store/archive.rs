@@ -11,7 +11,8 @@ use sqlx::sqlite::{SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
 
 use super::board::Board;
 use super::group::Hooks;
-use super::sql::{Db, Reader, Session, Shared};
+use super::schema::newest;
+use super::sql::{Db, Reader, Session, Shared, failed};
 use super::{Result, Store, StoreError, Tx, Work, postgres, sqlite};
 
 /// See the module.
@@ -52,6 +53,30 @@ impl Archive {
         Ok(Self::new(Pool::Postgres(postgres::readers(&postgres::options(url)?).await?)))
     }
 
+    /// Copies an SQLite database into a new file, as it is at one moment; its server goes on meanwhile.
+    pub async fn copy_to(&self, file: &Path) -> Result<()> {
+        let Pool::Sqlite(pool) = &self.pool else {
+            return Err(StoreError::Unavailable("only SQLite copies itself".to_owned()));
+        };
+        let file = file.to_string_lossy().into_owned();
+        sqlx::query("VACUUM INTO $1").bind(file).execute(pool).await.map_err(failed).map(drop)
+    }
+
+    /// Whether a PostgreSQL database has tables of ours, and whether a server lives on it.
+    pub async fn is_used(&self) -> Result<(bool, bool)> {
+        let Pool::Postgres(pool) = &self.pool else { return Ok((true, false)) };
+        let tables = "SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema()";
+        let tables: i64 = sqlx::query_scalar(tables).fetch_one(pool).await.map_err(failed)?;
+        let there = "SELECT to_regclass('servers') IS NOT NULL";
+        if !sqlx::query_scalar::<_, bool>(there).fetch_one(pool).await.map_err(failed)? {
+            return Ok((tables > 0, false));
+        }
+        let living = "SELECT count(*) FROM servers
+             WHERE seen_at >= (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 10000";
+        let living: i64 = sqlx::query_scalar(living).fetch_one(pool).await.map_err(failed)?;
+        Ok((true, living > 0))
+    }
+
     fn new(pool: Pool) -> Self {
         Self { pool, shared: Shared::new("reader", Board::default()) }
     }
@@ -75,6 +100,13 @@ impl Store for Archive {
 
     fn recent(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>> {
         self.read()
+    }
+
+    fn known_schema(&self) -> i64 {
+        match &self.pool {
+            Pool::Sqlite(_) => newest(&sqlite::MIGRATIONS),
+            Pool::Postgres(_) => newest(&postgres::MIGRATIONS),
+        }
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -115,6 +115,8 @@ pub trait Audit {
     async fn audit_page(&mut self, filter: &AuditFilter, from: &Reading, limit: u32) -> Result<Vec<StoredEntry>>;
     /// What is kept of each chain beside its entries.
     async fn audit_heads(&mut self) -> Result<BTreeMap<String, Head>>;
+    /// When the newest entry of all chains was written.
+    async fn newest_audit_at(&mut self) -> Result<Option<Timestamp>>;
     /// Some entries in the order of chains and numbers, from after this one.
     async fn audit_after(&mut self, chain: &str, seq: i64, limit: u32) -> Result<Vec<StoredEntry>>;
     /// When the oldest entries of a chain were written, with their numbers and hashes.

@@ -264,6 +264,16 @@ impl Known {
         self.queue.iter().filter_map(|(_, _, id)| self.jobs.get(id)).map(Arc::as_ref)
     }
 
+    /// How many jobs hold a lease on a worker.
+    pub fn leases_of(&self, worker: &WorkerId) -> usize {
+        self.leases.get(worker).map_or(0, BTreeSet::len)
+    }
+
+    /// The jobs that have not ended, by id.
+    pub fn jobs(&self) -> impl Iterator<Item = &Arc<Job>> {
+        self.jobs.values()
+    }
+
     /// The jobs that hold a lease.
     pub fn leases(&self) -> impl Iterator<Item = &Job> {
         self.leases.values().flatten().filter_map(|id| self.jobs.get(id)).map(Arc::as_ref)

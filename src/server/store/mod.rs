@@ -17,6 +17,8 @@ pub mod known;
 pub mod look;
 pub mod people;
 pub mod postgres;
+pub mod retention;
+pub mod schema;
 pub mod secrets;
 pub mod servers;
 mod sql;
@@ -54,6 +56,9 @@ pub trait Store: Send + Sync {
         Box::pin(std::future::pending())
     }
 
+    /// The number of the newest migration that this program knows.
+    fn known_schema(&self) -> i64;
+
     /// Finishes what is under way and closes.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
@@ -80,6 +85,8 @@ pub trait Tx:
     + servers::Servers
     + group::Group
     + look::Looking
+    + retention::Retention
+    + schema::Schema
     + Send
 {
 }
@@ -97,6 +104,8 @@ impl<T> Tx for T where
         + servers::Servers
         + group::Group
         + look::Looking
+        + retention::Retention
+        + schema::Schema
         + Send
 {
 }

@@ -12,6 +12,8 @@ pub trait Servers {
     async fn living_servers(&mut self, span: Millis) -> Result<Vec<String>>;
     /// Whether this server leads, for `span` from now by the database's clock: it did before, or nobody does.
     async fn lead(&mut self, span: Millis) -> Result<bool>;
+    /// Whether a server leads, this one or another.
+    async fn leader_is_known(&mut self) -> Result<bool>;
     /// This server ends: it does not live or lead any more.
     async fn leave(&mut self) -> Result<()>;
 }

@@ -1,6 +1,6 @@
 //! People, passwords, tokens and sessions, and whose jobs are whose.
 
-use app::domain::access::Permission;
+use app::domain::access::Permissions;
 use app::domain::time::Millis;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ async fn the_setup_code_makes_the_first_admin_once() {
     }
     let opened = set_up(&format!("  {fresh} "), "ada", PASSWORD).await.expect("the code is right");
     let ada = core.authenticate(&Ticket::Cookie(digest(&opened.cookie))).await.expect("a database").expect("logged in");
-    assert_eq!((ada.name.as_str(), ada.permissions.iter().count()), ("ada", Permission::ALL.len()));
+    assert_eq!((ada.name.as_str(), ada.permissions), ("ada", Permissions::all()));
     assert_eq!(set_up(&fresh, "eve", PASSWORD).await.err(), Some(Refusal::WrongToken));
     assert_eq!(core.setup_code().await, Ok(None));
     assert!(server.get(&By::Nobody, "/login").await.text().contains("action=\"/ui/login\""));

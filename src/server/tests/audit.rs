@@ -201,6 +201,13 @@ async fn provoke(server: &Server, action: Action) {
             server.clock.advance(Millis(2 * DAY.0));
             server.app.core.expire_audit().await.expect("a database");
         }
+        Action::RetentionSwept => {
+            server.config("digits").await;
+            let job = server.submit("digits").await;
+            server.call(&By::Admin, "POST", &format!("/api/queue/{job}/cancel"), "").await.ok(200);
+            server.clock.advance(Millis(2 * DAY.0));
+            server.app.core.expire_jobs().await.expect("a database");
+        }
     }
 }
 
@@ -209,7 +216,13 @@ async fn each_action_is_recorded_once() {
     for action in Action::ALL {
         let server = match action {
             Action::SetupCompleted => Server::start_as(Mode::SingleUser).await,
-            _ => Server::start_with(|policy| policy.audit_retention = Some(DAY)).await,
+            _ => {
+                Server::start_with(|policy| {
+                    policy.audit_retention = Some(DAY);
+                    policy.kept.jobs = Some(DAY);
+                })
+                .await
+            }
         };
         provoke(&server, *action).await;
         let query = AuditQuery { action: Some(action.as_str().to_owned()), ..AuditQuery::default() };

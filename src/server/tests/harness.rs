@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use app::domain::time::Millis;
+use app::domain::watermark::Floor;
 use app::protocol::dispatch::JobSubmit;
 use app::protocol::worker::Desired;
 use axum::Router;
@@ -17,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use super::described;
-use crate::clock::ManualClock;
+use crate::clock::{Clock, ManualClock};
+use crate::disk::ManualDisk;
 use crate::files::artifacts::Artifacts;
 use crate::files::checkpoints::Checkpoints;
 use crate::files::logs::Logs;
@@ -25,6 +27,7 @@ use crate::flashes::Flashes;
 use crate::http::access::Mode;
 use crate::http::request::Peer;
 use crate::hub::Hub;
+use crate::metrics::Metrics;
 use crate::random::CountedRandom;
 use crate::service::access::Doors;
 use crate::service::audit::checkpoint::Signer;
@@ -33,6 +36,7 @@ use crate::service::contention::Contention;
 use crate::service::dispatch::hooks;
 use crate::service::leader::Leadership;
 use crate::service::presence::Presence;
+use crate::service::space::Room;
 use crate::service::{Core, Policy};
 use crate::state::{App, Parts};
 use crate::store::Store;
@@ -51,6 +55,7 @@ pub const PASSWORD: &str = "correct-horse-battery";
 pub struct Server {
     pub app: App,
     pub clock: Arc<ManualClock>,
+    pub disk: Arc<ManualDisk>,
     pub router: Router,
     pub directory: tempfile::TempDir,
 }
@@ -167,7 +172,7 @@ impl Server {
         name: &str,
         tls: Option<Tls>,
     ) -> Self {
-        let clock = Arc::new(ManualClock::new());
+        let (clock, disk) = (Arc::new(ManualClock::new()), Arc::new(ManualDisk::new()));
         let core = Arc::new(Core {
             store,
             hub: Hub::default(),
@@ -185,6 +190,8 @@ impl Server {
             job_token_key: b"key".to_vec(),
             server: name.to_owned(),
             leadership: Leadership::default(),
+            metrics: Metrics::new(clock.now()),
+            room: Room::new(disk.clone(), Floor::Bytes(2 << 30)),
         });
         core.store.attach(hooks(&core));
         if mode == Mode::Accounts {
@@ -201,7 +208,8 @@ impl Server {
             flashes: Flashes::default(),
             leptos: LeptosOptions::builder().output_name("simpletuner").build(),
         });
-        Self { router: crate::http::router(app.clone()), app, clock, directory }
+        app.core.look_at_disk().expect("a disk by hand");
+        Self { router: crate::http::router(app.clone()), app, clock, disk, directory }
     }
 
     /// Sends a request; nothing of the body is read yet.

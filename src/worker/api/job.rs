@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use app::domain::trace::Trace;
 use app::protocol::dispatch::BundleRef;
 use app::protocol::secrets::JobSecrets;
 use app::protocol::status::ArtifactKind;
@@ -16,6 +17,7 @@ use crate::files::Key;
 use crate::secret::Secret;
 
 const JOB_TOKEN: &str = "X-Upload-Token";
+const TRACEPARENT: &str = "traceparent";
 /// An upload slower than this is given up and begun again.
 const SLOWEST_BYTES_PER_SECOND: u64 = 50_000;
 
@@ -25,12 +27,13 @@ pub struct JobApi {
     api: Api,
     key: Key,
     token: Secret,
+    trace: Option<Trace>,
 }
 
 impl JobApi {
     /// For this attempt; an empty token means the worker's own.
-    pub fn new(api: Api, key: Key, token: Secret) -> Self {
-        Self { api, key, token }
+    pub fn new(api: Api, key: Key, token: Secret, trace: Option<Trace>) -> Self {
+        Self { api, key, token, trace }
     }
 
     fn url(&self, rest: &[&str], query: &str) -> Result<Url, ApiError> {
@@ -44,12 +47,20 @@ impl JobApi {
 
     /// The job token survives a rotation of the worker's; the worker's opens the same doors if the job's is not known.
     async fn ask<T: DeserializeOwned>(&self, request: impl Fn() -> RequestBuilder) -> Result<T, ApiError> {
+        let request = || self.traced(request());
         if self.token.reveal().is_empty() {
             return self.api.json(request().header(WORKER_TOKEN, self.api.token.header())).await;
         }
         match self.api.json(request().header(JOB_TOKEN, self.token.header())).await {
             Err(ApiError::Refused(_)) => self.api.json(request().header(WORKER_TOKEN, self.api.token.header())).await,
             answer => answer,
+        }
+    }
+
+    fn traced(&self, request: RequestBuilder) -> RequestBuilder {
+        match &self.trace {
+            Some(trace) => request.header(TRACEPARENT, trace.to_string()),
+            None => request,
         }
     }
 
@@ -80,7 +91,7 @@ impl JobApi {
     pub async fn bundle(&self, bundle: &BundleRef) -> Result<Bytes, ApiError> {
         let url = self.api.locate(&bundle.url)?;
         let request = self.api.http.get(url).header(JOB_TOKEN, self.token.header()).timeout(SHORT * 6);
-        let response = self.api.send(request).await?;
+        let response = self.api.send(self.traced(request)).await?;
         response.bytes().await.map_err(|error| ApiError::unreachable(&error, &self.api.base))
     }
 

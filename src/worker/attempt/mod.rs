@@ -17,6 +17,7 @@ mod uploads;
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use app::domain::trace::Trace;
 use app::protocol::dispatch::JobSubmit;
 use tokio::sync::watch;
 
@@ -32,6 +33,20 @@ use crate::session::Context;
 /// What belongs to somebody else by now gets no longer than this to end, in seconds.
 const SUPERSEDED_GRACE: u64 = 5;
 
+tokio::task_local! {
+    /// The job that is being seen to, and its trace: for log lines.
+    static CURRENT: (String, Option<Trace>);
+}
+
+/// What a log line says of the job that it belongs to.
+pub fn around() -> Vec<(&'static str, String)> {
+    let told = |(job, trace): &(String, Option<Trace>)| {
+        let trace = trace.as_ref().map(|trace| ("trace_id", trace.id().to_owned()));
+        [("job_id", job.clone())].into_iter().chain(trace).collect()
+    };
+    CURRENT.try_with(told).unwrap_or_default()
+}
+
 /// One attempt.
 #[derive(Debug)]
 pub struct Attempt {
@@ -41,6 +56,8 @@ pub struct Attempt {
     secrets: Secrets,
     /// Secrets for the trainer, once they were fetched.
     given: OnceLock<Arc<Given>>,
+    /// Where the job stands in a trace, if the orchestrator has said something that makes sense.
+    trace: Option<Trace>,
     api: JobApi,
     state: Mutex<State>,
     /// Held while `state.json` is written, so that an older state never replaces a newer one.
@@ -80,8 +97,10 @@ impl Attempt {
     }
 
     fn new(context: &Arc<Context>, dir: AttemptDir, spec: Spec, secrets: Secrets, state: State) -> Self {
+        let trace = spec.offer.traceparent.as_deref().and_then(Trace::parse);
         Self {
-            api: JobApi::new(context.api.clone(), spec.key.clone(), secrets.job_token.clone()),
+            api: JobApi::new(context.api.clone(), spec.key.clone(), secrets.job_token.clone(), trace.clone()),
+            trace,
             context: Arc::clone(context),
             dir,
             spec,
@@ -111,6 +130,10 @@ impl Attempt {
 
     /// Runs it to its end. Whether its end was reported, and not dropped as somebody else's.
     pub async fn run(&self) -> bool {
+        CURRENT.scope((self.key().job_id.to_string(), self.trace.clone()), self.run_in()).await
+    }
+
+    async fn run_in(&self) -> bool {
         let known = self.state().terminal.clone();
         let report = match known {
             Some(report) => Some(report),

@@ -140,6 +140,7 @@ impl Attempt {
             num_processes: offer
                 .num_processes
                 .or_else(|| u32::try_from(offer.gpus.len()).ok().filter(|count| *count > 0)),
+            trace: self.trace.as_ref(),
         };
         let own =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));

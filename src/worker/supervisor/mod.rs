@@ -41,7 +41,7 @@ const REST_GRACE: Duration = Duration::from_secs(3);
 /// # Errors
 /// If not even the end can be written down.
 pub fn main(path: &Path) -> Result<u8, Fatal> {
-    crate::cli::start_logging(false);
+    crate::cli::start_logging(false, app::logging::Format::Text);
     let path = std::path::absolute(path).map_err(|error| Fatal::error(error.to_string()))?;
     let dir = AttemptDir::at(&path);
     // Away from the agent's terminal and process group; it fails if that is so already.

@@ -21,6 +21,8 @@ use crate::clock::hex;
 
 pub const TOKEN: &str = "wt_test";
 pub const JOB_TOKEN: &str = "jt_test";
+/// Where every job stands in a trace.
+pub const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 
@@ -45,6 +47,8 @@ pub struct Shared {
     pub artifacts: BTreeMap<String, Stored>,
     pub disconnects: Vec<Value>,
     pub streams: usize,
+    /// The `traceparent` of everything that was said about jobs.
+    pub traces: Vec<String>,
     /// Log bytes that came twice or out of order and were refused.
     pub gaps: usize,
     /// The desired state.
@@ -131,7 +135,7 @@ impl Fake {
                 "url": format!("/api/workers/job/{job}/bundle?attempt={attempt}"),
                 "sha256": hex(&Sha256::digest(shared.bundle.as_bytes())),
             },
-            "gpus": [], "hf_token": "hf_job",
+            "gpus": [], "hf_token": "hf_job", "traceparent": TRACE,
         });
         shared.offers.push(offer.clone());
         shared.push(&offer);
@@ -245,6 +249,7 @@ impl Shared {
                 return problem(401, "token_refused", json!({}));
             }
             let Some((job, rest)) = rest.split_once('/') else { return problem(404, "no_such_route", json!({})) };
+            self.traces.push(format!("{rest} {}", header("traceparent")));
             return self.job(job, rest, query, value, header("x-content-sha256"), body);
         }
         if !worker {

@@ -7,3 +7,4 @@ mod host;
 mod jobs;
 mod secrets;
 mod tls;
+mod trace;

@@ -25,6 +25,7 @@ fn offer(job: &str, attempt: u32) -> Box<JobSubmit> {
         bundle: BundleRef { url: "/b".to_owned(), sha256: String::new() },
         gpus: Vec::new(),
         num_processes: None,
+        traceparent: None,
     })
 }
 

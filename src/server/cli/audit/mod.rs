@@ -121,6 +121,14 @@ impl Found {
     }
 }
 
+/// Whether the trail holds, and what `verify` prints of it.
+pub async fn is_intact(database: &Database) -> Result<(bool, String), Exit> {
+    let (found, mut words) = (look(database).await?, Vec::new());
+    print(&found, &mut words)?;
+    let words = String::from_utf8_lossy(&words).trim().replace('\n', "; ");
+    Ok((found.is_clean(), words))
+}
+
 async fn report(args: VerifyArgs, out: &mut impl Write) -> Result<ExitCode, Exit> {
     let found = look(&args.database).await?;
     let printed = match (args.quiet, args.json) {

@@ -121,3 +121,9 @@ pub const LINK: Header = Header { name: "Link", about: "The next page (`rel=\"ne
 pub const LOCATION: Header = Header { name: "Location", about: "Where to go on." };
 /// The name of what was answered.
 pub const ETAG: Header = Header { name: "ETag", about: "The strong name of exactly this state." };
+/// Where the caller stands in a trace.
+pub const TRACEPARENT: Header =
+    Header { name: "traceparent", about: "A trace (W3C) that the job is to belong to; without one it begins its own." };
+/// Where what was made stands in a trace.
+pub const TRACERESPONSE: Header =
+    Header { name: "traceresponse", about: "Where the job stands in its trace, as the W3C's draft writes it." };

@@ -41,6 +41,7 @@ fn described(detail: &str, access: Access, permissions: &[&str]) -> String {
     let named = || permissions.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ");
     let who = match access {
         Access::Anyone => "Open to everybody.".to_owned(),
+        Access::NearOr(_) => format!("Takes {}, but not from the server's own machine.", named()),
         Access::Newcomer | Access::Worker => "Takes a worker's token.".to_owned(),
         Access::Job => "Takes the worker's token, or the job's.".to_owned(),
         Access::Person(Needs::Login) => "Takes no permission beyond being logged in.".to_owned(),
@@ -60,6 +61,7 @@ fn described(detail: &str, access: Access, permissions: &[&str]) -> String {
 fn security(access: Access) -> Value {
     match access {
         Access::Anyone => json!([]),
+        Access::NearOr(_) => json!([{}, {"bearer": []}, {"apiKey": []}, {"session": []}]),
         Access::Person(_) => json!([{"bearer": []}, {"apiKey": []}, {"session": []}]),
         Access::Newcomer | Access::Worker => json!([{"workerToken": []}]),
         Access::Job => json!([{"workerToken": []}, {"jobToken": []}]),
@@ -229,6 +231,7 @@ impl Access {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Anyone => "anyone",
+            Self::NearOr(_) => "near",
             Self::Person(_) => "person",
             Self::Newcomer | Self::Worker => "worker",
             Self::Job => "job",
@@ -239,7 +242,9 @@ impl Access {
     pub fn permissions(self) -> Vec<&'static str> {
         use app::domain::access::Permission as P;
         let needed = match self {
-            Self::Person(Needs::To(permission) | Needs::ToProved(permission)) => vec![permission],
+            Self::Person(Needs::To(permission) | Needs::ToProved(permission)) | Self::NearOr(permission) => {
+                vec![permission]
+            }
             Self::Person(Needs::SeeJobs | Needs::SeeJob) => vec![P::JobViewOwn],
             Self::Person(Needs::CancelJob) => vec![P::JobCancelOwn, P::JobViewOwn],
             Self::Person(Needs::SeeJobAnd(permission)) => vec![permission, P::JobViewOwn],
@@ -257,7 +262,9 @@ impl Access {
             Self::Anyone => &[],
             Self::Person(Needs::Login) => &["not_authenticated", "wrong_token"],
             Self::Person(Needs::LoginProved) => &["not_authenticated", "wrong_token", "password_needed"],
-            Self::Person(Needs::To(_) | Needs::SeeJobs) => &["not_authenticated", "wrong_token", "permission_denied"],
+            Self::Person(Needs::To(_) | Needs::SeeJobs) | Self::NearOr(_) => {
+                &["not_authenticated", "wrong_token", "permission_denied"]
+            }
             Self::Person(Needs::ToProved(_)) => {
                 &["not_authenticated", "wrong_token", "permission_denied", "password_needed"]
             }

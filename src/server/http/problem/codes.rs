@@ -105,4 +105,9 @@ pub const CODES: &[Code] = &[
     code("files_unavailable", &[503], "The server's disk did not take or give the file."),
     code("secret_key_unavailable", &[503], "The server's key for secrets cannot be read or made."),
     code("too_many_streams", &[503], "As many workers listen here as the server holds."),
+    code(
+        "disk_full",
+        &[507],
+        "The server's disk is almost full: nothing new is begun until there is room; what runs goes on.",
+    ),
 ];

@@ -5,12 +5,14 @@ mod follow;
 
 use app::domain::access::Permission;
 use app::domain::ids::JobId;
+use app::domain::job::Job;
 use app::domain::queue::DEFAULT_PRIORITY;
 use app::domain::time::Timestamp;
+use app::domain::trace::Trace;
 use app::protocol::explain::ExplanationView;
 use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, Previewed, SetPriority, SubmitJob, Submitted};
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
@@ -18,7 +20,7 @@ use super::address::{Path, Query};
 use super::conditional::{IfNoneMatch, Listed, Page, Tagged};
 use super::json::{Created, Json as Body};
 use super::limits;
-use super::openapi::doc::{Answer, Doc, IDEMPOTENCY_KEY};
+use super::openapi::doc::{Answer, Doc, IDEMPOTENCY_KEY, TRACEPARENT, TRACERESPONSE};
 use super::problem::ApiError;
 use super::request::caller;
 use super::routes::Routes;
@@ -82,14 +84,15 @@ async fn stats(State(app): State<App>, Extension(person): Extension<Person>) -> 
 const SUBMIT: Doc = Doc {
     detail: "A priority above 10 takes `queue.manage`. What no worker there is can take is accepted all the same, and \
              explained (`/api/queue/{id}/explain`).",
-    headers: &[IDEMPOTENCY_KEY],
+    headers: &[IDEMPOTENCY_KEY, TRACEPARENT],
     answers: &[
-        Answer::json::<Submitted>(201, "Submitted."),
+        Answer { headers: &[TRACERESPONSE], ..Answer::json::<Submitted>(201, "Submitted.") },
         Answer::json::<Previewed>(200, "With `dry_run`: what would become of it."),
     ],
     problems: &[
         "config_not_found",
         "secret_not_found",
+        "disk_full",
         "out_of_range",
         "invalid_labels",
         "invalid_name",
@@ -112,13 +115,14 @@ async fn submit(
         return Ok(Json(app.core.preview(person.name, &submit).await?).into_response());
     }
     let job = app.core.submit(caller(&person), submit, idempotency_key(&headers)).await?;
-    Ok(Created(app.core.submitted(&job.id).await?).into_response())
+    created(&app, &job).await
 }
 
 const RETRY: Doc = Doc {
     detail: "It takes the same revision of the configuration.",
-    headers: &[IDEMPOTENCY_KEY],
-    problems: &["job_not_ended", "config_not_found", "idempotency_key_reused", "out_of_range"],
+    headers: &[IDEMPOTENCY_KEY, TRACEPARENT],
+    answers: &[Answer { headers: &[TRACERESPONSE], ..Answer::json::<Submitted>(201, "Submitted.") }],
+    problems: &["job_not_ended", "config_not_found", "disk_full", "idempotency_key_reused", "out_of_range"],
     ..Doc::of("retryJob", "Submits a job that has ended once more, as a new one.")
 };
 
@@ -127,9 +131,20 @@ async fn retry(
     Extension(person): Extension<Person>,
     Path(id): Path<String>,
     headers: HeaderMap,
-) -> Result<Created<Submitted>, ApiError> {
+) -> Result<Response, ApiError> {
     let job = app.core.retry(caller(&person), job_id(&id)?, idempotency_key(&headers)).await?;
-    Ok(Created(app.core.submitted(&job.id).await?))
+    created(&app, &job).await
+}
+
+/// The answer to whoever has submitted this. `traceresponse` says where it stands in a trace, as the W3C wants it said.
+async fn created(app: &App, job: &Job) -> Result<Response, ApiError> {
+    let trace = job.trace.as_ref();
+    tracing::info!(job = %job.id, trace_id = trace.map(Trace::id), "submitted");
+    let mut answer = Created(app.core.submitted(&job.id).await?).into_response();
+    if let Some(value) = trace.and_then(|trace| HeaderValue::from_str(&trace.to_string()).ok()) {
+        answer.headers_mut().insert(HeaderName::from_static(TRACERESPONSE.name), value);
+    }
+    Ok(answer)
 }
 
 const SET_PRIORITY: Doc = Doc {

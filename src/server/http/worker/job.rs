@@ -119,6 +119,7 @@ pub const ARTIFACT: Doc = Doc {
         "upload_refused",
         "too_much",
         "files_unavailable",
+        "disk_full",
     ],
     ..Doc::of("putArtifact", "Stores a file that an attempt made.")
 };

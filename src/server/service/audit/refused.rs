@@ -49,6 +49,7 @@ impl Core {
 
     /// Whether that is to be recorded; if so, how often it was left out before.
     pub fn another(&self, kind: Refused, peer: String) -> Option<u64> {
+        self.metrics.refused.note(kind);
         let mut floods = self.floods.0.lock().expect("no panic while it is held");
         floods.entry(kind).or_default().another(peer, self.now())
     }

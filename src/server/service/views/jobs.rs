@@ -61,6 +61,7 @@ impl Core {
             jobs: jobs.iter().map(|job| around.view(job)).collect(),
             total,
             counts: counts(&by_state),
+            disk_full: self.room.is_full(),
             server_time: self.now(),
         })
     }

@@ -2,5 +2,5 @@
 
 mod explain;
 mod files;
-mod jobs;
-mod workers;
+pub mod jobs;
+pub mod workers;

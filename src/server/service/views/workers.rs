@@ -126,7 +126,8 @@ fn held_job(job: &Job, attempt: Option<&StoredAttempt>) -> HeldJob {
     }
 }
 
-fn status(status: Status) -> WorkerStatus {
+/// Its word.
+pub fn status(status: Status) -> WorkerStatus {
     match status {
         Status::Connecting => WorkerStatus::Connecting,
         Status::Idle => WorkerStatus::Idle,

@@ -4,6 +4,8 @@ use app::domain::worker::credential::Credential;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use app::domain::time::Millis;
+
 use super::{Fresh, NOW, job, on_every_engine, worker};
 use crate::store::StoreError;
 use crate::store::configs::StoredConfig;
@@ -15,6 +17,8 @@ on_every_engine!(
     concurrent_writers_all_get_their_answer,
     readers_see_one_moment_and_cannot_write,
     a_closed_store_says_so,
+    the_schema_is_the_newest_that_is_known,
+    a_leader_is_known_while_one_leads,
 );
 
 fn config(revision: u32) -> StoredConfig {
@@ -93,6 +97,20 @@ async fn readers_see_one_moment_and_cannot_write(fresh: &Fresh) {
     assert_eq!(fresh.read().await.setting("key").await, Ok(Some("x".to_owned())));
     let attempt = fresh.read().await.put_setting("key", Some("y")).await;
     assert!(matches!(attempt, Err(StoreError::Unavailable(_))));
+}
+
+async fn the_schema_is_the_newest_that_is_known(fresh: &Fresh) {
+    let version = fresh.read().await.schema_version().await.expect("readable");
+    assert!(version > 0 && version == fresh.store.known_schema(), "{version}");
+}
+
+async fn a_leader_is_known_while_one_leads(fresh: &Fresh) {
+    fresh.write(|tx| Box::pin(async move { tx.lead(Millis::seconds(60)).await.map(drop) })).await.expect("written");
+    assert_eq!(fresh.read().await.leader_is_known().await, Ok(true));
+    fresh.write(|tx| Box::pin(async move { tx.leave().await })).await.expect("written");
+    let known = fresh.read().await.leader_is_known().await.expect("readable");
+    let alone = fresh.read().await.living_servers(Millis::seconds(1)).await.is_ok_and(|living| living.len() == 1);
+    assert_eq!(known, alone, "where several servers are possible, none leads now");
 }
 
 async fn a_closed_store_says_so(fresh: &Fresh) {

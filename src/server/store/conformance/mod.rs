@@ -5,6 +5,7 @@ mod groups;
 mod history;
 mod life;
 mod misc;
+mod retention;
 mod secrets;
 mod trail;
 
@@ -15,6 +16,7 @@ use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Demand, Job, Spec, Target};
 use app::domain::labels::Labels;
 use app::domain::time::{Millis, Timestamp};
+use app::domain::trace::Trace;
 use app::domain::worker::Worker;
 use app::domain::worker::credential::Credential;
 use futures_util::future::BoxFuture;
@@ -133,7 +135,7 @@ fn job(n: u8) -> Job {
     };
     let at = Timestamp(NOW.0 + i64::from(n));
     let job = Job::submitted(JobId::new(at, [n; 10]), spec, at, "ada".to_owned());
-    Job { priority: 20, retry_of: Some(JobId::new(NOW, [99; 10])), ..job }
+    Job { priority: 20, retry_of: Some(JobId::new(NOW, [99; 10])), trace: Some(Trace::begun([7; 24])), ..job }
 }
 
 /// Runs each check on each engine, under the engine's name.

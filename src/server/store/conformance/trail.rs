@@ -13,6 +13,7 @@ use crate::tokens::hex;
 on_every_engine!(
     the_audit_trail_is_chained,
     what_is_hashed_is_what_is_kept,
+    the_newest_moment_of_all_is_known,
     entries_are_filtered_by_each_field,
     entries_are_read_back_and_forth,
     a_beginning_is_removed_and_remembered,
@@ -35,6 +36,14 @@ async fn append(fresh: &Fresh, entry: Entry) {
         Box::pin(async move { tx.append_audit(entry).await })
     });
     append.await.expect("appended");
+}
+
+async fn the_newest_moment_of_all_is_known(fresh: &Fresh) {
+    assert_eq!(fresh.read().await.newest_audit_at().await, Ok(None));
+    for at in [5, 9, 7] {
+        append(fresh, entry(at)).await;
+    }
+    assert_eq!(fresh.read().await.newest_audit_at().await, Ok(Some(Timestamp(9))));
 }
 
 /// What a verification finds.

@@ -14,15 +14,19 @@ use std::time::Duration;
 use anyhow::Context;
 use futures_util::future::BoxFuture;
 use sqlx::ConnectOptions;
+use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 
 pub use self::news::CHANNEL;
 use super::board::Board;
 use super::group::Hooks;
+use super::schema::newest;
 use super::sql::writer::{Ending, Engine, Group, Writer};
 use super::sql::{Db, Reader, Session, Shared, failed};
 use super::{News, Result, Store, Tx, Work};
 
+/// How the schema came to be.
+pub static MIGRATIONS: Migrator = sqlx::migrate!("src/server/store/postgres/migrations");
 const READERS: u32 = 8;
 /// How long to wait for a free reader, or for the database to answer at all.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -58,7 +62,7 @@ impl PostgresStore {
     pub async fn open(url: &str, chain: &str) -> anyhow::Result<Self> {
         let options = options(url)?;
         let readers = readers(&options).await?;
-        sqlx::migrate!("src/server/store/postgres/migrations").run(&readers).await?;
+        MIGRATIONS.run(&readers).await?;
         let shared = Shared::new(chain, Board::believed_for(BELIEVED));
         let writing = pool(1).connect_with(options.options(BY_KEY)).await?;
         let news = news::listen(&readers, chain).await?;
@@ -125,6 +129,10 @@ impl Store for PostgresStore {
             }
             heard.news
         })
+    }
+
+    fn known_schema(&self) -> i64 {
+        newest(&MIGRATIONS)
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

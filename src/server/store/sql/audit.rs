@@ -87,6 +87,11 @@ impl Audit for Session<'_> {
         rows.iter().map(head).collect()
     }
 
+    async fn newest_audit_at(&mut self) -> Result<Option<Timestamp>> {
+        let newest = self.first(sql("SELECT at FROM audit ORDER BY at DESC LIMIT 1")).await?;
+        newest.map(|row| row.get("at").map(Timestamp)).transpose()
+    }
+
     async fn audit_after(&mut self, chain: &str, seq: i64, limit: u32) -> Result<Vec<StoredEntry>> {
         let after = sql("SELECT * FROM audit WHERE (chain, seq) > ($1, $2) ORDER BY chain, seq LIMIT $3");
         self.all(after.bind(chain).bind(seq).bind(limit)).await?.iter().map(from_row).collect()

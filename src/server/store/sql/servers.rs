@@ -48,6 +48,15 @@ impl Servers for Session<'_> {
         Ok(self.run(take.bind(&*chain).bind(span.0)).await? == 1)
     }
 
+    async fn leader_is_known(&mut self) -> Result<bool> {
+        if self.serves_one() {
+            return Ok(true);
+        }
+        let holds = sql("SELECT holder FROM leases
+             WHERE name = 'leader' AND until >= (extract(epoch FROM clock_timestamp()) * 1000)::bigint");
+        Ok(self.first(holds).await?.is_some())
+    }
+
     async fn leave(&mut self) -> Result<()> {
         if self.serves_one() {
             return Ok(());

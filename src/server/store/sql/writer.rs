@@ -6,6 +6,7 @@
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
@@ -13,7 +14,7 @@ use tokio::task::JoinHandle;
 
 use super::mirror::Mirror;
 use super::{Db, Session, Shared};
-use crate::store::group::Hooks;
+use crate::store::group::{Ended, Hooks};
 use crate::store::{Result, StoreError, Work};
 
 const QUEUE: usize = 1_024;
@@ -31,6 +32,8 @@ pub struct Committed {
     pub outcomes: Vec<Result<()>>,
     /// What the members changed.
     pub topics: Vec<String>,
+    /// Whether anything was written.
+    pub wrote: bool,
 }
 
 /// Use cases that are committed together.
@@ -82,7 +85,10 @@ impl Group<'_> {
         }
         match Self::finish(&mut session, self.hooks).await {
             Err(StoreError::Conflict) if alone => Ok(Ending::RollBack(StoreError::Conflict)),
-            finished => Ok(Ending::Commit(Committed { outcomes, topics: finished? })),
+            finished => {
+                let topics = finished?;
+                Ok(Ending::Commit(Committed { outcomes, topics, wrote: session.writes > 0 }))
+            }
         }
     }
 
@@ -171,15 +177,25 @@ impl<E: Engine> Writing<E> {
     }
 
     async fn commit(&mut self, members: &[Member]) -> Result<Committed> {
+        let begun = Instant::now();
         let group = Group { members, hooks: self.hooks.get(), mirror: &mut self.mirror, shared: &self.shared };
-        match self.engine.transact(group).await {
+        let ending = self.engine.transact(group).await;
+        if let Some(hooks) = self.hooks.get() {
+            (hooks.witness)(match &ending {
+                Ok(Ending::Commit(Committed { wrote, .. })) => {
+                    Ended::Committed { took: begun.elapsed(), members: members.len(), wrote: *wrote }
+                }
+                Ok(Ending::RollBack(_)) | Err(_) => Ended::Undone,
+            });
+        }
+        match ending {
             Ok(Ending::Commit(committed)) => {
                 self.mirror.publish(&self.shared.board);
                 Ok(committed)
             }
             Ok(Ending::RollBack(error)) => {
                 self.mirror.empty();
-                Ok(Committed { outcomes: vec![Err(error)], topics: Vec::new() })
+                Ok(Committed { outcomes: vec![Err(error)], topics: Vec::new(), wrote: false })
             }
             // It may have been committed all the same.
             Err(error) => {
@@ -193,7 +209,7 @@ impl<E: Engine> Writing<E> {
     /// Rings for what was committed, then tells each member how it fared.
     fn answer(&self, members: Vec<Member>, outcome: Result<Committed>) {
         let outcomes = match outcome {
-            Ok(Committed { outcomes, topics }) => {
+            Ok(Committed { outcomes, topics, .. }) => {
                 if let Some(hooks) = self.hooks.get() {
                     (hooks.bell)(&topics);
                 }

@@ -12,11 +12,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use super::board::Board;
 use super::group::Hooks;
+use super::schema::newest;
 use super::sql::writer::{Ending, Engine, Group, Writer};
 use super::sql::{Db, Reader, Session, Shared, failed};
 use super::{Result, Store, Tx, Work};
@@ -25,6 +27,10 @@ use super::{Result, Store, Tx, Work};
 const OLDEST_SQLITE: (u32, u32, u32) = (3, 51, 3);
 /// The database in its directory.
 pub const FILE: &str = "orchestrator.db";
+/// Its lock.
+pub const LOCK: &str = "orchestrator.lock";
+/// How the schema came to be.
+pub static MIGRATIONS: Migrator = sqlx::migrate!("src/server/store/sqlite/migrations");
 const READERS: u32 = 4;
 /// 32 MiB for the pages that the writer changes all the time; without room it reads them anew.
 const WRITER_CACHE: &str = "-32768";
@@ -61,7 +67,7 @@ impl SqliteStore {
         let writing = options.clone().pragma("cache_size", WRITER_CACHE).pragma("wal_autocheckpoint", CHECKPOINT);
         let mut connection = writing.connect().await?;
         require_recent_sqlite(&mut connection).await?;
-        sqlx::migrate!("src/server/store/sqlite/migrations").run(&mut connection).await?;
+        MIGRATIONS.run(&mut connection).await?;
         let readers = SqlitePoolOptions::new()
             .min_connections(1)
             .max_connections(READERS)
@@ -91,6 +97,10 @@ impl Store for SqliteStore {
         let reader = Db::SqliteReader(Reader::new(&self.readers, "BEGIN"));
         let session = Session::new(reader, Arc::clone(&self.shared)).remembering();
         Box::pin(async { Ok(Box::new(session) as Box<dyn Tx>) })
+    }
+
+    fn known_schema(&self) -> i64 {
+        newest(&MIGRATIONS)
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -128,8 +138,9 @@ impl Engine for Writing {
     }
 }
 
-fn lock(directory: &Path) -> anyhow::Result<File> {
-    let path = directory.join("orchestrator.lock");
+/// Keeps servers out of a directory as long as the file is held.
+pub fn lock(directory: &Path) -> anyhow::Result<File> {
+    let path = directory.join(LOCK);
     let file = File::create(&path).map_err(|error| {
         anyhow::anyhow!(
             "the data directory {} cannot be written ({error}); choose another with --data-dir or change its owner",

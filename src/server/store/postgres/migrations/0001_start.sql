@@ -74,6 +74,8 @@ CREATE TABLE jobs (
     urgency BIGINT NOT NULL,
     -- the job that this one tries again
     retry_of TEXT,
+    -- where it stands in a trace, as the header of that name
+    traceparent TEXT,
     -- the newest attempt that was offered: the fencing number
     attempt BIGINT NOT NULL,
     losses BIGINT NOT NULL,
@@ -88,10 +90,24 @@ CREATE TABLE jobs (
     -- not offered before (back-off)
     not_before BIGINT,
     -- why it failed, an object
-    failure TEXT
+    failure TEXT,
+    -- 1 once its logs, or the files that it made, were kept for long enough
+    logs_removed BIGINT NOT NULL DEFAULT 0,
+    artifacts_removed BIGINT NOT NULL DEFAULT 0
 );
 
 CREATE INDEX jobs_by_state ON jobs (state, urgency, submitted_at, id);
+
+-- What ended first goes first.
+CREATE INDEX jobs_ended ON jobs (state_since) WHERE state IN ('completed', 'failed', 'cancelled');
+
+-- Files that no row speaks of any more, until they are gone.
+CREATE TABLE removals (
+    job_id TEXT NOT NULL,
+    -- logs | artifacts
+    files TEXT NOT NULL,
+    PRIMARY KEY (job_id, files)
+);
 
 CREATE TABLE attempts (
     job_id TEXT NOT NULL REFERENCES jobs (id),

@@ -4,6 +4,7 @@ use app::domain::ids::{Attempt, JobId};
 use app::domain::job::{Demand, Failure, Job, Lease, Loss, Previous, Spec, State, Target};
 use app::domain::plan::urgency;
 use app::domain::time::Millis;
+use app::domain::trace::Trace;
 use serde::{Deserialize, Serialize};
 
 use super::super::Row;
@@ -25,7 +26,7 @@ enum FailureJson {
 }
 
 /// The columns of a job that never change, in the order of [`pinned_values`].
-pub const PINNED: [&str; 15] = [
+pub const PINNED: [&str; 16] = [
     "config_name",
     "config_revision",
     "target",
@@ -41,6 +42,7 @@ pub const PINNED: [&str; 15] = [
     "submitted_at",
     "submitted_by",
     "retry_of",
+    "traceparent",
 ];
 /// The columns of a job that change, after its id, in the order of [`changed_values`].
 pub const CHANGED: [&str; 12] = [
@@ -77,6 +79,7 @@ pub fn pinned_values(job: &Job) -> Vec<Value> {
         job.submitted_at.0.into(),
         (&job.submitted_by).into(),
         job.retry_of.as_ref().map(JobId::as_str).into(),
+        job.trace.as_ref().map(ToString::to_string).into(),
     ]
 }
 
@@ -147,6 +150,8 @@ pub fn job(row: &Row) -> Result<Job> {
         losses: row.number("losses")?,
         priority: row.number("priority")?,
         retry_of: row.optional_job_id("retry_of")?,
+        // What cannot be read was never needed to run the job.
+        trace: row.get::<Option<String>>("traceparent")?.as_deref().and_then(Trace::parse),
         state: state(&row, attempt)?,
     })
 }

@@ -72,6 +72,8 @@ CREATE TABLE jobs (
     urgency INTEGER NOT NULL,
     -- the job that this one tries again
     retry_of TEXT,
+    -- where it stands in a trace, as the header of that name
+    traceparent TEXT,
     -- the newest attempt that was offered: the fencing number
     attempt INTEGER NOT NULL,
     losses INTEGER NOT NULL,
@@ -86,10 +88,24 @@ CREATE TABLE jobs (
     -- not offered before (back-off)
     not_before INTEGER,
     -- why it failed, an object
-    failure TEXT
+    failure TEXT,
+    -- 1 once its logs, or the files that it made, were kept for long enough
+    logs_removed INTEGER NOT NULL DEFAULT 0,
+    artifacts_removed INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE INDEX jobs_by_state ON jobs (state, urgency, submitted_at, id);
+
+-- What ended first goes first.
+CREATE INDEX jobs_ended ON jobs (state_since) WHERE state IN ('completed', 'failed', 'cancelled');
+
+-- Files that no row speaks of any more, until they are gone.
+CREATE TABLE removals (
+    job_id TEXT NOT NULL,
+    -- logs | artifacts
+    files TEXT NOT NULL,
+    PRIMARY KEY (job_id, files)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE attempts (
     job_id TEXT NOT NULL REFERENCES jobs (id),

@@ -1,0 +1,173 @@
+//! `simpletuner config …`: what the server's settings are, and whether it could start with them. Both take the flags of
+//! `simpletuner server`.
+
+mod check;
+#[cfg(test)]
+mod tests;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, Command, Subcommand};
+use serde_json::{Value, json};
+
+use self::check::{Found, check};
+use super::ServerArgs;
+use crate::boot::exit::Exit;
+
+/// Variables that are read without a flag, and those of the agent, which may stand in the same environment.
+const OTHERS: [&str; 17] = [
+    "SIMPLETUNER_LOG",
+    "SIMPLETUNER_DIST",
+    "SIMPLETUNER_TEST_POSTGRES",
+    "SIMPLETUNER_ORCHESTRATOR_URL",
+    "SIMPLETUNER_ORCHESTRATOR_FINGERPRINT",
+    "SIMPLETUNER_WORKER_TOKEN",
+    "SIMPLETUNER_WORKER_TOKEN_FILE",
+    "SIMPLETUNER_WORKER_NAME",
+    "SIMPLETUNER_WORKER_PERSISTENT",
+    "SIMPLETUNER_CA_FILE",
+    "SIMPLETUNER_SSL_NO_VERIFY",
+    "SIMPLETUNER_WORK_DIR",
+    "SIMPLETUNER_TRAINER",
+    "SIMPLETUNER_URL",
+    "SIMPLETUNER_API_TOKEN",
+    "SIMPLETUNER_API_TOKEN_FILE",
+    "SIMPLETUNER_API_KEY",
+];
+
+/// What can be done with the settings.
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Say whether a server could start with these settings; exits with 78 if not.
+    Check(Box<ConfigArgs>),
+    /// Print each setting, its value and where that comes from. Secrets are not shown.
+    Show(Box<ConfigArgs>),
+}
+
+/// The settings of a server, and how to print.
+#[derive(Debug, Clone, Args)]
+pub struct ConfigArgs {
+    #[command(flatten)]
+    server: ServerArgs,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does it; `matches` are what was said, as far as it is known.
+pub fn main(command: &ConfigCommand, matches: &ArgMatches) -> ExitCode {
+    let said = matches.subcommand().and_then(|(_, config)| config.subcommand()).map(|(_, said)| said);
+    let out = &mut std::io::stdout().lock();
+    let outcome = match (command, said) {
+        (ConfigCommand::Show(args), Some(said)) => print_settings(&settings(said), args.json, out).map(|()| true),
+        (ConfigCommand::Check(args), _) => checked(args, out),
+        (ConfigCommand::Show(_), None) => Ok(true),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(78),
+        // Whoever reads may have seen enough.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => Exit::failed(format!("it could not be printed: {error}")).report(),
+    }
+}
+
+/// A setting as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Setting {
+    flag: String,
+    variable: Option<String>,
+    /// None if it is not set, and has no default.
+    value: Option<String>,
+    source: &'static str,
+}
+
+/// The server's settings, in the order of its help.
+fn settings(said: &ArgMatches) -> Vec<Setting> {
+    let command = server();
+    let arguments = command.get_arguments().filter(|argument| argument.get_long().is_some_and(|flag| flag != "json"));
+    arguments.map(|argument| setting(argument, said)).collect()
+}
+
+fn setting(argument: &Arg, said: &ArgMatches) -> Setting {
+    let id = argument.get_id().as_str();
+    let value = said.get_raw(id).map(|values| {
+        let values: Vec<_> = values.map(|value| value.to_string_lossy().into_owned()).collect();
+        // What is not to be seen in a help text is not to be seen here.
+        if argument.is_hide_env_values_set() { "(not shown)".to_owned() } else { values.join(",") }
+    });
+    let source = match said.value_source(id) {
+        Some(ValueSource::CommandLine) => "flag",
+        Some(ValueSource::EnvVariable) => "environment",
+        _ => "default",
+    };
+    Setting {
+        flag: format!("--{}", argument.get_long().unwrap_or_default()),
+        variable: argument.get_env().map(|name| name.to_string_lossy().into_owned()),
+        value,
+        source,
+    }
+}
+
+/// The flags of `simpletuner server`.
+fn server() -> Command {
+    ServerArgs::augment_args(Command::new("server"))
+}
+
+fn print_settings(settings: &[Setting], as_json: bool, out: &mut impl Write) -> std::io::Result<()> {
+    if as_json {
+        let all: Vec<Value> = settings
+            .iter()
+            .map(|Setting { flag, variable, value, source }| {
+                json!({"flag": flag, "variable": variable, "value": value, "source": source})
+            })
+            .collect();
+        return writeln!(out, "{}", json!({"settings": all}));
+    }
+    let width = settings.iter().map(|setting| setting.flag.len()).max().unwrap_or_default();
+    for Setting { flag, variable, value, source } in settings {
+        let source = match (*source, variable) {
+            ("environment", Some(variable)) => variable.as_str(),
+            (source, _) => source,
+        };
+        writeln!(out, "{flag:width$}  {}  ({source})", value.as_deref().unwrap_or("not set"))?;
+    }
+    Ok(())
+}
+
+/// Prints what a check finds; whether a server could start.
+fn checked(args: &ConfigArgs, out: &mut impl Write) -> std::io::Result<bool> {
+    let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut found = unknown(variables);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    found.extend(runtime.block_on(check(&args.server)));
+    let starts = !found.iter().any(|found| matches!(found, Found::Wrong(_)));
+    if args.json {
+        let all: Vec<Value> =
+            found.iter().map(|found| json!({"level": found.level(), "message": found.sentence()})).collect();
+        writeln!(out, "{}", json!({"ok": starts, "findings": all}))?;
+        return Ok(starts);
+    }
+    for found in &found {
+        writeln!(out, "{:7} {}", found.level(), found.sentence())?;
+    }
+    writeln!(out, "{}", if starts { "A server can start with these settings." } else { "A server would not start." })?;
+    Ok(starts)
+}
+
+/// Variables of our kind that nothing reads: somebody has mistyped them, or they are of another version.
+fn unknown(variables: impl Iterator<Item = String>) -> Vec<Found> {
+    let command = server();
+    let known = |name: &str| {
+        OTHERS.contains(&name)
+            || command.get_arguments().any(|argument| argument.get_env().is_some_and(|env| env == name))
+    };
+    let mut strange: Vec<String> = variables.filter(|name| name.starts_with("SIMPLETUNER_") && !known(name)).collect();
+    strange.sort();
+    let found = strange.into_iter();
+    found
+        .map(|name| Found::Worth(format!("nothing reads {name}; `simpletuner config show` lists the variables")))
+        .collect()
+}

@@ -1,0 +1,110 @@
+//! What is shown, and what is found.
+
+use std::path::Path;
+
+use clap::Parser;
+
+use super::*;
+use crate::cli::Cli;
+use crate::store::Store;
+use crate::store::sqlite::SqliteStore;
+
+fn args(line: &[&str]) -> ServerArgs {
+    #[derive(Parser)]
+    struct Only {
+        #[command(flatten)]
+        server: ServerArgs,
+    }
+    Only::try_parse_from([&["server"], line].concat()).expect("flags that are known").server
+}
+
+/// What a check says of the settings, each with its level.
+async fn found(data: &Path, more: &[&str]) -> Vec<(&'static str, String)> {
+    let data = data.to_str().expect("text");
+    let all = check(&args(&[&["--data-dir", data, "--port", "0"], more].concat())).await;
+    all.iter().map(|found| (found.level(), found.sentence().to_owned())).collect()
+}
+
+fn says(found: &[(&str, String)], level: &str, words: &str) -> bool {
+    found.iter().any(|(found, sentence)| *found == level && sentence.contains(words))
+}
+
+#[test]
+fn each_setting_is_shown_with_where_it_comes_from_and_no_secret() {
+    let line = ["simpletuner", "config", "show", "--port", "9000", "--database-url", "postgres://ada:secret@h/db"];
+    let matches = <Cli as clap::CommandFactory>::command().get_matches_from(line);
+    let said = matches.subcommand().and_then(|(_, config)| config.subcommand()).expect("show").1;
+    let settings = settings(said);
+    let of = |flag: &str| settings.iter().find(|setting| setting.flag == flag).unwrap_or_else(|| panic!("no {flag}"));
+    assert_eq!((of("--port").value.as_deref(), of("--port").source), (Some("9000"), "flag"));
+    assert_eq!((of("--disk-min-free").value.as_deref(), of("--disk-min-free").source), (Some("2GiB"), "default"));
+    assert_eq!(of("--heartbeat-timeout").variable.as_deref(), Some("SIMPLETUNER_HEARTBEAT_TIMEOUT"));
+    assert_eq!(of("--configs-dir").value, None);
+    for as_json in [false, true] {
+        let mut out = Vec::new();
+        print_settings(&settings, as_json, &mut out).expect("a buffer");
+        let text = String::from_utf8(out).expect("text");
+        assert!(!text.contains("ada:secret") && !text.contains("secret@") && text.contains("(not shown)"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_good_configuration_is_said_to_be_one() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let said = found(data.path(), &[]).await;
+    assert!(said.iter().all(|(level, _)| *level == "ok"), "{said:?}");
+    assert!(says(&said, "ok", "a new database will be made"));
+    assert_eq!(data.path().read_dir().expect("readable").count(), 0, "nothing was made by looking");
+    SqliteStore::open(data.path(), "c_1").await.expect("fresh").close().await;
+    assert!(says(&found(data.path(), &[]).await, "ok", "the database has schema"));
+    for new in [&data.path().join("not/yet"), Path::new("not-made-yet")] {
+        assert!(says(&found(new, &[]).await, "ok", "the data directory is"), "{}", new.display());
+    }
+}
+
+#[tokio::test]
+async fn what_would_keep_a_server_from_starting_is_found() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = listener.local_addr().expect("an address").to_string();
+    let file = data.path().join("file");
+    std::fs::write(&file, "short").expect("written");
+    let file = file.to_str().expect("text");
+    for (flags, words) in [
+        (&["--metrics-listen", taken.as_str()][..], "is in use"),
+        (&["--single-user", "--host", "0.0.0.0"], "--single-user"),
+        (&["--ssl-cert", file], "add --ssl"),
+        (&["--ssl", "--ssl-cert", file, "--ssl-key", file], "file"),
+        (&["--configs-dir", "/nowhere"], "/nowhere"),
+        (&["--bootstrap-admin-token-file", file], "too short"),
+        (&["--bootstrap-admin-token-file", "/nowhere"], "cannot be read"),
+        (&["--database-url", "mysql://x"], "postgres://"),
+        (&["--data-dir", file], "is no directory"),
+    ] {
+        // A flag that is given twice is refused.
+        let data = if flags[0] == "--data-dir" { Path::new(flags[1]) } else { data.path() };
+        let flags = if flags[0] == "--data-dir" { &[] } else { flags };
+        let said = found(data, flags).await;
+        assert!(says(&said, "error", words), "{flags:?}: {said:?}");
+    }
+    drop(listener);
+}
+
+#[tokio::test]
+async fn a_database_of_a_newer_version_is_found() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    SqliteStore::open(data.path(), "c_1").await.expect("fresh").close().await;
+    let file = format!("sqlite://{}/orchestrator.db", data.path().display());
+    let pool = sqlx::SqlitePool::connect(&file).await.expect("a database");
+    sqlx::query("UPDATE _sqlx_migrations SET version = 9999").execute(&pool).await.expect("written");
+    pool.close().await;
+    assert!(says(&found(data.path(), &[]).await, "error", "newer version"));
+}
+
+#[test]
+fn variables_that_nothing_reads_are_told() {
+    let names = ["SIMPLETUNER_PORT", "SIMPLETUNER_PROT", "SIMPLETUNER_WORKER_TOKEN", "PATH"].map(str::to_owned);
+    let found = unknown(names.into_iter());
+    assert_eq!(found.len(), 1);
+    assert!(found[0].sentence().contains("SIMPLETUNER_PROT"));
+}

@@ -1,0 +1,103 @@
+//! What is given up of ended jobs.
+
+use app::domain::ids::{Attempt, JobId};
+use app::domain::job::Job;
+use app::domain::time::Timestamp;
+
+use super::{Fresh, NOW, job, on_every_engine};
+use crate::store::StoreError;
+use crate::store::artifacts::StoredArtifact;
+use crate::store::retention::{Files, What};
+
+on_every_engine!(
+    only_what_ended_long_ago_is_given_up_and_each_once,
+    what_is_given_up_is_marked_until_it_is_gone,
+    artifacts_are_added_up_and_found_by_age,
+);
+
+/// A job that was cancelled then.
+async fn ended(fresh: &Fresh, n: u8, at: i64) -> JobId {
+    let queued = job(n);
+    fresh.insert_job(&queued).await;
+    let cancelled: Job = queued.clone().cancelled(Timestamp(NOW.0 + at)).expect("it waits");
+    fresh.update_job(&queued, &cancelled).await.expect("unchanged");
+    queued.id
+}
+
+async fn put(fresh: &Fresh, job: &JobId, size: u64) {
+    let job = job.clone();
+    let put = fresh.write(move |tx| {
+        let job = job.clone();
+        Box::pin(async move {
+            let artifact = StoredArtifact {
+                path: "a".to_owned(),
+                attempt: Attempt(1),
+                kind: "final".to_owned(),
+                size,
+                sha256: String::new(),
+                created_at: NOW,
+            };
+            tx.put_artifact(&job, &artifact).await
+        })
+    });
+    put.await.expect("written");
+}
+
+async fn give_up(fresh: &Fresh, what: What, job: &JobId) -> Result<(), StoreError> {
+    let job = job.clone();
+    fresh
+        .write(move |tx| {
+            let job = job.clone();
+            Box::pin(async move { tx.give_up(what, &job).await })
+        })
+        .await
+}
+
+async fn old(fresh: &Fresh, what: What) -> Vec<JobId> {
+    fresh.read().await.ended_before(what, Timestamp(NOW.0 + 20_000), 10).await.expect("readable")
+}
+
+async fn only_what_ended_long_ago_is_given_up_and_each_once(fresh: &Fresh) {
+    let (second, first) = (ended(fresh, 1, 10_001).await, ended(fresh, 2, 10_000).await);
+    ended(fresh, 3, 20_000).await;
+    fresh.insert_job(&job(4)).await;
+    for what in [What::Logs, What::Artifacts, What::Job] {
+        assert_eq!(old(fresh, what).await, [first.clone(), second.clone()], "{what:?}");
+        give_up(fresh, what, &first).await.expect("there");
+        assert_eq!(old(fresh, what).await, std::slice::from_ref(&second), "{what:?}");
+    }
+    assert_eq!(fresh.read().await.job(&first).await, Ok(None));
+    assert_eq!(give_up(fresh, What::Job, &first).await, Err(StoreError::Conflict));
+    assert_eq!(fresh.read().await.ended_before(What::Job, Timestamp(i64::MAX), 1).await.map(|jobs| jobs.len()), Ok(1));
+}
+
+async fn what_is_given_up_is_marked_until_it_is_gone(fresh: &Fresh) {
+    let job = ended(fresh, 1, 10_000).await;
+    put(fresh, &job, 5).await;
+    give_up(fresh, What::Artifacts, &job).await.expect("there");
+    give_up(fresh, What::Job, &job).await.expect("marks may be there already");
+    assert_eq!(fresh.read().await.artifacts(&job).await, Ok(Vec::new()));
+    let marks = vec![(job.clone(), Files::Artifacts), (job.clone(), Files::Logs)];
+    assert_eq!(fresh.read().await.marked(9).await, Ok(marks));
+    for files in [Files::Logs, Files::Artifacts] {
+        let job = job.clone();
+        let unmark = fresh.write(move |tx| {
+            let job = job.clone();
+            Box::pin(async move { tx.unmark(&job, files).await })
+        });
+        unmark.await.expect("written");
+    }
+    assert_eq!(fresh.read().await.marked(9).await, Ok(Vec::new()));
+}
+
+async fn artifacts_are_added_up_and_found_by_age(fresh: &Fresh) {
+    assert_eq!(fresh.read().await.artifact_bytes().await, Ok(0));
+    let (newer, older) = (ended(fresh, 1, 10_001).await, ended(fresh, 2, 10_000).await);
+    let living = job(3);
+    fresh.insert_job(&living).await;
+    for (job, size) in [(&newer, 7), (&older, 5 << 40), (&living.id, 1)] {
+        put(fresh, job, size).await;
+    }
+    assert_eq!(fresh.read().await.artifact_bytes().await, Ok((5 << 40) + 8));
+    assert_eq!(fresh.read().await.oldest_artifacts(9).await, Ok(vec![(older, 5 << 40), (newer, 7)]));
+}

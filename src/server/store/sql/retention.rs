@@ -1,0 +1,102 @@
+//! `removals`, and what is given up of `jobs`.
+
+use app::domain::ids::JobId;
+use app::domain::time::Timestamp;
+use async_trait::async_trait;
+
+use super::rows::Named;
+use super::statement::sql;
+use super::{Row, Session};
+use crate::store::Result;
+use crate::store::retention::{Files, Retention, What};
+
+/// All that belongs to a job, before the job itself.
+const PARTS: [&str; 3] = [
+    "DELETE FROM artifacts WHERE job_id = $1",
+    "DELETE FROM points WHERE job_id = $1",
+    "DELETE FROM attempts WHERE job_id = $1",
+];
+
+#[async_trait]
+impl Retention for Session<'_> {
+    async fn ended_before(&mut self, what: What, before: Timestamp, limit: u32) -> Result<Vec<JobId>> {
+        let select = sql(match what {
+            What::Logs => {
+                "SELECT id FROM jobs WHERE state IN ('completed', 'failed', 'cancelled') AND state_since < $1
+                 AND logs_removed = 0 ORDER BY state_since LIMIT $2"
+            }
+            What::Artifacts => {
+                "SELECT id FROM jobs WHERE state IN ('completed', 'failed', 'cancelled') AND state_since < $1
+                 AND artifacts_removed = 0 ORDER BY state_since LIMIT $2"
+            }
+            What::Job => {
+                "SELECT id FROM jobs WHERE state IN ('completed', 'failed', 'cancelled') AND state_since < $1
+                 ORDER BY state_since LIMIT $2"
+            }
+        });
+        let rows = self.all(select.bind(before.0).bind(limit)).await?;
+        rows.iter().map(|row| Named::new(row, "jobs", "id")?.job_id("id")).collect()
+    }
+
+    async fn give_up(&mut self, what: What, job: &JobId) -> Result<()> {
+        self.may_write()?;
+        match what {
+            What::Logs => {
+                self.one(sql("UPDATE jobs SET logs_removed = 1 WHERE id = $1").bind(job.as_str())).await?;
+                self.mark(job, Files::Logs).await
+            }
+            What::Artifacts => {
+                self.run(sql(PARTS[0]).bind(job.as_str())).await?;
+                self.one(sql("UPDATE jobs SET artifacts_removed = 1 WHERE id = $1").bind(job.as_str())).await?;
+                self.mark(job, Files::Artifacts).await
+            }
+            What::Job => {
+                for part in PARTS {
+                    self.run(sql(part).bind(job.as_str())).await?;
+                }
+                self.one(sql("DELETE FROM jobs WHERE id = $1").bind(job.as_str())).await?;
+                self.mark(job, Files::Logs).await?;
+                self.mark(job, Files::Artifacts).await
+            }
+        }
+    }
+
+    async fn marked(&mut self, limit: u32) -> Result<Vec<(JobId, Files)>> {
+        let marked = |row: &Row| {
+            let row = Named::new(row, "removals", "job_id")?;
+            let word: String = row.get("files")?;
+            Ok((row.job_id("job_id")?, if word == Files::Logs.as_str() { Files::Logs } else { Files::Artifacts }))
+        };
+        let select = sql("SELECT job_id, files FROM removals ORDER BY job_id, files LIMIT $1");
+        self.all(select.bind(limit)).await?.iter().map(marked).collect()
+    }
+
+    async fn unmark(&mut self, job: &JobId, files: Files) -> Result<()> {
+        let delete = sql("DELETE FROM removals WHERE job_id = $1 AND files = $2");
+        self.run(delete.bind(job.as_str()).bind(files.as_str())).await.map(drop)
+    }
+
+    async fn artifact_bytes(&mut self) -> Result<u64> {
+        let sum = sql("SELECT CAST(coalesce(sum(size), 0) AS BIGINT) AS bytes FROM artifacts");
+        self.first(sum).await?.map_or(Ok(0), |row| row.get::<i64>("bytes")).map(i64::unsigned_abs)
+    }
+
+    async fn oldest_artifacts(&mut self, limit: u32) -> Result<Vec<(JobId, u64)>> {
+        let select = sql("SELECT jobs.id AS id, CAST(sum(artifacts.size) AS BIGINT) AS bytes
+             FROM jobs JOIN artifacts ON artifacts.job_id = jobs.id
+             WHERE jobs.state IN ('completed', 'failed', 'cancelled')
+             GROUP BY jobs.id, jobs.state_since ORDER BY jobs.state_since, jobs.id LIMIT $1");
+        let of = |row: &Row| {
+            let named = Named::new(row, "jobs", "id")?;
+            Ok((named.job_id("id")?, row.get::<i64>("bytes")?.unsigned_abs()))
+        };
+        self.all(select.bind(limit)).await?.iter().map(of).collect()
+    }
+}
+
+impl Session<'_> {
+    async fn mark(&mut self, job: &JobId, files: Files) -> Result<()> {
+        let insert = sql("INSERT INTO removals (job_id, files) VALUES ($1, $2) ON CONFLICT (job_id, files) DO NOTHING");
+        self.run(insert.bind(job.as_str()).bind(files.as_str())).await.map(drop)
+    }
+}

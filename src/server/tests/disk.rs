@@ -1,0 +1,97 @@
+//! A disk that is almost full: nothing new is begun, and what runs goes on.
+
+use app::domain::time::Millis;
+use axum::http::{StatusCode, header};
+use serde_json::json;
+
+use super::harness::{By, Server};
+
+const GIB: u64 = 1 << 30;
+
+/// So much is free from now on.
+fn free(server: &Server, bytes: u64) {
+    server.disk.set_free(bytes);
+    server.app.core.look_at_disk().expect("a disk by hand");
+}
+
+#[tokio::test]
+async fn below_the_watermark_no_new_jobs_are_taken_until_there_is_clearly_room() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let ended = server.submit("digits").await;
+    server.call(&By::Admin, "POST", &format!("/api/queue/{ended}/cancel"), "").await.ok(200);
+    let body = json!({"config_name": "digits", "target": "worker"});
+    let submit = async || server.post(&By::Admin, "/api/queue/submit", body.clone()).await;
+    free(&server, 2 * GIB - 1);
+    let answer = submit().await;
+    assert_eq!(answer.headers[header::RETRY_AFTER], "60");
+    let problem = answer.problem(507, "disk_full");
+    assert!(problem["detail"].as_str().is_some_and(|text| text.contains("2047 MiB are free")), "{problem}");
+    server.call(&By::Admin, "POST", &format!("/api/queue/{ended}/retry"), "").await.problem(507, "disk_full");
+    let dry = json!({"config_name": "digits", "dry_run": true});
+    server.post(&By::Admin, "/api/queue/submit", dry).await.ok(200);
+    assert_eq!(server.get(&By::Admin, "/api/queue").await.ok(200)["disk_full"], true);
+    free(&server, 2 * GIB + 1);
+    submit().await.problem(507, "disk_full");
+    free(&server, 3 * GIB);
+    submit().await.ok(201);
+    assert_eq!(server.get(&By::Admin, "/api/queue").await.ok(200)["disk_full"], false);
+}
+
+#[tokio::test]
+async fn a_submit_that_was_answered_is_answered_again() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let send = async || {
+        let request = axum::http::Request::builder().method("POST").uri("/api/queue/submit");
+        let request = request.header("x-api-key", super::harness::ADMIN).header("idempotency-key", "k");
+        let request = request.body(json!({"config_name": "digits"}).to_string().into()).expect("a request");
+        super::harness::read(server.send(request).await).await.ok(201)["job_id"].clone()
+    };
+    let job = send().await;
+    free(&server, 0);
+    assert_eq!(send().await, job);
+}
+
+#[tokio::test]
+async fn what_runs_goes_on_and_what_is_begun_meanwhile_keeps_its_files() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (_, key, mut events) = server.online("gpu-1").await;
+    let running = server.submit("digits").await;
+    let token = By::Job(events.offer().await.upload_token);
+    server.report(&key, &running, json!({"status": "running", "attempt": 1})).await.ok(200);
+    let waiting = server.submit("digits").await;
+    server.clock.advance(Millis::seconds(1));
+    free(&server, GIB);
+    let put = async |by: &By, job: &str, what: &str| {
+        server.call(by, "PUT", &format!("/api/workers/job/{job}/{what}"), "bytes").await
+    };
+    put(&token, &running, "logs?attempt=1&offset=0").await.ok(200);
+    put(&token, &running, "artifacts/model.bin?attempt=1&kind=final").await.ok(200);
+    let points = json!({"attempt": 1, "points": [{"step": 1, "at": "2024-01-15T10:30:01Z", "loss": 0.5}]});
+    server.post(&key, &format!("/api/workers/job/{running}/progress"), points).await.ok(200);
+    server.report(&key, &running, json!({"status": "completed", "attempt": 1})).await.ok(200);
+    let offer = events.offer().await;
+    assert_eq!(offer.job_id.as_str(), waiting, "what was accepted runs");
+    let token = By::Job(offer.upload_token);
+    server.report(&key, &waiting, json!({"status": "running", "attempt": 1})).await.ok(200);
+    put(&token, &waiting, "artifacts/model.bin?attempt=1").await.problem(507, "disk_full");
+    put(&token, &waiting, "logs?attempt=1&offset=0").await.ok(200);
+    free(&server, 3 * GIB);
+    put(&token, &waiting, "artifacts/model.bin?attempt=1").await.ok(200);
+}
+
+#[tokio::test]
+async fn the_overview_and_readiness_say_so() {
+    let server = Server::start().await;
+    let ada = server.person("ada", "researcher").await;
+    let overview = async || server.get(&ada, "/").await.text();
+    assert!(!overview().await.contains("almost full"));
+    free(&server, GIB);
+    assert!(overview().await.contains("disk is almost full"));
+    let ready = server.get(&By::Nobody, "/readyz").await;
+    assert_eq!(ready.status, StatusCode::OK, "agents must be able to report");
+    let ready = ready.json();
+    assert_eq!((&ready["status"], &ready["checks"]["disk"]["status"]), (&json!("warning"), &json!("warning")));
+}

@@ -1,0 +1,30 @@
+//! A job's trace, from the offer to the trainer, to every report and to the log.
+
+use std::io;
+
+use serde_json::{Value, json};
+
+use super::fake::{Fake, TRACE};
+use super::host::Host;
+
+#[tokio::test]
+async fn a_jobs_trace_is_the_trainers_and_stands_in_every_report_and_line() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let host = Host::with_script("env | grep ^TRACEPARENT")?.flags(&["--log-format", "json"]);
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &json!({"config.json": "{}"}));
+    let (code, said) = agent.end().await?;
+    assert_eq!(code, Some(0), "{said}");
+    let shared = fake.shared();
+    let log = String::from_utf8_lossy(&shared.log);
+    assert!(log.contains(&format!("TRACEPARENT={TRACE}\n")), "{log}");
+    for what in ["status", "bundle", "logs"] {
+        assert!(shared.traces.contains(&format!("{what} {TRACE}")), "{what}: {:?}", shared.traces);
+    }
+    assert!(shared.traces.iter().all(|said| said.ends_with(TRACE)), "{:?}", shared.traces);
+    let lines: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).expect("JSON in each line")).collect();
+    let of_job: Vec<_> = lines.iter().filter(|line| line["job_id"] == "j_1").collect();
+    assert!(!of_job.is_empty(), "{said}");
+    assert!(of_job.iter().all(|line| line["trace_id"] == "4bf92f3577b34da6a3ce929d0e0e4736"), "{said}");
+    Ok(())
+}
