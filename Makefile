@@ -1,6 +1,6 @@
 # Thin: each target is a script in scripts/, which says what it does and why. `make` alone lists them.
 SHELL := bash
-.PHONY: help run test build bench schemathesis soak setup fmt lint dev clean
+.PHONY: help run test build bench schemathesis soak deny setup fmt lint dev clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -23,6 +23,9 @@ schemathesis: setup ## asks the API whatever its description allows, and holds t
 
 soak: ## the fleet tests again and again on both databases, 20 rounds
 	@scripts/soak
+
+deny: ## what comes from elsewhere: licences, sources, versions, advisories
+	@scripts/deny
 
 setup: ## compiler and tools; skips what is present
 	@scripts/setup

@@ -1,6 +1,7 @@
 //! Globs as label values: `*`, `?`, `[abc]`, `[a-z]`, `[!x]`; case-sensitive, as Python's `fnmatchcase`.
 //!
-//! Matching is iterative with one point of return, so its cost is bounded by pattern × text.
+//! Matching is iterative with one point of return, and nobody looks twice for a `]` that is not there, so its cost is
+//! bounded by pattern × text.
 
 /// Whether the whole of `text` fits `pattern`.
 pub fn matches(pattern: &str, text: &str) -> bool {
@@ -17,13 +18,15 @@ pub fn matches(pattern: &str, text: &str) -> bool {
 fn general(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
+    // Behind it nothing is closed.
+    let last_end = pattern.iter().rposition(|c| *c == ']').unwrap_or(0);
     let (mut p, mut t) = (0, 0);
     let mut last_star: Option<(usize, usize)> = None;
     while t < text.len() {
         if pattern.get(p) == Some(&'*') {
             last_star = Some((p, t));
             p += 1;
-        } else if let Some(width) = one(&pattern[p..], text[t]) {
+        } else if let Some(width) = one(&pattern[p..], p < last_end, text[t]) {
             p += width;
             t += 1;
         } else if let Some((star, from)) = last_star {
@@ -37,11 +40,11 @@ fn general(pattern: &str, text: &str) -> bool {
     pattern[p..].iter().all(|c| *c == '*')
 }
 
-/// How many pattern characters the first element takes if it fits `c`.
-fn one(pattern: &[char], c: char) -> Option<usize> {
+/// How many pattern characters the first element takes if it fits `c`; a `]` may follow or not.
+fn one(pattern: &[char], end_follows: bool, c: char) -> Option<usize> {
     match *pattern.first()? {
         '?' => Some(1),
-        '[' => match class(pattern) {
+        '[' => match end_follows.then(|| class(pattern)).flatten() {
             Some((negated, members, width)) => (contains(members, c) != negated).then_some(width),
             None => (c == '[').then_some(1),
         },
@@ -130,6 +133,13 @@ mod tests {
     fn many_stars_do_not_explode() {
         let pattern = "a*".repeat(100) + "b";
         assert!(!matches(&pattern, &"a".repeat(2_000)));
+    }
+
+    /// Takes minutes if each `[` looks for its end.
+    #[test]
+    fn classes_without_an_end_do_not_explode() {
+        let pattern = format!("*{}x", "[".repeat(2_000));
+        assert!(!matches(&pattern, &"[".repeat(8_000)));
     }
 
     proptest! {

@@ -58,14 +58,16 @@ impl FromStr for Network {
         let (address, bits) = text.trim().split_once('/').map_or((text.trim(), None), |(one, two)| (one, Some(two)));
         let address: IpAddr = address.parse().map_err(|_| bad())?;
         let all = if address.is_ipv4() { 32 } else { 128 };
-        let bits = match bits {
+        let bits: u8 = match bits {
             None => all,
             Some(digits) if digits.len() <= 3 && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
                 digits.parse().ok().filter(|bits| *bits <= all).ok_or_else(bad)?
             }
             Some(_) => return Err(bad()),
         };
-        Ok(Self::around(address, bits))
+        // What comes before an IPv4 address that is written as IPv6 is not counted.
+        let before = if address.is_ipv6() && address.to_canonical().is_ipv4() { 96 } else { 0 };
+        Ok(Self::around(address, bits.checked_sub(before).ok_or_else(bad)?))
     }
 }
 
@@ -93,11 +95,23 @@ mod tests {
             ("::1", "::1/128"),
             ("::/0", "::/0"),
             ("::ffff:10.1.2.3", "10.1.2.3/32"),
+            ("::ffff:10.1.2.3/104", "10.0.0.0/8"),
         ];
         for (text, shown) in cases {
             assert_eq!(network(text).to_string(), shown, "{text}");
         }
-        for text in ["", "10.0.0.0/33", "::/129", "10.0.0.0/+8", "10.0.0.0/", "/8", "host", "10.0.0/8", "1.2.3.4/8/8"] {
+        for text in [
+            "",
+            "10.0.0.0/33",
+            "::/129",
+            "10.0.0.0/+8",
+            "10.0.0.0/",
+            "/8",
+            "host",
+            "10.0.0/8",
+            "1.2.3.4/8/8",
+            "::ffff:10.1.2.3/95",
+        ] {
             assert!(text.parse::<Network>().is_err(), "{text:?}");
         }
     }

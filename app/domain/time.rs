@@ -39,9 +39,9 @@ impl Timestamp {
     pub fn parse_rfc3339(text: &str) -> Option<Self> {
         let text = text.strip_suffix('Z').or_else(|| text.strip_suffix("+00:00"))?;
         let (date, clock) = text.split_once('T')?;
-        let [year, month, day] = numbers(date, '-')?;
+        let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
         let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
-        let [hour, minute, second] = numbers(clock, ':')?;
+        let [hour, minute, second] = numbers(clock, ':', [2, 2, 2])?;
         let in_range = (1..=12).contains(&month)
             && (1..=days_in_month(year, month)).contains(&day)
             && hour < 24
@@ -67,12 +67,13 @@ impl fmt::Display for Timestamp {
     }
 }
 
-fn numbers(text: &str, separator: char) -> Option<[i64; 3]> {
-    let mut parts = text.split(separator).map(|part| {
-        let plain = !part.is_empty() && part.len() <= 4 && part.bytes().all(|b| b.is_ascii_digit());
-        plain.then(|| part.parse::<i64>().ok()).flatten()
-    });
-    let found = [parts.next()??, parts.next()??, parts.next()??];
+fn numbers(text: &str, separator: char, digits: [usize; 3]) -> Option<[i64; 3]> {
+    let mut parts = text.split(separator);
+    let mut next = |digits: usize| {
+        let part = parts.next().filter(|part| part.len() == digits && part.bytes().all(|b| b.is_ascii_digit()));
+        part?.parse::<i64>().ok()
+    };
+    let found = [next(digits[0])?, next(digits[1])?, next(digits[2])?];
     parts.next().is_none().then_some(found)
 }
 
@@ -159,6 +160,10 @@ mod tests {
             "2100-02-29T00:00:00Z",
             "12024-01-01T00:00:00Z",
             "+024-01-01T00:00:00Z",
+            "24-01-15T10:30:00Z",
+            "2024-1-5T10:30:00Z",
+            "2024-01-15T1:2:3Z",
+            "2024-01-15T010:30:00Z",
         ];
         for text in bad {
             assert_eq!(Timestamp::parse_rfc3339(text), None, "{text}");

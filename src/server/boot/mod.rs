@@ -106,7 +106,7 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     let data = data_directory(args.data_dir.as_deref())?;
     let shutdown = CancellationToken::new();
     lifecycle::stop_on_signals(shutdown.clone()).map_err(|error| Exit::failed(error.to_string()))?;
-    let mut core = open(args.database_url.as_ref(), policy(args), &data).await?;
+    let mut core = open(args.database_url.as_ref(), &policy(args), &data).await?;
     if let Some(file) = &args.secret_key_file {
         core.vault = Vault::at(file.clone());
     }
@@ -222,7 +222,7 @@ fn encryption(wanted: Wanted, args: &ServerArgs, data: &Path, core: &Core) -> Re
     Tls::open(pair, &*core.clock).map(Some).map_err(Exit::config)
 }
 
-async fn open(database_url: Option<&Secret>, policy: Policy, data: &Path) -> Result<Core, Exit> {
+async fn open(database_url: Option<&Secret>, policy: &Policy, data: &Path) -> Result<Core, Exit> {
     let random: Arc<dyn Random> = Arc::new(OsRandom);
     let chain = format!("c_{}", tokens::hex(&random.bytes::<8>()));
     let store = open_store(database_url, data, &chain).await.map_err(|error| Exit::config(format!("{error:#}")))?;
@@ -242,7 +242,7 @@ async fn open(database_url: Option<&Secret>, policy: Policy, data: &Path) -> Res
         random,
         logs: Logs::open(data.join("logs")).map_err(|error| files(error.to_string()))?,
         artifacts: Artifacts::open(&data.join("artifacts")).map_err(|error| files(error.to_string()))?,
-        policy,
+        policy: *policy,
         vault: Vault::at(key_beside(data)),
         server: chain,
         leadership: Leadership::default(),

@@ -45,7 +45,7 @@ impl Offline {
                 data.display()
             )));
         }
-        let core = Arc::new(open(database_url, Policy::default(), data).await?);
+        let core = Arc::new(open(database_url, &Policy::default(), data).await?);
         core.store.attach(dispatch::hooks(&core));
         let app = App::new(Parts {
             core: Arc::clone(&core),

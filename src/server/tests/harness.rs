@@ -1,22 +1,22 @@
 //! A server without a socket.
 
+mod events;
+
 use std::sync::Arc;
-use std::time::Duration;
 
 use app::domain::time::Millis;
 use app::domain::watermark::Floor;
-use app::protocol::dispatch::JobSubmit;
 use app::protocol::worker::Desired;
 use axum::Router;
-use axum::body::{Body, BodyDataStream};
+use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
-use futures_util::StreamExt;
 use http_body_util::BodyExt;
 use leptos::config::LeptosOptions;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+pub use self::events::Events;
 use super::described;
 use crate::clock::{Clock, ManualClock};
 use crate::disk::ManualDisk;
@@ -123,26 +123,26 @@ impl Server {
     }
 
     pub async fn start_as(mode: Mode) -> Self {
-        Self::start_alone(mode, policy()).await
+        Self::start_alone(mode, &policy()).await
     }
 
     /// One with other numbers.
     pub async fn start_with(change: impl FnOnce(&mut Policy)) -> Self {
         let mut policy = policy();
         change(&mut policy);
-        Self::start_alone(Mode::Accounts, policy).await
+        Self::start_alone(Mode::Accounts, &policy).await
     }
 
     /// One that speaks TLS, as whoever serves its router has to.
     pub async fn start_over(tls: Tls) -> Self {
-        Self::start_as_with(Mode::Accounts, policy(), Some(tls)).await
+        Self::start_as_with(Mode::Accounts, &policy(), Some(tls)).await
     }
 
-    async fn start_alone(mode: Mode, policy: Policy) -> Self {
+    async fn start_alone(mode: Mode, policy: &Policy) -> Self {
         Self::start_as_with(mode, policy, None).await
     }
 
-    async fn start_as_with(mode: Mode, policy: Policy, tls: Option<Tls>) -> Self {
+    async fn start_as_with(mode: Mode, policy: &Policy, tls: Option<Tls>) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let store = SqliteStore::open(directory.path(), "c_test").await.expect("fresh");
         let server = Self::with_store(mode, policy, directory, Arc::new(store), "c_test", tls).await;
@@ -154,7 +154,7 @@ impl Server {
     pub async fn start_beside(name: &str, database: &str) -> Self {
         let store = PostgresStore::open(database, name).await.expect("a database");
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let server = Self::with_store(Mode::Accounts, policy(), directory, Arc::new(store), name, None).await;
+        let server = Self::with_store(Mode::Accounts, &policy(), directory, Arc::new(store), name, None).await;
         let core = Arc::clone(&server.app.core);
         tokio::spawn(server.app.shutdown.clone().run_until_cancelled_owned(async move {
             loop {
@@ -166,7 +166,7 @@ impl Server {
 
     async fn with_store(
         mode: Mode,
-        policy: Policy,
+        policy: &Policy,
         directory: tempfile::TempDir,
         store: Arc<dyn Store>,
         name: &str,
@@ -185,7 +185,7 @@ impl Server {
             random: Arc::new(CountedRandom::default()),
             logs: Logs::open(directory.path().join("logs")).expect("fresh"),
             artifacts: Artifacts::open(&directory.path().join("artifacts")).expect("fresh"),
-            policy,
+            policy: *policy,
             vault: Vault::at(directory.path().join("secrets.key")),
             job_token_key: b"key".to_vec(),
             server: name.to_owned(),
@@ -354,48 +354,4 @@ pub async fn read(answer: axum::response::Response) -> Answer {
     let (parts, body) = answer.into_parts();
     let body = body.collect().await.expect("a whole body").to_bytes().to_vec();
     Answer { status: parts.status, headers: parts.headers, body }
-}
-
-/// An event stream.
-pub struct Events {
-    body: BodyDataStream,
-    buffer: String,
-}
-
-impl Events {
-    pub fn of(answer: axum::response::Response) -> Self {
-        Self { body: answer.into_body().into_data_stream(), buffer: String::new() }
-    }
-
-    /// The next event's data; none when the stream ended. Comments are passed over.
-    pub async fn next(&mut self) -> Option<Value> {
-        loop {
-            if let Some((block, rest)) = self.buffer.split_once("\n\n") {
-                let data = block.lines().find_map(|line| line.strip_prefix("data: ")).map(str::to_owned);
-                self.buffer = rest.to_owned();
-                match data {
-                    Some(data) => return Some(serde_json::from_str(&data).expect("JSON in one line")),
-                    None => continue,
-                }
-            }
-            let chunk =
-                tokio::time::timeout(Duration::from_secs(10), self.body.next()).await.expect("an event in time");
-            self.buffer.push_str(std::str::from_utf8(&chunk?.expect("a chunk")).expect("UTF-8"));
-        }
-    }
-
-    /// The next event of this type.
-    pub async fn of_type(&mut self, kind: &str) -> Value {
-        loop {
-            let event = self.next().await.unwrap_or_else(|| panic!("the stream ended before a {kind}"));
-            if event["type"] == kind {
-                return event;
-            }
-        }
-    }
-
-    /// The next offer.
-    pub async fn offer(&mut self) -> JobSubmit {
-        serde_json::from_value(self.of_type("job_submit").await).expect("an offer")
-    }
 }

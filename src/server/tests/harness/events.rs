@@ -1,0 +1,52 @@
+//! An event stream, as an agent or a browser reads it.
+
+use std::time::Duration;
+
+use app::protocol::dispatch::JobSubmit;
+use axum::body::BodyDataStream;
+use futures_util::StreamExt;
+use serde_json::Value;
+
+/// See the module.
+pub struct Events {
+    body: BodyDataStream,
+    buffer: String,
+}
+
+impl Events {
+    pub fn of(answer: axum::response::Response) -> Self {
+        Self { body: answer.into_body().into_data_stream(), buffer: String::new() }
+    }
+
+    /// The next event's data; none when the stream ended. Comments are passed over.
+    pub async fn next(&mut self) -> Option<Value> {
+        loop {
+            if let Some((block, rest)) = self.buffer.split_once("\n\n") {
+                let data = block.lines().find_map(|line| line.strip_prefix("data: ")).map(str::to_owned);
+                self.buffer = rest.to_owned();
+                match data {
+                    Some(data) => return Some(serde_json::from_str(&data).expect("JSON in one line")),
+                    None => continue,
+                }
+            }
+            let chunk =
+                tokio::time::timeout(Duration::from_secs(10), self.body.next()).await.expect("an event in time");
+            self.buffer.push_str(std::str::from_utf8(&chunk?.expect("a chunk")).expect("UTF-8"));
+        }
+    }
+
+    /// The next event of this type.
+    pub async fn of_type(&mut self, kind: &str) -> Value {
+        loop {
+            let event = self.next().await.unwrap_or_else(|| panic!("the stream ended before a {kind}"));
+            if event["type"] == kind {
+                return event;
+            }
+        }
+    }
+
+    /// The next offer.
+    pub async fn offer(&mut self) -> JobSubmit {
+        serde_json::from_value(self.of_type("job_submit").await).expect("an offer")
+    }
+}
