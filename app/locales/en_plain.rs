@@ -27,6 +27,7 @@ const LOGIN: Login = Login {
 const ACCOUNT: Account = Account {
     intro: "Your API tokens, your password, and the browsers in which you are signed in.",
     tokens: "API tokens",
+    api: "What the API can do",
     no_tokens: "None yet. Scripts send one in the header “Authorization: Bearer …”.",
     everything: "Everything that you may do",
     used: "Last used",

@@ -32,6 +32,7 @@ pub(crate) struct Login {
 pub(crate) struct Account {
     pub intro: Text,
     pub tokens: Text,
+    pub api: Text,
     pub no_tokens: Text,
     pub everything: Text,
     pub used: Text,

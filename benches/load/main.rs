@@ -1,7 +1,7 @@
 //! What the server bears: many agents that train nothing, on real sockets, against the program in `dist/`.
 //!
 //! `cargo run --release --no-default-features --features worker --example load [sqlite|postgres] [FIGURE…]`, with FIGUREs out of `dispatch`, `lives`, `heartbeats`,
-//! `streams`, `recovery`, `metrics`, `stop`. Load and server share the machine's cores. `SIMPLETUNER_DIST` names the programs;
+//! `streams`, `recovery`, `metrics`, `access`, `stop`. Load and server share the machine's cores. `SIMPLETUNER_DIST` names the programs;
 //! `SIMPLETUNER_TEST_POSTGRES` a PostgreSQL server. Nothing fails because of a figure: the targets stand beside them.
 
 mod agent;
@@ -37,6 +37,9 @@ fn main() {
         }
         if wanted("metrics") {
             ops::metrics(&Server::start(postgres).await).await;
+        }
+        if wanted("access") {
+            ops::access(&Server::start(postgres).await).await;
         }
         if wanted("stop") {
             ops::stop(Server::start(postgres).await).await;

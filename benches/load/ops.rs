@@ -26,6 +26,33 @@ pub async fn metrics(server: &Server) {
     );
 }
 
+/// What it costs to find out who asks, beside a thousand API tokens: an answer for somebody against one for anybody, each
+/// after the other. The first says who it is as well, so this is no less than it costs.
+pub async fn access(server: &Server) {
+    const TOKENS: usize = 1_000;
+    const TIMES: usize = 20_000;
+    for n in 0..TOKENS {
+        let token = serde_json::json!({"name": format!("script-{n}")});
+        let made = server.http.post(format!("{}/api/account/tokens", server.url)).json(&token).send().await;
+        assert!(made.is_ok_and(|answer| answer.status().is_success()), "a token");
+    }
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..TIMES {
+        for (path, times) in ["/healthz", "/api/session"].iter().zip(&mut times) {
+            let began = Instant::now();
+            let answer = server.http.get(format!("{}{path}", server.url)).send().await.expect("an answer");
+            assert!(answer.status().is_success(), "{path} was answered {}", answer.status());
+            answer.bytes().await.expect("a body");
+            times.push(began.elapsed());
+        }
+    }
+    let [anybody, somebody] = times.map(|mut times| quantile(&mut times, 0.5) * 1_000.0);
+    println!(
+        "authentication with {TOKENS} tokens: {:.0} us (target <= 50): an answer for somebody {somebody:.0} us, for anybody {anybody:.0} us",
+        somebody - anybody
+    );
+}
+
 /// From SIGTERM to the end of a server with a thousand open streams.
 pub async fn stop(mut server: Server) {
     const AGENTS: usize = 1_000;

@@ -21,5 +21,6 @@ mod restart;
 mod several;
 mod storms;
 mod tls;
+mod troubleshooting;
 mod whole_job;
 mod zombies;

@@ -90,7 +90,10 @@ pub(super) fn Tokens(tokens: Vec<TokenView>, #[prop(into)] back: String, none: &
     let rows = tokens.into_iter().map(|token| view! { <Token token=token back=back.clone()/> }).collect_view();
     view! {
         <section class="panel" aria-labelledby="tokens">
-            <h2 id="tokens" class="panel-head">{words.tokens}</h2>
+            <div class="panel-head">
+                <h2 id="tokens">{words.tokens}</h2>
+                <a class="row-link ml-auto text-sm font-normal" href="/docs/api">{words.api}</a>
+            </div>
             {none}
             <ul class="rows">{rows}</ul>
         </section>

@@ -284,7 +284,9 @@ pub fn failure_words(failure: &Failure) -> String {
 pub fn loss_words(loss: &Loss) -> String {
     match loss {
         Loss::AgentForgot => "The agent came back without the job; its host was probably restarted.".to_owned(),
-        Loss::WorkerOffline => "The worker went offline with the job.".to_owned(),
+        Loss::WorkerOffline => {
+            "The worker went offline with the job: heartbeat timeout, or its agent left without it.".to_owned()
+        }
         Loss::Evicted => "Its worker's drain came to its deadline.".to_owned(),
         Loss::Requeued(why) if why.is_empty() => "The agent gave the job back.".to_owned(),
         Loss::Requeued(why) => why.clone(),

@@ -82,7 +82,7 @@ async fn each_worker_says_what_does_not_fit_and_what_would_help() {
     assert_eq!(blockers[0]["text"], "The job asks for team=nlp, and this worker has no label team.");
     assert_eq!(blockers[0]["change"], "Give the worker the label team=nlp, or do not ask for it.");
     assert_eq!(blockers[1]["text"], "The job asks for 2 GPUs, and this worker has 1.");
-    assert!(never["text"].as_str().is_some_and(|text| text.starts_with("No worker there is can ever take it")));
+    assert!(never["text"].as_str().is_some_and(|text| text.starts_with("No idle workers that match")));
     let (_, _, mut two) = with_gpus(&server, "large", 2, 1).await;
     let labelled = |worker: &str| format!("/api/admin/workers/{worker}");
     let workers = server.get(&By::Admin, "/api/admin/workers").await.ok(200);

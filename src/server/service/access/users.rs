@@ -37,6 +37,12 @@ impl Core {
         Ok(UserDetail { user: view(user), tokens, sessions })
     }
 
+    /// Whether there is somebody of this name.
+    pub async fn is_somebody(&self, name: &str) -> bool {
+        let found = async { Ok::<_, Refusal>(self.read().await?.user_by_name(name).await?) };
+        found.await.is_ok_and(|user| user.is_some())
+    }
+
     /// Adds somebody. Without a password they use API tokens that an admin makes, until an admin gives them one.
     pub async fn create_user(self: &Arc<Self>, caller: Caller, create: CreateUser) -> Result<UserView, Refusal> {
         check_name(&create.name)?;

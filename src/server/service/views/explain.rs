@@ -71,12 +71,22 @@ fn sentence(job: &Job, explanation: &Explanation) -> String {
             "{limit} jobs of {} run, and no more of one person may at once. It starts when one of them ends.",
             job.submitted_by
         ),
-        Verdict::Busy => format!("A worker will take it when it has time. Nearest is {name}: {why} {change}"),
-        Verdict::Away => format!("No connected worker can take it. Nearest is {name}: {why} {change}"),
-        Verdict::Never => {
-            format!("No worker there is can ever take it; it waits until one can. Nearest is {name}: {why} {change}")
+        Verdict::Busy => {
+            format!("No idle workers: one will take it when it has time. Nearest is {name}: {why} {change}")
         }
-        Verdict::NoWorkers => "There are no workers. Create one, and start its agent.".to_owned(),
+        Verdict::Away => {
+            format!("No idle workers: none that is connected can take it. Nearest is {name}: {why} {change}")
+        }
+        Verdict::Never => {
+            let what = match nearest.and_then(|answer| answer.blockers.first()) {
+                Some(Blocker::Gpus { .. } | Blocker::Vram { .. } | Blocker::Accelerator { .. }) => {
+                    "GPU requirements not met"
+                }
+                _ => "No idle workers that match",
+            };
+            format!("{what}: none there is can ever take it; it waits until one can. Nearest is {name}: {why} {change}")
+        }
+        Verdict::NoWorkers => "No idle workers: there are none. Create one, and start its agent.".to_owned(),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use app::domain::access::is_name;
 use app::domain::audit::flood::Refused;
 use app::domain::time::Millis;
 use app::ui::flash::{Flash, FormName, Notice};
@@ -159,8 +158,8 @@ async fn record(app: &App, peer: Option<IpAddr>, name: &str, refusal: &Refusal) 
         _ => return,
     };
     let by = caller_named("unknown");
-    // What was typed into the wrong field must not be kept.
-    let name = if is_name(name) { name } else { "" };
+    // What was typed into the wrong field must not be kept: it may be a password.
+    let name = if app.core.is_somebody(name).await { name } else { "" };
     app.core.record_refused(by, Refused::Login, peer, name, json!({"reason": reason})).await;
 }
 

@@ -1,0 +1,110 @@
+//! What the documentation says under "Troubleshooting": each headline is provoked, and its words are said where people
+//! look first.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Fleet, Host, trainers};
+
+/// What an agent says that gives up or is sent away.
+async fn said_at_the_end(host: &Host) -> String {
+    let mut agent = host.start();
+    agent.ended().await;
+    agent.said()
+}
+
+async fn explained(fleet: &Fleet, job: &str) -> String {
+    let explanation = fleet.api.get(&format!("/api/queue/{job}/explain")).await;
+    explanation["text"].as_str().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn connection_refused() {
+    let mut fleet = Fleet::start().await;
+    let host = fleet.host_of("lost", "ephemeral").await.flags(&["--give-up-after", "1"]);
+    fleet.kill_server().await;
+    let said = said_at_the_end(&host).await;
+    assert!(said.contains("Connection refused") && said.contains("--host 0.0.0.0"), "{said}");
+}
+
+#[tokio::test]
+async fn invalid_token() {
+    let fleet = Fleet::start().await;
+    let host = fleet.host("mistaken").await.holding("wt_not-a-token");
+    let said = said_at_the_end(&host).await;
+    assert!(said.contains("Invalid token") && said.contains("rotated"), "{said}");
+    // White space around it is nobody's fault.
+    let host = fleet.host("copied").await;
+    let padded = format!(" {}\n", host.token);
+    let host = host.holding(&padded);
+    let _agent = host.start();
+    fleet.api.until_worker(&host.worker, "idle").await;
+}
+
+#[tokio::test]
+async fn ssl_certificate_verify_failed() {
+    let fleet = Fleet::start_with(&[("SIMPLETUNER_SSL", "true")]).await;
+    let host = fleet.host_of("strict", "ephemeral").await.flags(&["--give-up-after", "1"]);
+    let said = said_at_the_end(&host).await;
+    assert!(said.contains("SSL certificate verify failed") && said.contains("--ssl-no-verify"), "{said}");
+    let host = fleet.host("trusting").await.flags(&["--ssl-no-verify"]);
+    let _agent = host.start();
+    fleet.api.until_worker(&host.worker, "idle").await;
+}
+
+#[tokio::test]
+async fn heartbeat_timeout() {
+    let fleet = Fleet::start_with(&[("SIMPLETUNER_HEARTBEAT_TIMEOUT", "4")]).await;
+    let host = fleet.host("silent").await.training_with(trainers::AT_THE_GATE);
+    let agent = host.start();
+    let job = fleet.api.submit("digits-quick").await;
+    fleet.api.until_job(&job, "running").await;
+    agent.kill().await;
+    fleet.api.until_worker(&host.worker, "offline").await;
+    let job = fleet.api.until_job(&job, "queued").await;
+    let error = job["attempts"][0]["error"].as_str().unwrap_or_default();
+    assert!(error.contains("heartbeat timeout"), "{job:#}");
+    host.open_gate();
+}
+
+#[tokio::test]
+async fn process_crash() {
+    let fleet = Fleet::start().await;
+    fleet.configure("breaking", &json!({"example_fail_at_step": 3})).await;
+    let host = fleet.host("crashing").await;
+    let _agent = host.start();
+    let job = fleet.api.submit("breaking").await;
+    fleet.api.until_job(&job, "failed").await;
+    let log = fleet.api.log(&job).await;
+    assert!(log.contains("Traceback (most recent call last)"), "{log}");
+}
+
+#[tokio::test]
+async fn no_idle_workers() {
+    let fleet = Fleet::start().await;
+    let job = fleet.api.submit("digits-quick").await;
+    assert!(explained(&fleet, &job).await.starts_with("No idle workers"));
+    let host = fleet.host("elsewhere").await;
+    let _agent = host.start();
+    fleet.api.until_job(&job, "completed").await;
+    let labelled = json!({"config_name": "digits-quick", "worker_labels": {"team": "nlp"}});
+    let job = fleet.api.submit_with(&labelled).await;
+    let text = explained(&fleet, &job).await;
+    assert!(text.starts_with("No idle workers") && text.contains("label team"), "{text}");
+}
+
+#[tokio::test]
+async fn gpu_requirements_not_met() {
+    let fleet = Fleet::start().await;
+    fleet.configure("large", &json!({"--num_processes": 8})).await;
+    let host = fleet.host("small").await;
+    let _agent = host.start();
+    fleet.api.until_worker(&host.worker, "idle").await;
+    let job = fleet.api.submit("large").await;
+    let text = explained(&fleet, &job).await;
+    assert!(text.starts_with("GPU requirements not met"), "{text}");
+    // More than the worker's GPUs can be asked for by mistake; the words name what to change.
+    let submit: Value = json!({"config_name": "digits-quick", "gpu_count": 3});
+    let job = fleet.api.submit_with(&submit).await;
+    let text = explained(&fleet, &job).await;
+    assert!(text.starts_with("GPU requirements not met") && text.contains("3 GPUs"), "{text}");
+}
