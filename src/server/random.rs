@@ -32,6 +32,15 @@ impl Random for OsRandom {
 pub struct CountedRandom(std::sync::atomic::AtomicU64);
 
 #[cfg(test)]
+impl CountedRandom {
+    /// Another sequence for each name: servers that share a database must not make the same ids.
+    pub fn named(name: &str) -> Self {
+        let start = name.bytes().fold(0_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+        Self(std::sync::atomic::AtomicU64::new(start << 32))
+    }
+}
+
+#[cfg(test)]
 impl Random for CountedRandom {
     fn fill(&self, buffer: &mut [u8]) {
         for chunk in buffer.chunks_mut(8) {

@@ -182,7 +182,7 @@ impl Server {
             floods: Floods::default(),
             signer: Signer::new(Checkpoints::open(directory.path(), "sqlite", [7; 32]).expect("fresh")),
             clock: clock.clone(),
-            random: Arc::new(CountedRandom::default()),
+            random: Arc::new(CountedRandom::named(name)),
             logs: Logs::open(directory.path().join("logs")).expect("fresh"),
             artifacts: Artifacts::open(&directory.path().join("artifacts")).expect("fresh"),
             policy: *policy,
