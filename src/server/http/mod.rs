@@ -11,6 +11,7 @@ pub mod arrival;
 mod audit;
 mod configs;
 mod events;
+mod headers;
 mod health;
 pub mod json;
 mod limits;
