@@ -1,6 +1,6 @@
 # Thin: each target is a script in scripts/, which says what it does and why. `make` alone lists them.
 SHELL := bash
-.PHONY: help run test build bench schemathesis soak deny setup fmt lint dev clean
+.PHONY: help run test build bench schemathesis soak deny fuzz setup fmt lint dev clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -26,6 +26,9 @@ soak: ## the fleet tests again and again on both databases, 20 rounds
 
 deny: ## what comes from elsewhere: licences, sources, versions, advisories
 	@scripts/deny
+
+fuzz: ## bytes that nobody thought of for all that reads a stranger's, ten minutes each (SECONDS=600)
+	@scripts/fuzz $(SECONDS)
 
 setup: ## compiler and tools; skips what is present
 	@scripts/setup

@@ -1,6 +1,7 @@
 //! Text that stands inside other text.
 
 use std::fmt::Write;
+use std::path::{Component, Path};
 
 /// For a path or a value in a URL: everything but plain characters and slashes is escaped.
 pub fn percent_escaped(text: &str) -> String {
@@ -30,6 +31,17 @@ pub fn local_path(text: &str) -> &str {
     if text.starts_with('/') && !elsewhere { text } else { "/" }
 }
 
+/// Whether a path stays below where it is put: relative, without `..`, and printable.
+pub fn is_plain_path(path: &str) -> bool {
+    !path.is_empty()
+        && path.len() <= 512
+        && !path.contains('\\')
+        && !path.chars().any(char::is_control)
+        && !path.split('/').any(str::is_empty)
+        && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
+        && !path.split('/').any(|part| part == "." || part == "..")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,5 +62,16 @@ mod tests {
         for bad in ["", "//evil.example", "https://evil.example", "/\\evil.example", "javascript:x", "/a\nb"] {
             assert_eq!(local_path(bad), "/");
         }
+    }
+
+    #[test]
+    fn paths_that_lead_elsewhere_are_refused() {
+        for good in ["config.json", "prompts/a.json", "a b.txt", "..x", "ü"] {
+            assert!(is_plain_path(good), "{good}");
+        }
+        for bad in ["", "/etc/passwd", "..", "a/../b", "./a", "a//b", "a/", "a\\b", "a\nb", "a/.", "C:\\x"] {
+            assert!(!is_plain_path(bad), "{bad}");
+        }
+        assert!(!is_plain_path(&"x".repeat(513)));
     }
 }

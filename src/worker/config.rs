@@ -1,5 +1,7 @@
 //! The agent's settings, checked: whatever is wrong is said here, before anything starts.
 
+mod labels;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -94,7 +96,7 @@ impl Config {
             name: args.name.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| host.clone()),
             host,
             persistent: args.persistent,
-            labels: parse_labels(&args.labels)?,
+            labels: labels::parse(&args.labels).map_err(Fatal::usage)?,
             trust: Trust::of(args.ssl_no_verify, args.ca_file, args.orchestrator_fingerprint.as_deref())?,
             work_dir,
             trainer: parse_trainer(&args.trainer)?,
@@ -184,17 +186,6 @@ fn token(given: Option<&str>, file: Option<&Path>, file_first: bool) -> Result<S
     Ok(token)
 }
 
-fn parse_labels(pairs: &[String]) -> Result<Labels, Fatal> {
-    let mut labels = Labels::default();
-    for pair in pairs {
-        let (key, value) =
-            pair.split_once('=').ok_or_else(|| Fatal::usage(format!("--label {pair:?} must look like key=value")))?;
-        labels.0.insert(key.trim().to_owned(), value.trim().to_owned());
-    }
-    labels.validate().map_err(|error| Fatal::usage(error.to_string()))?;
-    Ok(labels)
-}
-
 fn parse_trainer(command: &str) -> Result<Vec<String>, Fatal> {
     let words = shell_words::split(command)
         .map_err(|error| Fatal::usage(format!("--trainer {command:?} cannot be split into words: {error}")))?;
@@ -243,9 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_trainer_and_state_directory() {
-        assert!(parse_labels(&["a=b=c".to_owned()]).is_ok_and(|labels| labels.0["a"] == "b=c"));
-        assert!(parse_labels(&["a".to_owned()]).is_err());
+    fn trainer_and_state_directory() {
         assert_eq!(parse_trainer("a 'b c'").ok(), Some(vec!["a".to_owned(), "b c".to_owned()]));
         assert!(parse_trainer("a 'b").is_err() && parse_trainer("  ").is_err());
         let home = |name: &str| (name == "HOME").then(|| "/h".to_owned());

@@ -6,13 +6,14 @@ use std::time::Duration;
 use app::domain::audit::flood::Refused;
 use app::domain::ids::{Attempt, JobId, WorkerId};
 use axum::extract::{FromRequest, Request, State};
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::arrival::Scheme;
+use super::headers::{bearer, is_loopback, text};
 use super::json::OptionalJson;
 use super::problem::{ApiError, unknown_host};
 use super::request::{Peer, caller_named};
@@ -223,16 +224,6 @@ pub async fn known_host(State(app): State<App>, request: Request, next: Next) ->
     next.run(request).await
 }
 
-/// Whether a host, with or without a port, is this machine.
-pub fn is_loopback(host: &str) -> bool {
-    let bare = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !name.ends_with(':') => name,
-        _ => host,
-    };
-    let bare = bare.trim_start_matches('[').trim_end_matches(']');
-    bare.eq_ignore_ascii_case("localhost") || bare.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
-}
-
 /// The worker that asks, which is a sign of life.
 async fn heard_of(app: &App, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<WorkerKey, Refusal> {
     let key = worker_of(app, headers, peer).await?;
@@ -294,48 +285,4 @@ fn worker_error(refusal: Refusal) -> ApiError {
 
 fn token(headers: &HeaderMap) -> Option<&str> {
     bearer(headers).or_else(|| text(headers, "x-api-key"))
-}
-
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let value = text(headers, header::AUTHORIZATION.as_str())?;
-    let (scheme, token) = value.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
-}
-
-fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    headers.get(name)?.to_str().ok()
-}
-
-/// The value of a cookie.
-pub fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    let all = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
-    all.flat_map(|value| value.split(';')).find_map(|pair| {
-        let (key, value) = pair.trim().split_once('=')?;
-        (key == name).then_some(value)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn loopback_names() {
-        for yes in
-            ["localhost", "localhost:8001", "LOCALHOST:1", "127.0.0.1", "127.0.0.1:8001", "[::1]:8001", "[::1]", "::1"]
-        {
-            assert!(is_loopback(yes), "{yes}");
-        }
-        for no in [
-            "",
-            "evil.example",
-            "evil.example:8001",
-            "localhost.evil.example",
-            "10.0.0.1:8001",
-            "[fe80::1]:1",
-            "127.0.0.1.evil",
-        ] {
-            assert!(!is_loopback(no), "{no}");
-        }
-    }
 }

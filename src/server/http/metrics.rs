@@ -11,8 +11,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 
-use super::access::{identify, is_loopback};
+use super::access::identify;
 use super::arrival::Scheme;
+use super::headers::is_loopback;
 use super::openapi::doc::{Answer, Content, Doc};
 use super::problem::ApiError;
 use super::request::Peer;

@@ -14,6 +14,7 @@ mod conditional;
 mod configs;
 mod docs;
 mod events;
+mod headers;
 pub mod health;
 pub mod json;
 mod limits;

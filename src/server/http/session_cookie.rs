@@ -6,8 +6,8 @@
 use app::domain::time::Millis;
 use axum::http::HeaderMap;
 
-use super::access::cookie;
 use super::arrival::Scheme;
+use super::headers::cookie;
 
 /// Its name.
 pub fn name(scheme: Scheme) -> &'static str {

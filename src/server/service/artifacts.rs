@@ -11,12 +11,12 @@ use futures_util::Stream;
 use futures_util::stream::BoxStream;
 
 use super::Core;
-use super::configs::is_plain_path;
 use super::refusal::{Invalid, Refusal};
 use super::reports::Subject;
 use super::unit::Caller;
 use crate::files::artifacts::{Stored, UploadError};
 use crate::store::artifacts::StoredArtifact;
+use crate::text::is_plain_path;
 
 /// What a worker says of a file it sends.
 #[derive(Debug, Clone)]

@@ -3,6 +3,7 @@
 //! What it hears goes to the agent as [`Input`]s. Heartbeats and the stream are apart, so that neither waits for the other,
 //! and neither ever waits for a job.
 
+mod event_size;
 mod heartbeat;
 mod link;
 mod stream;

@@ -11,9 +11,10 @@ use reqwest::Response;
 use sse_stream::SseStream;
 
 use super::Session;
+use super::event_size::EventSize;
 use crate::api::ApiError;
 
-/// An event larger than this is nobody's.
+/// An event larger than this is nobody's, in bytes.
 const LARGEST_EVENT: usize = 1024 * 1024;
 /// The server's wish to wait is followed up to this.
 const LONGEST_RETRY: Duration = Duration::from_mins(1);
@@ -87,7 +88,7 @@ fn lost(sentence: String, retry: Option<Duration>) -> End {
 
 /// The body's bytes, ended by silence or by an event without end.
 fn limited(response: Response, heard: &AtomicBool, patience: Duration) -> impl Stream<Item = Result<Bytes, Broken>> {
-    stream::try_unfold((response, EventSize::default()), move |(mut response, mut size)| async move {
+    stream::try_unfold((response, EventSize::up_to(LARGEST_EVENT)), move |(mut response, mut size)| async move {
         match tokio::time::timeout(patience, response.chunk()).await {
             Err(_) => Err(Broken::Silent),
             Ok(Err(error)) => Err(Broken::Network(error.to_string())),
@@ -98,43 +99,4 @@ fn limited(response: Response, heard: &AtomicBool, patience: Duration) -> impl S
             }
         }
     })
-}
-
-/// How long the unfinished event is.
-#[derive(Debug, Default)]
-struct EventSize {
-    bytes: usize,
-    line_is_empty: bool,
-}
-
-impl EventSize {
-    /// Whether it is still an acceptable one.
-    fn add(&mut self, bytes: &[u8]) -> bool {
-        for byte in bytes {
-            match byte {
-                b'\n' if self.line_is_empty => self.bytes = 0,
-                b'\n' => self.line_is_empty = true,
-                b'\r' => {}
-                _ => self.line_is_empty = false,
-            }
-            self.bytes += 1;
-        }
-        self.bytes <= LARGEST_EVENT
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_one_event_counts() {
-        let mut size = EventSize::default();
-        let event = [b"data: ".as_slice(), &vec![b'x'; LARGEST_EVENT / 2], b"\n\n"].concat();
-        for _ in 0..10 {
-            assert!(size.add(&event));
-        }
-        assert!(size.add(&vec![b'x'; LARGEST_EVENT - 10]));
-        assert!(!size.add(b"0123456789abcdef"));
-    }
 }

@@ -26,6 +26,7 @@ use leptos_axum::{
 use self::port::ServerPort;
 use super::access;
 use super::arrival::Scheme;
+use super::headers::cookie;
 use super::problem::ApiError;
 use super::request::Peer;
 use super::routes::{Access, Routes};
@@ -132,7 +133,7 @@ fn provide(app: &App, scripts: Scripts) {
     prefs.unclaimed = app.core.doors.unclaimed.load(Ordering::Relaxed);
     prefs.session =
         person.as_ref().map(|person| session::view(app, person, Scheme::of(&parts.extensions), &parts.headers));
-    let flash = access::cookie(&parts.headers, FLASH_COOKIE).and_then(|id| app.flashes.take(id, app.core.now()));
+    let flash = cookie(&parts.headers, FLASH_COOKIE).and_then(|id| app.flashes.take(id, app.core.now()));
     if let Some(response) = use_context::<ResponseOptions>() {
         set_headers(&response, scripts, flash.is_some());
     }

@@ -1,0 +1,104 @@
+//! Everything that comes as JSON or in a query string: what is read is written and read again as the same, and a field
+//! that this build does not know changes nothing. The first byte says what it is to be.
+
+use app::protocol::access::{
+    ChangePassword, CreateToken, CreateUser, EditUser, ProveSession, ResetPassword, SessionView, UserDetail,
+};
+use app::protocol::audit::{AuditEntry, AuditQuery};
+use app::protocol::configs::Bundle;
+use app::protocol::dispatch::WorkerEvent;
+use app::protocol::problem::Problem;
+use app::protocol::queue::{JobView, JobsQuery, LogChunk, SetPriority, SubmitJob};
+use app::protocol::secrets::{JobSecrets, PutSecret, SecretQuery};
+use app::protocol::topic::TopicsChanged;
+use app::protocol::worker::{
+    Disconnect, Heartbeat, HeartbeatAnswer, LogAck, ProgressReport, Register, Registered, StatusReport,
+};
+use app::protocol::workers::{CreateWorker, DrainWorker, EditWorker, RotateToken, WorkerView, WorkersQuery};
+use axum::extract::Query;
+use axum::http::Uri;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// What takes a body of some type.
+type Check = fn(&[u8]);
+
+const CHECKS: &[Check] = &[
+    // Of agents.
+    body::<Register>,
+    body::<Heartbeat>,
+    body::<StatusReport>,
+    body::<ProgressReport>,
+    body::<Disconnect>,
+    // Of people and scripts.
+    body::<SubmitJob>,
+    body::<SetPriority>,
+    body::<CreateWorker>,
+    body::<EditWorker>,
+    body::<DrainWorker>,
+    body::<RotateToken>,
+    body::<CreateUser>,
+    body::<EditUser>,
+    body::<ProveSession>,
+    body::<ResetPassword>,
+    body::<ChangePassword>,
+    body::<CreateToken>,
+    body::<PutSecret>,
+    body::<Bundle>,
+    query::<JobsQuery>,
+    query::<WorkersQuery>,
+    query::<AuditQuery>,
+    query::<SecretQuery>,
+    // Of servers, read by agents and browsers.
+    body::<Registered>,
+    body::<HeartbeatAnswer>,
+    body::<LogAck>,
+    event,
+    body::<JobSecrets>,
+    body::<SessionView>,
+    body::<UserDetail>,
+    body::<WorkerView>,
+    body::<JobView>,
+    body::<LogChunk>,
+    body::<TopicsChanged>,
+    body::<AuditEntry>,
+    body::<Problem>,
+];
+
+/// See the module.
+pub fn check(data: &[u8]) {
+    let Some((which, body)) = data.split_first() else { return };
+    // From `0` on, so that a seed can be written by hand.
+    CHECKS[usize::from(which.wrapping_sub(b'0')) % CHECKS.len()](body);
+}
+
+fn body<T: Serialize + DeserializeOwned + PartialEq>(bytes: &[u8]) {
+    let Ok(value) = serde_json::from_slice::<T>(bytes) else { return };
+    let written = serde_json::to_vec(&value).expect("what was read can be written");
+    let again = serde_json::from_slice::<T>(&written).map_err(|error| panic!("{error}: {}", shown(&written)));
+    assert!(again.is_ok_and(|again| again == value), "another one: {}", shown(&written));
+    if let Some(inside) = written.strip_prefix(b"{") {
+        let comma: &[u8] = if inside == b"}" { b"" } else { b"," };
+        let newer = [br#"{"from a newer build":[{"x":null}]"#, comma, inside].concat();
+        assert!(serde_json::from_slice::<T>(&newer).is_ok_and(|newer| newer == value), "{}", shown(&newer));
+    }
+}
+
+/// An event that this build does not know is one all the same.
+fn event(bytes: &[u8]) {
+    body::<WorkerEvent>(bytes);
+    let kind = serde_json::to_string(&String::from_utf8_lossy(bytes)).expect("text");
+    assert!(serde_json::from_str::<WorkerEvent>(&format!(r#"{{"type":"x{}}}"#, &kind[1..])).is_ok());
+}
+
+fn query<T: Serialize + DeserializeOwned + PartialEq>(bytes: &[u8]) {
+    let Ok(uri) = Uri::try_from([b"/?", bytes].concat()) else { return };
+    let Ok(Query(value)) = Query::<T>::try_from_uri(&uri) else { return };
+    let written = serde_urlencoded::to_string(&value).expect("plain fields");
+    let again = Uri::try_from(format!("/?{written}")).ok().and_then(|uri| Query::<T>::try_from_uri(&uri).ok());
+    assert!(again.is_some_and(|Query(again)| again == value), "another one: {written}");
+}
+
+fn shown(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
+}

@@ -1,0 +1,66 @@
+//! A log as a page shows it: cut by the first line, the rest is the log. However it is cut, it reads the same; nothing is
+//! shown that steers a terminal, and nothing that was not there.
+
+use app::domain::ids::Attempt;
+use app::protocol::queue::LogChunk;
+
+use crate::logs::{Content, Line, Lines};
+
+/// See the module.
+pub fn check(data: &[u8]) {
+    let Some((cuts, log)) = super::first_line(data) else { return };
+    let whole = shown([(0, log)].into_iter());
+    let pieced = shown(pieces(log, super::cuts(cuts.as_bytes())).into_iter());
+    assert_eq!(texts(&whole), texts(&pieced), "cuts change nothing");
+    assert_eq!(whole.next_offset(), Some(log.len() as u64));
+    assert!(whole.iter().zip(whole.iter().skip(1)).all(|(one, next)| next.number == one.number + 1));
+    let mut left = log.chars();
+    for line in whole.iter() {
+        let Content::Text(spans) = &line.content else { panic!("nothing is missing") };
+        assert!(spans.iter().all(|span| !span.text.is_empty()));
+        assert!(spans.windows(2).all(|pair| pair[0].ink != pair[1].ink));
+        let mut shown = spans.iter().flat_map(|span| span.text.chars());
+        assert!(
+            shown.all(|c| (c == '\t' || !c.is_control()) && left.any(|there| there == c)),
+            "it was there, in order"
+        );
+    }
+    twice_and_with_a_gap(log);
+}
+
+fn pieces(log: &str, mut cuts: impl Iterator<Item = usize>) -> Vec<(u64, &str)> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < log.len() {
+        let end = log.ceil_char_boundary(at + cuts.next().unwrap_or(1));
+        found.push((at as u64, &log[at..end]));
+        at = end;
+    }
+    found
+}
+
+fn shown<'l>(pieces: impl Iterator<Item = (u64, &'l str)>) -> Lines {
+    let mut lines = Lines::default();
+    lines.push(&chunk(0, ""));
+    pieces.for_each(|(offset, text)| lines.push(&chunk(offset, text)));
+    lines
+}
+
+fn chunk(offset: u64, text: &str) -> LogChunk {
+    let next_offset = offset + text.len() as u64;
+    LogChunk { attempt: Attempt(1), offset, next_offset, size: next_offset, text: text.to_owned() }
+}
+
+fn texts(lines: &Lines) -> Vec<&Content> {
+    lines.iter().map(|line: &Line| &line.content).collect()
+}
+
+fn twice_and_with_a_gap(log: &str) {
+    let mut lines = shown([(0, log)].into_iter());
+    let before = texts(&lines).len();
+    lines.push(&chunk(0, log));
+    assert_eq!(texts(&lines).len(), before, "what was here changes nothing");
+    lines.push(&chunk(log.len() as u64 + 5, "end"));
+    let gaps = lines.iter().filter(|line| line.content == Content::Gap(5)).count();
+    assert_eq!(gaps, 1, "what is missing is said");
+    assert_eq!(lines.next_offset(), Some(log.len() as u64 + 8));
+}

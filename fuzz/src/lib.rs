@@ -1,0 +1,47 @@
+//! Fuzzing of everything that reads a stranger's bytes.
+//!
+//! The server's and the agent's modules are taken as they are, by path, because programs cannot be linked to; whatever is
+//! tried is what runs. [`checks`] says what must hold, whatever the bytes; a target in `targets/` is one line around one
+//! of them.
+
+#![expect(dead_code, unused_imports, reason = "modules are taken whole, and not all of each is tried")]
+
+pub mod checks;
+
+pub use app::{domain, protocol};
+
+// The agent's, where its modules look for each other.
+#[path = "../../src/worker/artifacts.rs"]
+mod artifacts;
+#[path = "../../src/worker/bundle.rs"]
+mod bundle;
+#[path = "../../src/worker/clock.rs"]
+mod clock;
+#[path = "../../src/worker/session/event_size.rs"]
+mod event_size;
+#[path = "../../src/worker/files.rs"]
+mod files;
+#[path = "../../src/worker/jobconfig.rs"]
+mod jobconfig;
+#[path = "../../src/worker/config/labels.rs"]
+mod labels;
+#[path = "../../src/worker/process.rs"]
+mod process;
+#[path = "../../src/worker/progress.rs"]
+mod progress;
+#[path = "../../src/worker/secret/mod.rs"]
+mod secret;
+mod supervisor;
+
+mod http;
+#[path = "../../src/server/text.rs"]
+mod text;
+mod tls;
+
+// The dashboard's.
+#[path = "../../app/ui/logs/mod.rs"]
+mod logs;
+#[path = "../../app/ui/prefs.rs"]
+mod prefs;
+#[path = "../../app/ui/safe_url.rs"]
+mod safe_url;

@@ -1,0 +1,12 @@
+//! The server's, of `src/server/tls`.
+
+#[path = "../../src/server/tls/certificate.rs"]
+pub mod certificate;
+
+use std::sync::Arc;
+
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(aws_lc_rs::default_provider())
+}

@@ -1,0 +1,73 @@
+//! What the headers of a request say, read.
+
+use axum::http::{HeaderMap, header};
+
+/// A header's text, if it is text.
+pub fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// The token of an `Authorization: Bearer …`.
+pub fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = text(headers, header::AUTHORIZATION.as_str())?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+}
+
+/// The value of a cookie.
+pub fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    let all = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
+    all.flat_map(|value| value.split(';')).find_map(|pair| {
+        let (key, value) = pair.trim().split_once('=')?;
+        (key == name).then_some(value)
+    })
+}
+
+/// Whether a host, with or without a port, is this machine.
+pub fn is_loopback(host: &str) -> bool {
+    let bare = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !name.ends_with(':') => name,
+        _ => host,
+    };
+    let bare = bare.trim_start_matches('[').trim_end_matches(']');
+    bare.eq_ignore_ascii_case("localhost") || bare.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(name: &'static str, values: &[&str]) -> HeaderMap {
+        values.iter().map(|value| (name.parse().expect("a name"), value.parse().expect("a header"))).collect()
+    }
+
+    #[test]
+    fn tokens_and_cookies() {
+        for (value, token) in [("Bearer a", Some("a")), ("bEARER  a ", Some("a")), ("Bearer", None), ("Basic a", None)]
+        {
+            assert_eq!(bearer(&headers("authorization", &[value])), token, "{value}");
+        }
+        let cookies = headers("cookie", &["asid=1; sid =2", "x; sid=3=3;sid=4"]);
+        assert_eq!((cookie(&cookies, "sid"), cookie(&cookies, "x")), (Some("3=3"), None));
+    }
+
+    #[test]
+    fn loopback_names() {
+        for yes in
+            ["localhost", "localhost:8001", "LOCALHOST:1", "127.0.0.1", "127.0.0.1:8001", "[::1]:8001", "[::1]", "::1"]
+        {
+            assert!(is_loopback(yes), "{yes}");
+        }
+        for no in [
+            "",
+            "evil.example",
+            "evil.example:8001",
+            "localhost.evil.example",
+            "10.0.0.1:8001",
+            "[fe80::1]:1",
+            "127.0.0.1.evil",
+        ] {
+            assert!(!is_loopback(no), "{no}");
+        }
+    }
+}

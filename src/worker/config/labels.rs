@@ -1,0 +1,31 @@
+//! Labels as the command line has them.
+
+use app::domain::labels::Labels;
+
+/// Reads `key=value`, each.
+///
+/// # Errors
+/// A sentence for whoever wrote them.
+pub fn parse(pairs: &[String]) -> Result<Labels, String> {
+    let mut labels = Labels::default();
+    for pair in pairs {
+        let (key, value) = pair.split_once('=').ok_or_else(|| format!("--label {pair:?} must look like key=value"))?;
+        labels.0.insert(key.trim().to_owned(), value.trim().to_owned());
+    }
+    labels.validate().map_err(|error| error.to_string())?;
+    Ok(labels)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_read_and_checked() {
+        let parsed = |pair: &str| parse(&[pair.to_owned()]);
+        assert!(parsed("a=b=c").is_ok_and(|labels| labels.0["a"] == "b=c"));
+        assert!(parsed(" a = b ").is_ok_and(|labels| labels.0["a"] == "b"));
+        assert!(parsed("a").is_err_and(|why| why.contains("key=value")));
+        assert!(parsed("=b").is_err());
+    }
+}
