@@ -150,11 +150,13 @@ impl Server {
         server
     }
 
-    /// One of several servers on a PostgreSQL database. It hears what the others change, and takes part in nothing yet.
-    pub async fn start_beside(name: &str, database: &str) -> Self {
+    /// One of several servers on a PostgreSQL database, which leads for so long if it does. It hears what the others
+    /// change, and takes part in nothing yet.
+    pub async fn start_beside(name: &str, database: &str, leader_term: Millis) -> Self {
         let store = PostgresStore::open(database, name).await.expect("a database");
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let server = Self::with_store(Mode::Accounts, &policy(), directory, Arc::new(store), name, None).await;
+        let policy = Policy { leader_term, ..policy() };
+        let server = Self::with_store(Mode::Accounts, &policy, directory, Arc::new(store), name, None).await;
         let core = Arc::clone(&server.app.core);
         tokio::spawn(server.app.shutdown.clone().run_until_cancelled_owned(async move {
             loop {
