@@ -1,6 +1,6 @@
 //! English: what every page shares.
 
-use super::en_pages::{CREATE, JOB, JOBS, LOG, OVERVIEW, TRAIN, WORKER, WORKERS};
+use super::en_pages::{JOB, JOBS, LOG, OVERVIEW, WORKER, WORKERS};
 use super::en_token::TOKEN;
 use super::{Common, FlashWords, Messages, Nav, ProblemWords, StatusWords, TimeWords};
 
@@ -14,11 +14,9 @@ pub(crate) const EN: Messages = Messages {
     jobs: JOBS,
     job: JOB,
     log: LOG,
-    train: TRAIN,
     workers: WORKERS,
     worker: WORKER,
     token: TOKEN,
-    create: CREATE,
     flash: FLASH,
     problem: PROBLEM,
     #[cfg(feature = "ssr")]

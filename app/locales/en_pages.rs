@@ -1,6 +1,8 @@
 //! English: the pages.
 
-use super::{Create, Job, Jobs, Log, Overview, Train, Worker, Workers};
+#[cfg(feature = "ssr")]
+use super::Train;
+use super::{Job, Jobs, Log, Overview, Worker, Workers};
 
 pub(super) const OVERVIEW: Overview = Overview {
     title: "Overview",
@@ -133,6 +135,7 @@ pub(super) const LOG: Log = Log {
     region: "Output of the trainer",
 };
 
+#[cfg(feature = "ssr")]
 pub(super) const TRAIN: Train = Train {
     title: "Train in Cloud",
     intro: "Submit a configuration. The job keeps the files as they are now, whatever changes later.",
@@ -193,17 +196,6 @@ pub(super) const WORKER: Worker = Worker {
     drain_ephemeral_text: "It finishes what it runs, takes no new jobs and then leaves.",
     resume: "Resume",
     delete: "Delete",
-    delete_title: |name| format!("Delete {name}?"),
-    delete_text: "Its token stops working at once and the worker disappears from the fleet. Its past jobs, their logs and files stay.",
-    delete_busy: |jobs| {
-        if jobs == 1 {
-            "It holds a job now. That job goes back to the queue.".to_owned()
-        } else {
-            format!("It holds {jobs} jobs now. They go back to the queue.")
-        }
-    },
-    delete_confirm: "Delete this worker",
-    keep: "Keep it",
     drain_wished: "Takes no new jobs",
     unverified: "TLS not verified",
     unverified_hint: "This agent was started with --ssl-no-verify: anyone on its network path can pose as this server and run code there. Start it with --orchestrator-fingerprint or --ca-file instead.",
@@ -246,24 +238,4 @@ pub(super) const WORKER: Worker = Worker {
         "The agent ended at once: its last lines in the shell say why.",
     ],
     token_lost: "The token was shown when the worker was created. If it is lost, rotate it below.",
-};
-
-pub(super) const CREATE: Create = Create {
-    title: "Create worker",
-    intro: "Gives the machine a name and a token of its own. The next page shows the token once, with the command to run there.",
-    name: "Name",
-    name_hint: "Unique in the fleet, as you call the machine: gpu-worker-1.",
-    kind: "Type",
-    kind_hint: "What happens when a job ends.",
-    persistent: "Stays and takes the next job. For machines of your own.",
-    ephemeral: "Ends after one job. For rented machines.",
-    labels: "Labels",
-    labels_hint: "One “key=value” a line. Jobs choose workers by them.",
-    labels_example: "location=datacenter-a\ngpu_type=a100",
-    advanced: "Limits of its token",
-    days: "Days until it ends",
-    days_hint: "Empty for never. The agent is refused from then on, until the token is rotated.",
-    networks: "Allowed networks",
-    networks_hint: "Networks or addresses from which the agent may come, like 10.0.0.0/8. Empty for any.",
-    submit: "Create worker",
 };

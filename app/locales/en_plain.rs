@@ -1,9 +1,18 @@
 //! English: pages that only the server renders.
 
-use super::plain::{Account, Confirm, Login, People, Plain, Secrets};
+use super::en_pages::TRAIN;
+use super::plain::{Account, Confirm, Create, DeleteWorker, Login, People, Plain, Secrets};
 
-pub(super) const PLAIN: Plain =
-    Plain { login: LOGIN, account: ACCOUNT, people: PEOPLE, secrets: SECRETS, confirm: CONFIRM };
+pub(super) const PLAIN: Plain = Plain {
+    login: LOGIN,
+    account: ACCOUNT,
+    people: PEOPLE,
+    secrets: SECRETS,
+    confirm: CONFIRM,
+    train: TRAIN,
+    create: CREATE,
+    delete: DELETE,
+};
 
 const LOGIN: Login = Login {
     title: "Sign in",
@@ -105,4 +114,36 @@ const CONFIRM: Confirm = Confirm {
     intro: "What you want to do takes your password once more. Nothing was done yet; do it again afterwards.",
     hint: "Or the API token, if you signed in with one. It counts for 15 minutes.",
     submit: "Confirm",
+};
+
+const CREATE: Create = Create {
+    title: "Create worker",
+    intro: "Gives the machine a name and a token of its own. The next page shows the token once, with the command to run there.",
+    name: "Name",
+    name_hint: "Unique in the fleet, as you call the machine: gpu-worker-1.",
+    kind: "Type",
+    kind_hint: "What happens when a job ends.",
+    persistent: "Stays and takes the next job. For machines of your own.",
+    ephemeral: "Ends after one job. For rented machines.",
+    labels: "Labels",
+    labels_hint: "One “key=value” a line. Jobs choose workers by them.",
+    labels_example: "location=datacenter-a\ngpu_type=a100",
+    advanced: "Limits of its token",
+    networks: "Allowed networks",
+    networks_hint: "Networks or addresses from which the agent may come, like 10.0.0.0/8. Empty for any.",
+    submit: "Create worker",
+};
+
+const DELETE: DeleteWorker = DeleteWorker {
+    title: |name| format!("Delete {name}?"),
+    text: "Its token stops working at once and the worker disappears from the fleet. Its past jobs, their logs and files stay.",
+    busy: |jobs| {
+        if jobs == 1 {
+            "It holds a job now. That job goes back to the queue.".to_owned()
+        } else {
+            format!("It holds {jobs} jobs now. They go back to the queue.")
+        }
+    },
+    confirm: "Delete this worker",
+    keep: "Keep it",
 };

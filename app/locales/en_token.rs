@@ -20,6 +20,8 @@ pub(super) const TOKEN: WorkerToken = WorkerToken {
     old_token_ends: "The one before ends",
     networks: "Allowed networks",
     any_network: "any",
+    days: "Days until it ends",
+    days_hint: "Empty for never. The agent is refused from then on, until the token is rotated.",
     rotate: "Rotate token",
     rotate_hint: "Makes a new token and shows it once. An agent that uses the old one is refused as soon as that ends.",
     overlap: "The old token ends",

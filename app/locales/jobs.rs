@@ -102,6 +102,7 @@ pub(crate) struct Log {
     pub region: Text,
 }
 
+#[cfg(feature = "ssr")]
 pub(crate) struct Train {
     pub title: Text,
     pub intro: Text,

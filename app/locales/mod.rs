@@ -15,7 +15,9 @@ mod plain;
 mod token;
 
 pub(crate) use en::EN;
-pub(crate) use jobs::{Job, Jobs, Log, Train};
+#[cfg(feature = "ssr")]
+pub(crate) use jobs::Train;
+pub(crate) use jobs::{Job, Jobs, Log};
 #[cfg(feature = "ssr")]
 pub(crate) use plain::Plain;
 pub(crate) use token::WorkerToken;
@@ -37,11 +39,9 @@ pub(crate) struct Messages {
     pub jobs: Jobs,
     pub job: Job,
     pub log: Log,
-    pub train: Train,
     pub workers: Workers,
     pub worker: Worker,
     pub token: WorkerToken,
-    pub create: Create,
     pub flash: FlashWords,
     pub problem: ProblemWords,
     #[cfg(feature = "ssr")]
@@ -191,11 +191,6 @@ pub(crate) struct Worker {
     pub drain_ephemeral_text: Text,
     pub resume: Text,
     pub delete: Text,
-    pub delete_title: Named,
-    pub delete_text: Text,
-    pub delete_busy: Count,
-    pub delete_confirm: Text,
-    pub keep: Text,
     pub drain_wished: Text,
     pub unverified: Text,
     pub unverified_hint: Text,
@@ -233,26 +228,6 @@ pub(crate) struct Worker {
     pub causes_title: Text,
     pub causes: &'static [Text],
     pub token_lost: Text,
-}
-
-pub(crate) struct Create {
-    pub title: Text,
-    pub intro: Text,
-    pub name: Text,
-    pub name_hint: Text,
-    pub kind: Text,
-    pub kind_hint: Text,
-    pub persistent: Text,
-    pub ephemeral: Text,
-    pub labels: Text,
-    pub labels_hint: Text,
-    pub labels_example: Text,
-    pub advanced: Text,
-    pub days: Text,
-    pub days_hint: Text,
-    pub networks: Text,
-    pub networks_hint: Text,
-    pub submit: Text,
 }
 
 pub(crate) struct FlashWords {

@@ -1,6 +1,6 @@
 //! The words of pages that only the server renders: signing in, account, people, secrets.
 
-use super::{Named, Text};
+use super::{Count, Named, Text, Train};
 
 pub(crate) struct Plain {
     pub login: Login,
@@ -8,6 +8,9 @@ pub(crate) struct Plain {
     pub people: People,
     pub secrets: Secrets,
     pub confirm: Confirm,
+    pub train: Train,
+    pub create: Create,
+    pub delete: DeleteWorker,
 }
 
 pub(crate) struct Login {
@@ -110,4 +113,30 @@ pub(crate) struct Confirm {
     pub intro: Text,
     pub hint: Text,
     pub submit: Text,
+}
+
+pub(crate) struct Create {
+    pub title: Text,
+    pub intro: Text,
+    pub name: Text,
+    pub name_hint: Text,
+    pub kind: Text,
+    pub kind_hint: Text,
+    pub persistent: Text,
+    pub ephemeral: Text,
+    pub labels: Text,
+    pub labels_hint: Text,
+    pub labels_example: Text,
+    pub advanced: Text,
+    pub networks: Text,
+    pub networks_hint: Text,
+    pub submit: Text,
+}
+
+pub(crate) struct DeleteWorker {
+    pub title: Named,
+    pub text: Text,
+    pub busy: Count,
+    pub confirm: Text,
+    pub keep: Text,
 }

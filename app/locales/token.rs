@@ -15,6 +15,8 @@ pub(crate) struct WorkerToken {
     pub old_token_ends: Text,
     pub networks: Text,
     pub any_network: Text,
+    pub days: Text,
+    pub days_hint: Text,
     pub rotate: Text,
     pub rotate_hint: Text,
     pub overlap: Text,

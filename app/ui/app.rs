@@ -14,10 +14,7 @@ use super::pages::job::JobPage;
 use super::pages::jobs::JobsPage;
 use super::pages::not_found::NotFoundPage;
 use super::pages::overview::OverviewPage;
-use super::pages::train::TrainPage;
 use super::pages::worker::WorkerPage;
-use super::pages::worker_delete::WorkerDeletePage;
-use super::pages::worker_new::WorkerNewPage;
 use super::pages::workers::WorkersPage;
 use super::prefs::Prefs;
 
@@ -48,11 +45,8 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/") view=OverviewPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs") view=JobsPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/:id") view=JobPage ssr=SsrMode::Async/>
-                    <Route path=path!("/train") view=TrainPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers") view=WorkersPage ssr=SsrMode::Async/>
-                    <Route path=path!("/admin/workers/new") view=WorkerNewPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/:id") view=WorkerPage ssr=SsrMode::Async/>
-                    <Route path=path!("/admin/workers/:id/delete") view=WorkerDeletePage ssr=SsrMode::Async/>
                 </ParentRoute>
             </Routes>
         </Router>

@@ -8,7 +8,6 @@ use super::format::query_string;
 use super::port::{Answer, Port};
 use crate::domain::ids::{Attempt, JobId, WorkerId};
 use crate::protocol::access::SessionView;
-use crate::protocol::configs::ConfigsPage;
 use crate::protocol::problem::Problem;
 use crate::protocol::queue::{ArtifactsPage, JobView, JobsPage, JobsQuery, LogChunk, Phase, ProgressSeries};
 use crate::protocol::workers::{WorkerView, WorkersPage, WorkersQuery};
@@ -75,10 +74,6 @@ impl Port for Rest {
 
     fn job_artifacts(&self, id: JobId) -> Answer<ArtifactsPage> {
         get(format!("/api/queue/{id}/artifacts"))
-    }
-
-    fn configs(&self) -> Answer<ConfigsPage> {
-        get("/api/configs".to_owned())
     }
 }
 

@@ -95,6 +95,7 @@ pub enum Notice {
 pub(crate) struct CurrentFlash(pub RwSignal<Option<Flash>>);
 
 /// What the server refused of one form, if it did.
+#[cfg(feature = "ssr")]
 pub(crate) fn refused(form: FormName) -> (Option<Problem>, BTreeMap<String, String>) {
     let current = use_context::<CurrentFlash>().and_then(|flash| flash.0.get_untracked());
     match current {

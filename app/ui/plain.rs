@@ -1,4 +1,4 @@
-//! The plain pages: signing in, account, people, secrets. They are made of forms and lists that change by one's own hand
+//! The plain pages: signing in, account, people, secrets, what is to be trained, new workers. They are made of forms and lists that change by one's own hand
 //! only, so the server sends them whole and without scripts, and none of their code is in the browser's half. Links to
 //! them from the other pages are `rel="external"`.
 
@@ -17,6 +17,9 @@ use super::pages::not_found::NotFoundPage;
 use super::pages::people::PeoplePage;
 use super::pages::person::PersonPage;
 use super::pages::secrets::SecretsPage;
+use super::pages::train::TrainPage;
+use super::pages::worker_delete::WorkerDeletePage;
+use super::pages::worker_new::WorkerNewPage;
 use super::prefs::Prefs;
 
 /// The application of the plain pages. The server's contexts may be missing: routes are listed without them.
@@ -33,6 +36,9 @@ pub fn Plain() -> impl IntoView {
                 <Route path=path!("/login") view=LoginPage ssr=SsrMode::Async/>
                 <ParentRoute path=path!("") view=Layout ssr=SsrMode::Async>
                     <Route path=path!("/account") view=AccountPage ssr=SsrMode::Async/>
+                    <Route path=path!("/train") view=TrainPage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/workers/new") view=WorkerNewPage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/workers/:id/delete") view=WorkerDeletePage ssr=SsrMode::Async/>
                     <Route path=path!("/confirm") view=ConfirmPage ssr=SsrMode::Async/>
                     <Route path=path!("/secrets") view=SecretsPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/users") view=PeoplePage ssr=SsrMode::Async/>

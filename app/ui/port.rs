@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use crate::domain::ids::{Attempt, JobId, WorkerId};
 use crate::protocol::access::SessionView;
-use crate::protocol::configs::ConfigsPage;
 use crate::protocol::problem::Problem;
 use crate::protocol::queue::{ArtifactsPage, JobView, JobsPage, JobsQuery, LogChunk, ProgressSeries};
 use crate::protocol::workers::{WorkerView, WorkersPage, WorkersQuery};
@@ -38,8 +37,6 @@ pub trait Port: Send + Sync {
     fn job_progress(&self, id: JobId) -> Answer<ProgressSeries>;
     /// The files that a job made.
     fn job_artifacts(&self, id: JobId) -> Answer<ArtifactsPage>;
-    /// The configurations that can be submitted.
-    fn configs(&self) -> Answer<ConfigsPage>;
 }
 
 /// The handle that plain pages take from the context.
@@ -57,6 +54,8 @@ pub trait Desk: Send + Sync {
     fn people(&self) -> Answer<crate::protocol::access::UsersPage>;
     /// Somebody, with their tokens and browsers.
     fn person(&self, id: crate::domain::ids::UserId) -> Answer<crate::protocol::access::UserDetail>;
+    /// The configurations that can be submitted.
+    fn configs(&self) -> Answer<crate::protocol::configs::ConfigsPage>;
     /// What is kept of the reader's secrets, and of those that everybody's jobs are given.
     fn secrets(&self) -> Answer<crate::protocol::secrets::SecretsPage>;
 }

@@ -101,7 +101,7 @@ pub(crate) fn MoreLink(href: &'static str, label: &'static str) -> impl IntoView
     view! { <a class="more-link" href=href>{label}<Icon glyph=Glyph::Arrow/></a> }.erased()
 }
 
-/// A link that looks like a button.
+/// A link to a page of forms ([`crate::ui::Plain`]) that looks like a button.
 #[component]
 pub(crate) fn ButtonLink(
     #[prop(into)] href: String,
@@ -109,7 +109,7 @@ pub(crate) fn ButtonLink(
     glyph: Glyph,
     #[prop(default = "btn btn-sm btn-primary")] class: &'static str,
 ) -> impl IntoView {
-    view! { <a class=class href=href><Icon glyph=glyph/>{label}</a> }.erased()
+    view! { <a class=class rel="external" href=href><Icon glyph=glyph/>{label}</a> }.erased()
 }
 
 /// The way to submit a job, for who may.

@@ -28,6 +28,7 @@ pub(crate) fn Field(
 }
 
 /// One choice of several, with what it means.
+#[cfg(feature = "ssr")]
 #[component]
 pub(crate) fn Choice(
     name: &'static str,

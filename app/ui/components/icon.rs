@@ -36,6 +36,7 @@ pub(crate) enum Glyph {
     Play,
     Trash,
     Gpu,
+    #[cfg(feature = "ssr")]
     File,
     Image,
 }
@@ -86,6 +87,7 @@ impl Glyph {
             Self::Gpu => {
                 "M2.5 4h11v7h-11zM4.5 13.2v-2.2M7 13.2v-2.2M9.5 13.2v-2.2M8 7.5m-1.8 0a1.8 1.8 0 1 0 3.6 0 1.8 1.8 0 1 0-3.6 0"
             }
+            #[cfg(feature = "ssr")]
             Self::File => "M3.8 2.2h5.4l3 3v8.6h-8.4zM9 2.4v3h3",
             Self::Image => "M2.5 3h11v10h-11zM2.8 11l3.2-3.2 2.4 2.4 2-2 3 3M10.6 5.8h.01",
         }

@@ -47,7 +47,7 @@ pub(crate) fn Layout() -> impl IntoView {
                     <ul class="nav-list">
                         <NavItem href="/" exact=true glyph=Glyph::Overview label=words.nav.overview/>
                         <NavItem href="/jobs" glyph=Glyph::Jobs label=words.nav.jobs/>
-                        {submits.then(|| view! { <NavItem href="/train" glyph=Glyph::Train label=words.nav.train/> })}
+                        {submits.then(|| view! { <PlainItem href="/train" glyph=Glyph::Train label=words.nav.train/> })}
                         {submits.then(|| view! { <PlainItem href="/secrets" glyph=Glyph::Key label=words.nav.secrets/> })}
                     </ul>
                     {(workers || people).then(|| view! {
@@ -69,7 +69,7 @@ pub(crate) fn Layout() -> impl IntoView {
                 <ul>
                     <NavItem href="/" exact=true glyph=Glyph::Overview label=words.nav.overview/>
                     <NavItem href="/jobs" glyph=Glyph::Jobs label=words.nav.jobs/>
-                    {submits.then(|| view! { <NavItem href="/train" glyph=Glyph::Train label=words.nav.train_short/> })}
+                    {submits.then(|| view! { <PlainItem href="/train" glyph=Glyph::Train label=words.nav.train_short/> })}
                     {workers.then(|| view! {
                         <NavItem href="/admin/workers" glyph=Glyph::Workers label=words.nav.workers/>
                     })}

@@ -64,7 +64,7 @@ pub(crate) fn TokenPanel(worker: RwSignal<WorkerView>) -> impl IntoView {
                 <summary>{words.rotate}</summary>
                 <p class="my-3 max-w-prose text-muted">{words.rotate_hint}</p>
                 <form method="post" action=action class="form">
-                    <Field id="expires_in_days" label=t().create.days hint=t().create.days_hint optional=true>
+                    <Field id="expires_in_days" label=words.days hint=words.days_hint optional=true>
                         <input class="input w-full" id="expires_in_days" name="expires_in_days" type="number" min="1"
                             max="3660" aria-describedby="expires_in_days-hint"/>
                     </Field>

@@ -16,9 +16,12 @@ pub(crate) mod people;
 pub(crate) mod person;
 #[cfg(feature = "ssr")]
 pub(crate) mod secrets;
+#[cfg(feature = "ssr")]
 pub(crate) mod train;
 pub(crate) mod worker;
+#[cfg(feature = "ssr")]
 pub(crate) mod worker_delete;
+#[cfg(feature = "ssr")]
 pub(crate) mod worker_new;
 pub(crate) mod workers;
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
-use super::{Skeleton, use_port};
+use super::{Skeleton, use_desk, use_port};
 use crate::domain::access::Permission;
 use crate::protocol::configs::{ConfigView, ConfigsPage};
 use crate::protocol::problem::Problem;
@@ -28,16 +28,16 @@ type Snapshot = (ConfigsPage, Option<WorkersPage>);
 /// The form that submits a job.
 #[component]
 pub(crate) fn TrainPage() -> impl IntoView {
-    let words = &t().train;
-    let port = use_port();
+    let words = &t().plain.train;
+    let (port, desk) = (use_port(), use_desk());
     let sees_workers = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::AdminWorkers));
     let snapshot = Resource::new(
         || (),
         move |()| {
-            let port = port.clone();
+            let (port, desk) = (port.clone(), desk.clone());
             async move {
                 let workers = if sees_workers { Some(port.workers(WorkersQuery::default()).await?) } else { None };
-                Ok::<Snapshot, Problem>((port.configs().await?, workers))
+                Ok::<Snapshot, Problem>((desk.configs().await?, workers))
             }
         },
     );
@@ -88,23 +88,23 @@ fn Submit(configs: ConfigsPage, workers: Option<WorkersPage>) -> impl IntoView {
         {problem.map(|problem| view! { <Refusal problem=problem/> })}
         <form method="post" action="/ui/jobs" class="train-grid">
             <section class="panel" aria-labelledby="configs">
-                <h2 id="configs" class="panel-head">{words.train.configuration}</h2>
+                <h2 id="configs" class="panel-head">{words.plain.train.configuration}</h2>
                 <div class="config-list" role="radiogroup" aria-labelledby="configs">{choices}</div>
             </section>
             <section class="panel form" aria-labelledby="where">
                 <fieldset class="field">
-                    <legend id="where">{words.train.target}</legend>
+                    <legend id="where">{words.plain.train.target}</legend>
                     <div class="choices">
-                        <Choice name="target" value="worker" checked={target == Target::Worker} label=words.status.target_worker text=words.train.target_worker/>
-                        <Choice name="target" value="auto" checked={target == Target::Auto} label=words.status.target_auto text=words.train.target_auto/>
-                        <Choice name="target" value="local" checked={target == Target::Local} label=words.status.target_local text=words.train.target_local/>
+                        <Choice name="target" value="worker" checked={target == Target::Worker} label=words.status.target_worker text=words.plain.train.target_worker/>
+                        <Choice name="target" value="auto" checked={target == Target::Auto} label=words.status.target_auto text=words.plain.train.target_auto/>
+                        <Choice name="target" value="local" checked={target == Target::Local} label=words.status.target_local text=words.plain.train.target_local/>
                     </div>
                 </fieldset>
                 {workers.clone().map(|workers| view! { <Fleet workers=workers/> })}
-                <Field id="gpu_count" label=words.train.gpu_count hint=words.train.gpu_count_hint optional=true>
+                <Field id="gpu_count" label=words.plain.train.gpu_count hint=words.plain.train.gpu_count_hint optional=true>
                     <input class="input w-28" id="gpu_count" name="gpu_count" type="number" min="1" max="64" inputmode="numeric" aria-describedby="gpu_count-hint" value=gpu_count/>
                 </Field>
-                <Field id="worker_labels" label=words.train.labels hint=words.train.labels_hint optional=true>
+                <Field id="worker_labels" label=words.plain.train.labels hint=words.plain.train.labels_hint optional=true>
                     <textarea
                         class="textarea w-full font-mono"
                         id="worker_labels"
@@ -112,19 +112,19 @@ fn Submit(configs: ConfigsPage, workers: Option<WorkersPage>) -> impl IntoView {
                         rows="2"
                         spellcheck="false"
                         aria-describedby="worker_labels-hint"
-                        placeholder=words.train.labels_example
+                        placeholder=words.plain.train.labels_example
                         prop:value=labels
                     ></textarea>
                     {workers.map(|workers| view! { <KnownLabels workers=workers/> })}
                 </Field>
                 <details class="fold">
-                    <summary>{words.train.advanced}</summary>
-                    <Field id="max_retries" label=words.train.retries hint=words.train.retries_hint>
+                    <summary>{words.plain.train.advanced}</summary>
+                    <Field id="max_retries" label=words.plain.train.retries hint=words.plain.train.retries_hint>
                         <input class="input w-28" id="max_retries" name="max_retries" type="number" min="0" max="20" inputmode="numeric" aria-describedby="max_retries-hint" value=retries/>
                     </Field>
                 </details>
                 <div class="form-actions">
-                    <button class="btn btn-primary"><Icon glyph=Glyph::Train/>{words.train.submit}</button>
+                    <button class="btn btn-primary"><Icon glyph=Glyph::Train/>{words.plain.train.submit}</button>
                 </div>
             </section>
         </form>
@@ -134,7 +134,7 @@ fn Submit(configs: ConfigsPage, workers: Option<WorkersPage>) -> impl IntoView {
 
 #[component]
 fn ConfigChoice(config: ConfigView, checked: bool) -> impl IntoView {
-    let words = &t().train;
+    let words = &t().plain.train;
     let id = format!("config-{}", config.name);
     let summary = config.summary.into_iter().map(|(key, value)| {
         view! { <span class="chip"><span class="text-muted">{key}"="</span>{value}</span> }
@@ -159,7 +159,7 @@ fn ConfigChoice(config: ConfigView, checked: bool) -> impl IntoView {
 /// How the fleet stands, so that nobody is surprised by a job that waits.
 #[component]
 fn Fleet(workers: WorkersPage) -> impl IntoView {
-    let words = &t().train;
+    let words = &t().plain.train;
     let counts = workers.counts;
     let text = match workers.total {
         0 => words.fleet_empty.to_owned(),
@@ -182,7 +182,7 @@ fn KnownLabels(workers: WorkersPage) -> impl IntoView {
     let entries = entries.collect_view();
     (!entries.is_empty()).then(|| {
         view! {
-            <p class="mt-2 text-xs text-muted" id="known">{t().train.known_labels}</p>
+            <p class="mt-2 text-xs text-muted" id="known">{t().plain.train.known_labels}</p>
             <ul class="mt-1 flex flex-wrap gap-1" aria-labelledby="known">{entries}</ul>
         }
     })

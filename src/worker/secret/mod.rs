@@ -4,7 +4,7 @@ pub mod mask;
 
 use std::fmt;
 
-use reqwest::header::HeaderValue;
+use hyper::header::HeaderValue;
 use serde::{Deserialize, Serialize};
 
 /// A token or key. `Debug` does not show it, and there is no `Display`.

@@ -92,10 +92,6 @@ impl Port for ServerPort {
     fn job_artifacts(&self, id: JobId) -> Answer<ArtifactsPage> {
         self.ask(Needs::SeeJob, Some(id.clone()), |core, _| async move { core.artifacts_page(&id).await })
     }
-
-    fn configs(&self) -> Answer<ConfigsPage> {
-        self.ask(CONFIGS, None, |core, _| async move { core.configs().await })
-    }
 }
 
 impl Desk for ServerPort {
@@ -111,6 +107,10 @@ impl Desk for ServerPort {
             let user = person.account()?;
             Ok(SessionsPage { sessions: core.sessions_of(&person, &user).await? })
         })
+    }
+
+    fn configs(&self) -> Answer<ConfigsPage> {
+        self.ask(CONFIGS, None, |core, _| async move { core.configs().await })
     }
 
     fn people(&self) -> Answer<UsersPage> {
