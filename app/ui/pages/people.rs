@@ -109,12 +109,12 @@ fn Roles() -> impl IntoView {
             Role::Lead => words.lead,
             Role::Admin => words.admin,
         };
-        view! { <div><dt>{role.as_str()}</dt><dd>{text}</dd></div> }
+        view! { <div><dt class="font-medium">{role.as_str()}</dt><dd class="text-muted">{text}</dd></div> }
     };
     view! {
         <section class="panel p-5" aria-labelledby="roles">
             <h2 id="roles" class="panel-title">{words.roles_title}</h2>
-            <dl class="login-help">{Role::ALL.into_iter().map(entry).collect_view()}</dl>
+            <dl class="mt-3 space-y-3 text-sm">{Role::ALL.into_iter().map(entry).collect_view()}</dl>
         </section>
     }
     .erased()
