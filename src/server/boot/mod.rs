@@ -119,8 +119,8 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     }
     core.take_part().await.map_err(Exit::refused)?;
     let listener = bind(args).await?;
-    let watched = match args.ops.metrics_listen {
-        Some(address) => Some(bind_to(address, "--metrics-listen").await?),
+    let watched = match args.ops.metrics_addr {
+        Some(address) => Some(bind_to(address, "--metrics-addr").await?),
         None => None,
     };
     let address = listener.local_addr().map_err(|error| Exit::failed(error.to_string()))?;

@@ -16,8 +16,8 @@ pub struct OpsArgs {
     #[arg(long, env = "SIMPLETUNER_LOG_FORMAT", value_name = "text|json", default_value = "text", value_parser = Format::parse)]
     pub log_format: Format,
     /// Answer /metrics, /healthz and /readyz on this address too, to whoever reaches it.
-    #[arg(long, env = "SIMPLETUNER_METRICS_LISTEN", value_name = "ADDR:PORT")]
-    pub metrics_listen: Option<SocketAddr>,
+    #[arg(long, env = "SIMPLETUNER_METRICS_ADDR", value_name = "ADDR:PORT")]
+    pub metrics_addr: Option<SocketAddr>,
     /// Remove ended jobs, with all that belongs to them, so many days after their end [default: keep them].
     #[arg(long, env = "SIMPLETUNER_JOB_RETENTION_DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
     pub job_retention_days: Option<u32>,

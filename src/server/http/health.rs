@@ -25,7 +25,7 @@ pub fn routes(app: &App) -> Routes {
         .get("/metrics", Access::NearOr(Permission::OpsMetrics), METRICS, metrics)
 }
 
-/// What a listener of its own answers (`--metrics-listen`), and nothing else. Who reaches it may read it all.
+/// What a listener of its own answers (`--metrics-addr`), and nothing else. Who reaches it may read it all.
 pub fn apart(app: App) -> Router {
     let routes = probes(&app).get("/metrics", Access::Anyone, METRICS, open_metrics).into_router();
     routes.layer(from_fn_with_state(app.clone(), request::in_context)).with_state(app)

@@ -49,7 +49,7 @@ pub async fn metrics(
     Ok(page(&app).await)
 }
 
-/// The same for whoever reaches the listener that `--metrics-listen` opens.
+/// The same for whoever reaches the listener that `--metrics-addr` opens.
 pub async fn open_metrics(State(app): State<App>) -> Response {
     page(&app).await
 }

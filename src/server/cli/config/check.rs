@@ -61,8 +61,8 @@ pub async fn check(args: &ServerArgs) -> Vec<Found> {
     }
     found.push(certificate(args));
     found.push(address(SocketAddr::new(args.host, args.port), "--port").await);
-    if let Some(listen) = args.ops.metrics_listen {
-        found.push(address(listen, "--metrics-listen").await);
+    if let Some(listen) = args.ops.metrics_addr {
+        found.push(address(listen, "--metrics-addr").await);
     }
     match chosen_directory(args.data_dir.as_deref()) {
         Err(exit) => found.push(exit.into()),

@@ -71,7 +71,7 @@ async fn what_would_keep_a_server_from_starting_is_found() {
     std::fs::write(&file, "short").expect("written");
     let file = file.to_str().expect("text");
     for (flags, words) in [
-        (&["--metrics-listen", taken.as_str()][..], "is in use"),
+        (&["--metrics-addr", taken.as_str()][..], "is in use"),
         (&["--single-user", "--host", "0.0.0.0"], "--single-user"),
         (&["--ssl-cert", file], "add --ssl"),
         (&["--ssl", "--ssl-cert", file, "--ssl-key", file], "file"),
