@@ -18,6 +18,7 @@ mod older;
 mod operator;
 mod queue;
 mod restart;
+mod secrets;
 mod several;
 mod storms;
 mod tls;
