@@ -3,14 +3,13 @@
 //!
 //! A sealed value is bound to whose it is and to its name: put into another row, it does not open.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
+use crate::files::key;
 use crate::random::Random;
 use crate::tokens::{digest, hex};
 
@@ -18,6 +17,8 @@ use crate::tokens::{digest, hex};
 pub struct Vault {
     path: PathBuf,
     key: OnceLock<Key>,
+    /// Held while a key is made, so that two first secrets make one.
+    making: Mutex<()>,
 }
 
 struct Key {
@@ -56,18 +57,12 @@ pub enum Locked {
 impl Vault {
     /// With the key of this file, which is made when the first secret is kept.
     pub fn at(path: PathBuf) -> Self {
-        Self { path, key: OnceLock::new() }
+        Self { path, key: OnceLock::new(), making: Mutex::default() }
     }
 
     /// Seals a value for its owner and name.
     pub fn seal(&self, random: &dyn Random, owner: &str, name: &str, value: &str) -> Result<Sealed, Locked> {
-        let key = match self.key() {
-            Err(Locked::NoKey { .. }) if !self.path.exists() => {
-                self.make(&random.bytes()).map_err(|error| self.no_key(&error.to_string()))?;
-                self.key()?
-            }
-            other => other?,
-        };
+        let key = self.key_or_new(random)?;
         let nonce: [u8; NONCE_LEN] = random.bytes();
         let mut bytes = value.as_bytes().to_vec();
         let context = context(owner, name);
@@ -91,6 +86,14 @@ impl Vault {
         String::from_utf8(plain.to_vec()).map_err(|_| Locked::Damaged)
     }
 
+    fn key_or_new(&self, random: &dyn Random) -> Result<&Key, Locked> {
+        let _turn = self.making.lock().expect("no panic while it is held");
+        if !self.path.exists() && self.key.get().is_none() {
+            key::leave(&self.path, &random.bytes()).map_err(|error| self.no_key(&error.to_string()))?;
+        }
+        self.key()
+    }
+
     fn key(&self) -> Result<&Key, Locked> {
         if let Some(key) = self.key.get() {
             return Ok(key);
@@ -101,20 +104,6 @@ impl Vault {
         let unbound = UnboundKey::new(&AES_256_GCM, &bytes).map_err(|_| self.no_key("it is no key"))?;
         let id = digest(text.trim())[..16].to_owned();
         Ok(self.key.get_or_init(|| Key { id, aead: LessSafeKey::new(unbound) }))
-    }
-
-    /// Leaves a new key there, whole or not at all, and never over one that another server has left meanwhile.
-    fn make(&self, key: &[u8; 32]) -> io::Result<()> {
-        let draft = self.path.with_extension(format!("{}.new", std::process::id()));
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-        file.write_all(format!("{}\n", hex(key)).as_bytes())?;
-        file.sync_all()?;
-        let linked = match fs::hard_link(&draft, &self.path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-            Ok(()) | Err(_) => Ok(()),
-        };
-        fs::remove_file(&draft)?;
-        linked
     }
 
     fn no_key(&self, why: &str) -> Locked {
@@ -136,6 +125,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;

@@ -60,7 +60,7 @@ pub(crate) fn TokenPanel(worker: RwSignal<WorkerView>) -> impl IntoView {
                     .erased()
                 }}
             </dl>
-            <details class="p-5">
+            <details class="fold p-5">
                 <summary>{words.rotate}</summary>
                 <p class="my-3 max-w-prose text-muted">{words.rotate_hint}</p>
                 <form method="post" action=action class="form">

@@ -58,7 +58,7 @@ pub(crate) fn WorkerNewPage() -> impl IntoView {
                     prop:value=labels
                 ></textarea>
             </Field>
-            <details class="field" open=limited>
+            <details class="fold" open=limited>
                 <summary>{words.plain.create.advanced}</summary>
                 <Field id="expires_in_days" label=words.token.days hint=words.token.days_hint optional=true>
                     <input class="input w-full" id="expires_in_days" name="expires_in_days" type="number" min="1" max="3660"

@@ -4,7 +4,6 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use app::domain::audit::verify::Signed;
@@ -42,15 +41,7 @@ impl Checkpoints {
     pub fn open(directory: &Path, database: &'static str, new_key: [u8; 32]) -> io::Result<Self> {
         let key = directory.join(KEY);
         if !key.exists() {
-            let draft = directory.join(format!("{KEY}.{}", std::process::id()));
-            let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-            file.write_all(format!("{}\n", hex(&new_key)).as_bytes())?;
-            file.sync_all()?;
-            // Whole or not at all, and never over one that another server has left meanwhile.
-            match fs::hard_link(&draft, &key) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => fs::rename(&draft, &key)?,
-                Ok(()) | Err(_) => fs::remove_file(&draft)?,
-            }
+            super::key::leave(&key, &new_key)?;
         }
         Self::with_key(&key, directory, database)
     }

@@ -2,5 +2,6 @@
 
 pub mod artifacts;
 pub mod checkpoints;
+pub mod key;
 pub mod logs;
 pub mod operator;
