@@ -114,7 +114,7 @@ test('an admin adds somebody, changes what they may do, and shuts them out', asy
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('eve');
   await expectAccessible(page);
   await page.getByLabel('Role').selectOption('lead');
-  await page.getByText('May come in').click();
+  await page.locator('label', { hasText: 'May come in' }).click();
   await page.getByRole('button', { name: 'Save' }).click();
   await expect(page.getByText('It is changed')).toBeVisible();
   await expect(page.getByLabel('Role')).toHaveValue('lead');
