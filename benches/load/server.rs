@@ -9,7 +9,8 @@ use reqwest::{Client, Method};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const ADMIN: &str = "st_load-load-load-load-load-load";
+/// The API token of the admin.
+pub const ADMIN: &str = "st_load-load-load-load-load-load";
 
 /// A server and its API, as its administrator.
 pub struct Server {
