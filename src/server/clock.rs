@@ -1,11 +1,18 @@
 //! The one place where the wall clock is read.
 
-use app::domain::time::Timestamp;
+use std::time::Duration;
+
+use app::domain::time::{Millis, Timestamp};
 
 /// Tells the time; tests move one by hand.
 pub trait Clock: Send + Sync {
     /// Now.
     fn now(&self) -> Timestamp;
+}
+
+/// How long to wait for what ends in so long: a moment longer, since it has ended only after it.
+pub fn past(left: Millis) -> Duration {
+    Duration::from_millis(left.0.max(0).unsigned_abs() + 1)
 }
 
 /// The machine's clock.

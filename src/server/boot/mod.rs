@@ -216,7 +216,7 @@ fn encryption(wanted: Wanted, args: &ServerArgs, data: &Path, core: &Core) -> Re
         Wanted::Own => {
             let hostname = gethostname::gethostname();
             let names = self_signed::names(args.host, self_signed::interfaces(), &hostname.to_string_lossy());
-            self_signed::keep(&data.join("tls"), &names, core.now(), &core.server).map_err(Exit::config)?
+            self_signed::keep(&data.join("tls"), &names, core.now()).map_err(Exit::config)?
         }
     };
     Tls::open(pair, &*core.clock).map(Some).map_err(Exit::config)

@@ -95,7 +95,7 @@ mod tests {
     async fn the_file_follows_the_servers_key_and_goes_with_the_server() {
         let (data, other) = (TempDir::new().expect("a directory"), TempDir::new().expect("a directory"));
         let make = |directory: &Path| {
-            self_signed::keep(directory, &["localhost".to_owned()], SystemClock.now(), "c_1").expect("a pair")
+            self_signed::keep(directory, &["localhost".to_owned()], SystemClock.now()).expect("a pair")
         };
         let (pair, next) = (make(data.path()), make(other.path()));
         let tls = Tls::open(pair.clone(), &SystemClock).expect("a certificate");

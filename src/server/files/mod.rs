@@ -5,3 +5,4 @@ pub mod checkpoints;
 pub mod key;
 pub mod logs;
 pub mod operator;
+pub mod whole;

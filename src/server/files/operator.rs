@@ -4,7 +4,7 @@
 //! Servers of several hosts may share the data directory, so each has a file of its own name.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -13,6 +13,8 @@ use app::protocol::fingerprint::Fingerprint;
 use nix::fcntl::OFlag;
 use nix::unistd::Uid;
 use serde::{Deserialize, Serialize};
+
+use super::whole;
 
 const DIRECTORY: &str = "operator";
 /// No note is longer, in bytes.
@@ -49,15 +51,7 @@ impl NoteFile {
     pub fn write(&self, note: &Note) -> io::Result<()> {
         let directory = self.0.parent().ok_or(ErrorKind::InvalidInput)?;
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        let draft = self.0.with_extension(format!("{}", std::process::id()));
-        match fs::remove_file(&draft) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
-        file.write_all(serde_json::to_string(note)?.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&draft, &self.0)
+        whole::replace(&self.0, 0o600, serde_json::to_string(note)?.as_bytes())
     }
 
     /// Removes it, if it is still what this server wrote.

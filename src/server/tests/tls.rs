@@ -32,7 +32,7 @@ const HANDSHAKE: Duration = Duration::from_mins(1);
 /// A certificate of the server's own making.
 pub(super) fn own(directory: &Path) -> Pair {
     let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
-    self_signed::keep(directory, &names, SystemClock.now(), "c_1").expect("a pair")
+    self_signed::keep(directory, &names, SystemClock.now()).expect("a pair")
 }
 
 fn open(pair: &Pair) -> Tls {
@@ -234,7 +234,7 @@ async fn the_certificate_is_made_once() {
     let again = own(directory.path());
     assert_eq!((open(&again).fingerprint(), std::fs::read(&again.chain).expect("a file")), (first, chain));
     let later = SystemClock.now() + Millis::seconds(390 * 24 * 3_600);
-    let renewed = self_signed::keep(directory.path(), &["localhost".to_owned()], later, "c_2").expect("a pair");
+    let renewed = self_signed::keep(directory.path(), &["localhost".to_owned()], later).expect("a pair");
     assert_eq!(open(&renewed).fingerprint(), first, "agents know it by its key, which stays");
 }
 

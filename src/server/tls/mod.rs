@@ -175,7 +175,7 @@ mod tests {
         let clock = crate::clock::ManualClock::new();
         let made = |folder: &str| {
             let names = ["localhost".to_owned()];
-            self_signed::keep(&directory.path().join(folder), &names, clock.now(), "c_1").expect("a pair")
+            self_signed::keep(&directory.path().join(folder), &names, clock.now()).expect("a pair")
         };
         let (first, second) = (made("first"), made("second"));
         let tls = Tls::open(first.clone(), &clock).expect("a certificate");

@@ -3,10 +3,10 @@
 //! Its key is made once and kept, and with it the fingerprint by which agents know the server. The certificate is made
 //! anew, at a start, when it comes to its end or when the machine has got another name or address.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::fs::{self, DirBuilder};
+use std::io;
 use std::net::IpAddr;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use app::domain::time::{Millis, Timestamp};
@@ -22,6 +22,7 @@ use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 
 use super::certificate::{Pair, trusted_by_itself};
+use crate::files::whole;
 
 const DAY: Millis = Millis::seconds(24 * 3_600);
 /// How long a certificate is good for: as long as browsers take any.
@@ -29,15 +30,15 @@ const LIFE: i64 = 397;
 /// With so many days left it is made anew.
 const MARGIN: i64 = 60;
 
-/// The pair in this directory, made or renewed where that is needed, by the server of this name.
-pub fn keep(directory: &Path, names: &[String], now: Timestamp, server: &str) -> Result<Pair, String> {
+/// The pair in this directory, made or renewed where that is needed.
+pub fn keep(directory: &Path, names: &[String], now: Timestamp) -> Result<Pair, String> {
     let pair = Pair { chain: directory.join("cert.pem"), key: directory.join("key.pem") };
     let unusable = |error: io::Error| format!("{} cannot be used for a certificate: {error}", directory.display());
     DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(unusable)?;
-    let key = key(&pair.key, server)?;
+    let key = key(&pair.key)?;
     if !serves(&pair.chain, &key, names, now) {
         let made = make(&key, names, now).map_err(|error| format!("no certificate can be made: {error}"))?;
-        replace(&pair.chain, &made, server).map_err(unusable)?;
+        whole::replace(&pair.chain, 0o644, made.as_bytes()).map_err(unusable)?;
         tracing::info!(names = names.join(", "), "made a certificate, {}", pair.chain.display());
     }
     Ok(pair)
@@ -72,20 +73,13 @@ pub fn interfaces() -> Vec<IpAddr> {
 }
 
 /// The key in the file, or a new one. Of servers that share the file and start at once, one makes it.
-fn key(path: &Path, server: &str) -> Result<KeyPair, String> {
+fn key(path: &Path) -> Result<KeyPair, String> {
     let unusable = |error: &dyn std::fmt::Display| {
         format!("the key {} cannot be used: {error}; remove it, and a new one is made", path.display())
     };
     if !path.exists() {
         let made = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(|error| unusable(&error))?;
-        let draft = path.with_extension(server);
-        let linked = write(&draft, 0o600, &made.serialize_pem()).and_then(|()| fs::hard_link(&draft, path));
-        // What is left of it does no harm.
-        let _ = fs::remove_file(&draft);
-        match linked {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(unusable(&error)),
-            _ => {}
-        }
+        whole::leave(path, 0o600, made.serialize_pem().as_bytes()).map_err(|error| unusable(&error))?;
     }
     let text = fs::read_to_string(path).map_err(|error| unusable(&error))?;
     KeyPair::from_pem(&text).map_err(|error| unusable(&error))
@@ -126,19 +120,6 @@ fn second(moment: Timestamp) -> OffsetDateTime {
     OffsetDateTime::from_unix_timestamp(moment.0 / 1_000).unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }
 
-/// Puts a file in the place of another at once.
-fn replace(path: &Path, text: &str, server: &str) -> io::Result<()> {
-    let draft = path.with_extension(server);
-    write(&draft, 0o644, text)?;
-    fs::rename(&draft, path)
-}
-
-fn write(path: &Path, mode: u32, text: &str) -> io::Result<()> {
-    let mut file: File = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
@@ -158,7 +139,7 @@ mod tests {
         let directory = directory.path().join("tls");
         let at = |names: &[&str], days: i64| {
             let now = NOW + Millis(DAY.0 * days);
-            let pair = keep(&directory, &here(names), now, "c_1").expect("a pair");
+            let pair = keep(&directory, &here(names), now).expect("a pair");
             let contents = pair.read().expect("two files");
             let certificate = parse(&contents, now).expect("a certificate");
             assert!(!certificate.vouched_for);
@@ -186,7 +167,7 @@ mod tests {
     fn a_key_that_is_none_says_what_to_do() {
         let directory = tempfile::tempdir().expect("a directory");
         fs::write(directory.path().join("key.pem"), "none").expect("a file");
-        let kept = keep(directory.path(), &here(&["localhost"]), NOW, "c_1");
+        let kept = keep(directory.path(), &here(&["localhost"]), NOW);
         assert!(kept.is_err_and(|said| said.contains("key.pem") && said.contains("remove it")));
     }
 

@@ -22,7 +22,7 @@ use crate::tls::{Pair, Tls, self_signed};
 
 fn pair(directory: &Path) -> Pair {
     let names = ["localhost".to_owned()];
-    self_signed::keep(directory, &names, SystemClock.now(), "c_1").expect("a pair")
+    self_signed::keep(directory, &names, SystemClock.now()).expect("a pair")
 }
 
 fn client(address: SocketAddr, scheme: &str, trust: Trust) -> Client {

@@ -5,7 +5,6 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use app::domain::ids::{Attempt, JobId};
-use app::domain::time::Millis;
 use app::protocol::dispatch::WorkerEvent;
 use app::protocol::topic::Topic;
 use app::protocol::worker::{Desired, HeartbeatAnswer};
@@ -18,6 +17,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::agent::actor;
+use crate::clock::past;
 use crate::http::address::Query;
 use crate::http::events::{STREAM_HEADERS, goodbye};
 use crate::http::openapi::doc::{Answer, Doc};
@@ -164,13 +164,14 @@ fn events(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible>> {
                 first = false;
             }
             // A token that ends rings no bell.
-            let left = end.map_or(PING, |end| span(end - core.now()));
+            let left = end.map_or(PING, |end| past(end - core.now()));
             look = tokio::select! {
                 rung = bell.changed() => if rung.is_err() { break } else { true },
-                () = tokio::time::sleep(left), if left < PING => true,
-                () = tokio::time::sleep(PING) => {
-                    yield Ok(encoded(&open.app.epoch, core.hub.version(), &WorkerEvent::Ping));
-                    false
+                () = tokio::time::sleep(left.min(PING)) => {
+                    if left >= PING {
+                        yield Ok(encoded(&open.app.epoch, core.hub.version(), &WorkerEvent::Ping));
+                    }
+                    left < PING
                 }
                 () = open.app.shutdown.cancelled() => {
                     yield Ok(goodbye());
@@ -179,11 +180,6 @@ fn events(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible>> {
             };
         }
     }
-}
-
-/// So long, and a moment longer: what ends then has ended after it.
-fn span(left: Millis) -> Duration {
-    Duration::from_millis(u64::try_from(left.0.max(0)).unwrap_or_default() + 1)
 }
 
 /// What a stream has already told.

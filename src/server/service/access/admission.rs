@@ -8,6 +8,7 @@ use app::domain::time::Timestamp;
 use app::protocol::topic::Topic;
 
 use super::{IDLE, Person, permissions};
+use crate::clock::past;
 use crate::service::Core;
 use crate::service::refusal::Refusal;
 use crate::store::access::Opened;
@@ -65,7 +66,7 @@ impl Core {
                     if permissions(&opened, now) != Some(admission.permissions) {
                         return;
                     }
-                    end(&opened).map_or(LOOK, |end| LOOK.min(until(end, now)))
+                    end(&opened).map_or(LOOK, |end| LOOK.min(past(end - now)))
                 }
             };
             tokio::select! {
@@ -81,9 +82,4 @@ fn end(opened: &Opened) -> Option<Timestamp> {
     let token = opened.token.as_ref().and_then(|token| token.expires_at);
     let session = opened.session.as_ref().map(|session| session.expires_at.min(session.seen_at + IDLE));
     [token, session].into_iter().flatten().min()
-}
-
-/// So long, and a moment longer: what ends then has ended after it.
-fn until(end: Timestamp, now: Timestamp) -> Duration {
-    Duration::from_millis((end - now).0.max(0).unsigned_abs() + 1)
 }
