@@ -28,7 +28,7 @@ impl Access for Session<'_> {
     }
 
     async fn users(&mut self) -> Result<Vec<StoredUser>> {
-        self.all(sql("SELECT * FROM users ORDER BY name")).await?.iter().map(user_from).collect()
+        self.all(sql("SELECT * FROM users ORDER BY name"), user_from).await
     }
 
     async fn insert_user(&mut self, user: &StoredUser) -> Result<()> {
@@ -85,7 +85,7 @@ impl Access for Session<'_> {
 
     async fn api_tokens(&mut self, user: &UserId) -> Result<Vec<StoredToken>> {
         let select = sql("SELECT * FROM api_tokens WHERE user_id = $1 ORDER BY created_at, id").bind(user.as_str());
-        self.all(select).await?.iter().map(token_from).collect()
+        self.all(select, token_from).await
     }
 
     async fn api_token(&mut self, token: &TokenId) -> Result<Option<StoredToken>> {
@@ -112,7 +112,7 @@ impl Access for Session<'_> {
 
     async fn sessions(&mut self, user: &UserId) -> Result<Vec<StoredSession>> {
         let select = sql("SELECT * FROM sessions WHERE user_id = $1 ORDER BY created_at, id").bind(user.as_str());
-        self.all(select).await?.iter().map(session_from).collect()
+        self.all(select, session_from).await
     }
 
     async fn session(&mut self, session: &SessionId) -> Result<Option<StoredSession>> {
@@ -146,11 +146,10 @@ impl Access for Session<'_> {
 
     async fn sweep_sessions(&mut self, now: Timestamp, idle_since: Timestamp) -> Result<()> {
         let delete = sql("DELETE FROM sessions WHERE expires_at <= $1 OR seen_at <= $2 RETURNING id");
-        let gone = self.all(delete.bind(now.0).bind(idle_since.0)).await?;
+        let of = |row: &Row| Named::new(row, "sessions", "id")?.session_id("id");
+        let gone = self.all(delete.bind(now.0).bind(idle_since.0), of).await?;
         if !gone.is_empty() {
-            let ids = gone.iter().map(|row| Named::new(row, "sessions", "id")?.session_id("id"));
-            let ids = ids.collect::<Result<Vec<_>>>()?;
-            self.note_access(AccessChange::SessionsGone(ids));
+            self.note_access(AccessChange::SessionsGone(gone));
         }
         Ok(())
     }
@@ -196,24 +195,16 @@ impl Session<'_> {
         self.note(Change::Access(change));
     }
 
-    /// All of it, for memory. One broken row must not shut out the others.
+    /// All of it, for memory.
     pub(super) async fn load_people(&mut self) -> Result<People> {
+        let user = |row: &Row| user_from(row).map(AccessChange::User);
+        let token = |row: &Row| Ok(AccessChange::Token(row.get("digest")?, token_from(row)?));
+        let session = |row: &Row| Ok(AccessChange::Session(row.get("digest")?, session_from(row)?));
+        let users = self.whole(sql("SELECT * FROM users"), user).await?;
+        let tokens = self.whole(sql("SELECT * FROM api_tokens"), token).await?;
+        let sessions = self.whole(sql("SELECT * FROM sessions"), session).await?;
         let mut people = People::default();
-        let mut apply = |change: Result<AccessChange>| match change {
-            Ok(change) => people.apply(change),
-            Err(error) => tracing::error!(%error, "left out"),
-        };
-        for row in &self.all(sql("SELECT * FROM users")).await? {
-            apply(user_from(row).map(AccessChange::User));
-        }
-        for row in &self.all(sql("SELECT * FROM api_tokens")).await? {
-            let digest = row.get("digest")?;
-            apply(token_from(row).map(|token| AccessChange::Token(digest, token)));
-        }
-        for row in &self.all(sql("SELECT * FROM sessions")).await? {
-            let digest = row.get("digest")?;
-            apply(session_from(row).map(|session| AccessChange::Session(digest, session)));
-        }
+        users.into_iter().chain(tokens).chain(sessions).for_each(|change| people.apply(change));
         Ok(people)
     }
 }

@@ -15,7 +15,7 @@ impl Artifacts for Session<'_> {
         let select = sql("SELECT * FROM artifacts AS a WHERE job_id = $1
              AND attempt = (SELECT max(attempt) FROM artifacts WHERE job_id = a.job_id AND path = a.path)
              ORDER BY path");
-        self.all(select.bind(job.as_str())).await?.iter().map(from_row).collect()
+        self.all(select.bind(job.as_str()), from_row).await
     }
 
     async fn artifact(&mut self, job: &JobId, path: &str) -> Result<Option<StoredArtifact>> {

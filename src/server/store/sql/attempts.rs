@@ -14,7 +14,7 @@ use crate::store::attempts::{AttemptEnd, Attempts, StoredAttempt, StoredPoint};
 impl Attempts for Session<'_> {
     async fn attempts(&mut self, job: &JobId) -> Result<Vec<StoredAttempt>> {
         let select = sql("SELECT * FROM attempts WHERE job_id = $1 ORDER BY attempt").bind(job.as_str());
-        self.all(select).await?.iter().map(from_row).collect()
+        self.all(select, from_row).await
     }
 
     async fn newest_attempts(&mut self, jobs: &[JobId]) -> Result<Vec<StoredAttempt>> {
@@ -27,7 +27,7 @@ impl Attempts for Session<'_> {
             "SELECT attempts.* FROM attempts JOIN jobs ON jobs.id = attempts.job_id AND jobs.attempt = attempts.attempt
              WHERE job_id IN (SELECT json_array_elements_text($1::json))",
         );
-        self.all(select.bind(to_json(&jobs))).await?.iter().map(from_row).collect()
+        self.all(select.bind(to_json(&jobs)), from_row).await
     }
 
     async fn attempt_by_token(&mut self, digest: &str) -> Result<Option<(JobId, Attempt, WorkerId)>> {
@@ -80,8 +80,7 @@ impl Attempts for Session<'_> {
                  FROM points WHERE job_id = $1 AND attempt = $2)
              SELECT point FROM numbered
              WHERE place % ((number + $3 - 1) / $3) = 0 OR place = number - 1 ORDER BY step");
-        let rows = self.all(select.bind(job.as_str()).bind(attempt.0).bind(most.max(1))).await?;
-        rows.iter().map(|row| row.get("point")).collect()
+        self.all(select.bind(job.as_str()).bind(attempt.0).bind(most.max(1)), |row| row.get("point")).await
     }
 }
 

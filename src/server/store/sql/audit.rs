@@ -53,7 +53,7 @@ impl Audit for Session<'_> {
 
     async fn audit_of(&mut self, target: &str) -> Result<Vec<StoredEntry>> {
         let select = sql("SELECT * FROM audit WHERE target = $1 ORDER BY at, chain, seq").bind(target);
-        self.all(select).await?.iter().map(from_row).collect()
+        self.all(select, from_row).await
     }
 
     async fn audit_page(&mut self, filter: &AuditFilter, from: &Reading, limit: u32) -> Result<Vec<StoredEntry>> {
@@ -75,16 +75,15 @@ impl Audit for Session<'_> {
         };
         let conditions = conditions(filter).into_iter().chain(place).collect();
         let select = select(self.places(), "SELECT * FROM audit", conditions, order).bind(limit);
-        self.all(select).await?.iter().map(from_row).collect()
+        self.all(select, from_row).await
     }
 
     async fn audit_heads(&mut self) -> Result<BTreeMap<String, Head>> {
-        let rows = self.all(sql("SELECT * FROM audit_heads")).await?;
         let head = |row: &Row| {
             let head = Head { newest: mark(row, "seq", "hash")?, removed: mark(row, "removed_seq", "removed_hash")? };
             Ok((row.get("chain")?, head))
         };
-        rows.iter().map(head).collect()
+        Ok(self.all(sql("SELECT * FROM audit_heads"), head).await?.into_iter().collect())
     }
 
     async fn newest_audit_at(&mut self) -> Result<Option<Timestamp>> {
@@ -94,13 +93,13 @@ impl Audit for Session<'_> {
 
     async fn audit_after(&mut self, chain: &str, seq: i64, limit: u32) -> Result<Vec<StoredEntry>> {
         let after = sql("SELECT * FROM audit WHERE (chain, seq) > ($1, $2) ORDER BY chain, seq LIMIT $3");
-        self.all(after.bind(chain).bind(seq).bind(limit)).await?.iter().map(from_row).collect()
+        self.all(after.bind(chain).bind(seq).bind(limit), from_row).await
     }
 
     async fn oldest_audit(&mut self, chain: &str, limit: u32) -> Result<Vec<(Timestamp, Mark)>> {
         let oldest = sql("SELECT seq, at, hash FROM audit WHERE chain = $1 ORDER BY seq LIMIT $2");
-        let rows = self.all(oldest.bind(chain).bind(limit)).await?;
-        rows.iter().map(|row| Ok((Timestamp(row.get("at")?), mark(row, "seq", "hash")?))).collect()
+        let of = |row: &Row| Ok((Timestamp(row.get("at")?), mark(row, "seq", "hash")?));
+        self.all(oldest.bind(chain).bind(limit), of).await
     }
 
     async fn remove_audit(&mut self, chain: &str, through: &Mark) -> Result<()> {

@@ -14,7 +14,7 @@ use crate::store::configs::{Configs, StoredConfig};
 impl Configs for Session<'_> {
     async fn configs(&mut self) -> Result<Vec<StoredConfig>> {
         let select = sql("SELECT r.* FROM configs JOIN config_revisions AS r USING (name, revision) ORDER BY name");
-        self.all(select).await?.iter().map(from_row).collect()
+        self.all(select, from_row).await
     }
 
     async fn config(&mut self, name: &str) -> Result<Option<Arc<StoredConfig>>> {

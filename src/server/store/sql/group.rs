@@ -29,7 +29,7 @@ impl Session<'_> {
             let who = format!("{} {generation}", self.shared.chain);
             let payload = format!("{who} {}", topics.join(" "));
             let payload = if payload.len() > MOST_BYTES { format!("{who} *") } else { payload };
-            self.all(sql("SELECT pg_notify($1, $2)::text AS rung").bind(CHANNEL).bind(payload)).await?;
+            self.first(sql("SELECT pg_notify($1, $2)::text AS rung").bind(CHANNEL).bind(payload)).await?;
         }
         Ok(topics)
     }

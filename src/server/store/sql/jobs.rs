@@ -43,7 +43,7 @@ impl Jobs for Session<'_> {
         );
         let select = of_whom(select, filter).bind(to_json(&filter.states));
         let select = select.bind(filter.before.as_ref().map(JobId::as_str));
-        Ok(whole_jobs(&self.all(select.bind(filter.limit)).await?))
+        self.whole(select.bind(filter.limit), from_row).await
     }
 
     async fn count_jobs(&mut self, filter: &JobFilter) -> Result<Vec<(String, u64)>> {
@@ -59,8 +59,8 @@ impl Jobs for Session<'_> {
                                           WHERE l.key = $2 AND ($3 IS NULL OR l.value = $3)))
              GROUP BY state",
         );
-        let rows = self.all(of_whom(select, filter)).await?;
-        rows.iter().map(|row| Ok((row.get("state")?, row.get::<i64>("number")?.unsigned_abs()))).collect()
+        let of = |row: &Row| Ok((row.get("state")?, row.get::<i64>("number")?.unsigned_abs()));
+        self.all(of_whom(select, filter), of).await
     }
 
     async fn place(&mut self, job: &Job) -> Result<u64> {
@@ -82,7 +82,7 @@ impl Jobs for Session<'_> {
         let select = sql("SELECT * FROM jobs
              WHERE state IN ('offered', 'starting', 'running', 'cancelling') AND ($1 IS NULL OR worker_id = $1)
              ORDER BY submitted_at, id");
-        Ok(whole_jobs(&self.all(select.bind(worker.map(WorkerId::as_str))).await?))
+        self.whole(select.bind(worker.map(WorkerId::as_str)), from_row).await
     }
 
     async fn insert_job(&mut self, job: &Job) -> Result<()> {
@@ -123,10 +123,4 @@ impl Jobs for Session<'_> {
 fn of_whom(select: Statement, filter: &JobFilter) -> Statement {
     let (key, value) = filter.label.as_ref().map_or((None, None), |(key, value)| (Some(key), value.as_ref()));
     select.bind(filter.user.clone()).bind(key.cloned()).bind(value.cloned())
-}
-
-/// One broken row must not hide the others.
-pub(super) fn whole_jobs(rows: &[Row]) -> Vec<Job> {
-    let whole = |row: &_| from_row(row).inspect_err(|error| tracing::error!(%error, "a job is left out")).ok();
-    rows.iter().filter_map(whole).collect()
 }

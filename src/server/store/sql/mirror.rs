@@ -10,9 +10,9 @@ use std::sync::Arc;
 use app::domain::audit::verify::Mark;
 use async_trait::async_trait;
 
-use super::jobs::whole_jobs;
+use super::rows::job::job;
+use super::rows::worker::worker;
 use super::statement::sql;
-use super::workers::whole_workers;
 use super::{Db, Session, Shared};
 use crate::store::board::Board;
 use crate::store::known::{Change, Known};
@@ -109,11 +109,10 @@ impl<'c> Session<'c> {
     }
 
     async fn load(&mut self) -> Result<Known> {
-        let rows = self.all(sql("SELECT * FROM workers")).await?;
-        let workers = whole_workers(&rows);
+        let workers = self.whole(sql("SELECT * FROM workers"), worker).await?;
         let living =
             sql("SELECT * FROM jobs WHERE state IN ('queued', 'offered', 'starting', 'running', 'cancelling')");
-        let jobs = whole_jobs(&self.all(living).await?);
+        let jobs = self.whole(living, job).await?;
         let people = self.load_people().await?;
         Ok(Known::new(workers, jobs, people))
     }

@@ -27,6 +27,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use app::domain::audit::verify::Mark;
+use futures_util::TryStreamExt;
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Postgres, Sqlite};
@@ -153,22 +154,53 @@ impl<'c> Session<'c> {
         }
     }
 
-    /// Every row.
-    async fn all(&mut self, statement: Statement) -> Result<Vec<Row>> {
+    /// Hands over every row as it comes: a row takes several times the room of what is made of it.
+    async fn rows(&mut self, statement: Statement, take: impl FnMut(Row) + Send) -> Result<()> {
         self.settle().await?;
-        let rows = match &mut self.db {
-            Db::Sqlite(connection) => sqlite_rows(connection, statement).await,
-            Db::SqliteReader(reader) => sqlite_rows(reader.begun().await?, statement).await,
-            Db::Postgres(connection) => postgres_rows(connection, statement).await,
-            Db::PostgresReader(reader) => postgres_rows(reader.begun().await?, statement).await,
+        let ended = match &mut self.db {
+            Db::Sqlite(connection) => sqlite_rows(connection, statement, take).await,
+            Db::SqliteReader(reader) => sqlite_rows(reader.begun().await?, statement, take).await,
+            Db::Postgres(connection) => postgres_rows(connection, statement, take).await,
+            Db::PostgresReader(reader) => postgres_rows(reader.begun().await?, statement, take).await,
         };
-        self.failed |= rows.is_err();
-        rows
+        self.failed |= ended.is_err();
+        ended
+    }
+
+    /// What is made of every row.
+    async fn all<T: Send>(
+        &mut self,
+        statement: Statement,
+        mut of: impl FnMut(&Row) -> Result<T> + Send,
+    ) -> Result<Vec<T>> {
+        let mut all = Vec::new();
+        self.rows(statement, |row| all.push(of(&row))).await?;
+        all.into_iter().collect()
+    }
+
+    /// What is made of every row of which something can be made: one that is broken must not hide the others.
+    async fn whole<T: Send>(
+        &mut self,
+        statement: Statement,
+        mut of: impl FnMut(&Row) -> Result<T> + Send,
+    ) -> Result<Vec<T>> {
+        let mut whole = Vec::new();
+        let take = |row| match of(&row) {
+            Ok(made) => whole.push(made),
+            Err(error) => tracing::error!(%error, "a row is left out"),
+        };
+        self.rows(statement, take).await?;
+        Ok(whole)
     }
 
     /// The first row, if there is one.
     async fn first(&mut self, statement: Statement) -> Result<Option<Row>> {
-        Ok(self.all(statement).await?.into_iter().next())
+        let mut first = None;
+        let take = |row| {
+            first.get_or_insert(row);
+        };
+        self.rows(statement, take).await?;
+        Ok(first)
     }
 
     /// Runs a statement; returns how many rows it wrote.
@@ -196,18 +228,24 @@ impl<'c> Session<'c> {
     }
 }
 
-async fn sqlite_rows(connection: &mut SqliteConnection, statement: Statement) -> Result<Vec<Row>> {
-    let rows = bound!(statement).fetch_all(connection).await.map_err(failed)?;
-    Ok(rows.into_iter().map(Row::Sqlite).collect())
+async fn sqlite_rows(connection: &mut SqliteConnection, statement: Statement, mut take: impl FnMut(Row)) -> Result<()> {
+    let mut rows = bound!(statement).fetch(connection);
+    while let Some(row) = rows.try_next().await.map_err(failed)? {
+        take(Row::Sqlite(row));
+    }
+    Ok(())
 }
 
 async fn sqlite_run(connection: &mut SqliteConnection, statement: Statement) -> Result<u64> {
     Ok(bound!(statement).execute(connection).await.map_err(failed)?.rows_affected())
 }
 
-async fn postgres_rows(connection: &mut PgConnection, statement: Statement) -> Result<Vec<Row>> {
-    let rows = bound!(statement.printable()).fetch_all(connection).await.map_err(failed)?;
-    Ok(rows.into_iter().map(Row::Postgres).collect())
+async fn postgres_rows(connection: &mut PgConnection, statement: Statement, mut take: impl FnMut(Row)) -> Result<()> {
+    let mut rows = bound!(statement.printable()).fetch(connection);
+    while let Some(row) = rows.try_next().await.map_err(failed)? {
+        take(Row::Postgres(row));
+    }
+    Ok(())
 }
 
 async fn postgres_run(connection: &mut PgConnection, statement: Statement) -> Result<u64> {

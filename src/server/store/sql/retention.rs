@@ -34,8 +34,7 @@ impl Retention for Session<'_> {
                  ORDER BY state_since LIMIT $2"
             }
         });
-        let rows = self.all(select.bind(before.0).bind(limit)).await?;
-        rows.iter().map(|row| Named::new(row, "jobs", "id")?.job_id("id")).collect()
+        self.all(select.bind(before.0).bind(limit), |row| Named::new(row, "jobs", "id")?.job_id("id")).await
     }
 
     async fn give_up(&mut self, what: What, job: &JobId) -> Result<()> {
@@ -68,7 +67,7 @@ impl Retention for Session<'_> {
             Ok((row.job_id("job_id")?, if word == Files::Logs.as_str() { Files::Logs } else { Files::Artifacts }))
         };
         let select = sql("SELECT job_id, files FROM removals ORDER BY job_id, files LIMIT $1");
-        self.all(select.bind(limit)).await?.iter().map(marked).collect()
+        self.all(select.bind(limit), marked).await
     }
 
     async fn unmark(&mut self, job: &JobId, files: Files) -> Result<()> {
@@ -90,7 +89,7 @@ impl Retention for Session<'_> {
             let named = Named::new(row, "jobs", "id")?;
             Ok((named.job_id("id")?, row.get::<i64>("bytes")?.unsigned_abs()))
         };
-        self.all(select.bind(limit)).await?.iter().map(of).collect()
+        self.all(select.bind(limit), of).await
     }
 }
 

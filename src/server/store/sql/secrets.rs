@@ -14,7 +14,7 @@ use crate::vault::Sealed;
 impl Secrets for Session<'_> {
     async fn secrets_for(&mut self, owner: &str) -> Result<Vec<StoredSecret>> {
         let select = sql("SELECT * FROM secrets WHERE owner = '' OR owner = $1 ORDER BY name, owner").bind(owner);
-        self.all(select).await?.iter().map(from_row).collect()
+        self.all(select, from_row).await
     }
 
     async fn put_secret(&mut self, secret: &StoredSecret) -> Result<()> {

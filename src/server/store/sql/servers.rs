@@ -33,7 +33,7 @@ impl Servers for Session<'_> {
         self.run(forget).await?;
         let select =
             sql("SELECT id FROM servers WHERE seen_at >= (extract(epoch FROM clock_timestamp()) * 1000)::bigint - $1");
-        self.all(select.bind(span.0)).await?.iter().map(|row| row.get("id")).collect()
+        self.all(select.bind(span.0), |row| row.get("id")).await
     }
 
     async fn lead(&mut self, span: Millis) -> Result<bool> {

@@ -5,11 +5,11 @@ use app::domain::worker::credential::Credential;
 use app::domain::worker::{Kind, Worker};
 use async_trait::async_trait;
 
+use super::Session;
 use super::pending::portions;
 use super::rows::to_json;
 use super::rows::worker::{credential_columns, link_columns, networks_text, worker as from_row};
 use super::statement::{Statement, sql, update};
-use super::{Row, Session};
 use crate::store::Result;
 use crate::store::known::Change;
 use crate::store::workers::{Seen, StoredWorker, Workers};
@@ -17,8 +17,7 @@ use crate::store::workers::{Seen, StoredWorker, Workers};
 #[async_trait]
 impl Workers for Session<'_> {
     async fn workers(&mut self) -> Result<Vec<StoredWorker>> {
-        let rows = self.all(sql("SELECT * FROM workers ORDER BY name")).await?;
-        Ok(whole_workers(&rows))
+        self.whole(sql("SELECT * FROM workers ORDER BY name"), from_row).await
     }
 
     async fn worker(&mut self, id: &WorkerId) -> Result<Option<StoredWorker>> {
@@ -113,10 +112,4 @@ impl Workers for Session<'_> {
         }
         Ok(())
     }
-}
-
-/// One broken row must not hide the others.
-pub(super) fn whole_workers(rows: &[Row]) -> Vec<StoredWorker> {
-    let whole = |row| from_row(row).inspect_err(|error| tracing::error!(%error, "a worker is left out")).ok();
-    rows.iter().filter_map(whole).collect()
 }
