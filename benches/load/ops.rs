@@ -32,8 +32,6 @@ pub async fn metrics(server: &Server) {
 pub async fn access(server: &Server) {
     const TOKENS: usize = 1_000;
     const TIMES: usize = 20_000;
-    // A server that has had work has everybody in memory.
-    server.api(Method::POST, "/api/queue/submit", Some(&serde_json::json!({"config_name": "load"}))).await;
     for n in 0..TOKENS {
         let token = serde_json::json!({"name": format!("script-{n}")});
         server.api(Method::POST, "/api/account/tokens", Some(&token)).await;

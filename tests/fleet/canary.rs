@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use nix::sys::signal::Signal;
 use reqwest::header::{HeaderMap, SET_COOKIE};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
@@ -219,6 +220,40 @@ async fn nothing_that_is_said_anywhere_tells_a_secret() {
     let exported = export.output().await.expect("it runs");
     assert!(exported.status.success() && !exported.stdout.is_empty(), "{exported:?}");
     secrets.assert_not_in("the export of the trail", &String::from_utf8_lossy(&exported.stdout), &[]);
+}
+
+#[tokio::test]
+async fn the_setup_code_is_said_once_and_kept_nowhere() {
+    let home = tempfile::TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
+    let mut server = command("simpletuner", home.path());
+    server.args(["server", "--port", "0", "--verbose", "--data-dir"]).arg(home.path().join("data"));
+    server.env("SIMPLETUNER_LOCAL", "off").env("SIMPLETUNER_LOG", "trace");
+    let mut server = Program::start(server, home.path().join("server.log"));
+    let base = until("the server's address", async || server.address()).await;
+    let said = server.said();
+    let code = said.split_once("setup code for the login page is ").expect("a code").1;
+    let code = code.split_whitespace().next().expect("a code").to_owned();
+    let mut secrets = Secrets::default();
+    secrets.plant("the setup code", &*code);
+    secrets.plant("a password", PASSWORD);
+
+    let http = Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().expect("a client");
+    let mut answers = String::new();
+    // With a name that is refused, then well, then once more.
+    for name in ["Not%20a%20name", "ada", "eve"] {
+        let form = format!("code={code}&name={name}&password={PASSWORD}");
+        answers += &ask(&http, Method::POST, &format!("{base}/ui/setup"), &FORM, &form).await.0;
+        answers += &ask(&http, Method::GET, &format!("{base}/login"), &[], "").await.0;
+    }
+    assert_eq!(answers.matches("sid=ss_").count(), 1, "one of them was let in: {answers}");
+    secrets.assert_not_in("an answer", &answers, &[]);
+    server.signal(Signal::SIGTERM);
+    assert_eq!(server.ended().await, Some(0));
+    assert_eq!(server.said().matches(&code).count(), 1, "{}", server.said());
+    secrets.assert_not_in("the server's log", &server.said(), &["the setup code"]);
+    for (path, kept) in contents(&home.path().join("data"), &[]) {
+        secrets.assert_not_in(&path, &kept, &[]);
+    }
 }
 
 #[tokio::test]

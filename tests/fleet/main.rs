@@ -21,6 +21,7 @@ mod restart;
 mod secrets;
 mod several;
 mod storms;
+mod terminal;
 mod tls;
 mod troubleshooting;
 mod whole_job;

@@ -11,7 +11,7 @@ use tokio::process::Command;
 use crate::harness::{Fleet, command, processes_that_mention, program, trainers, until};
 
 /// A command with nothing but the server's data directory.
-fn typed(fleet: &Fleet, args: &[&str]) -> Command {
+pub fn typed(fleet: &Fleet, args: &[&str]) -> Command {
     let mut command = command("simpletuner", fleet.path());
     command.args(args).env("SIMPLETUNER_DATA_DIR", fleet.data()).stdin(Stdio::null());
     command
@@ -34,7 +34,8 @@ fn notes(fleet: &Fleet) -> Vec<std::path::PathBuf> {
     entries.map(|entry| entry.path()).collect()
 }
 
-async fn logs_in(fleet: &Fleet, name: &str, password: &str) -> bool {
+/// Whether somebody gets in with a password.
+pub async fn logs_in(fleet: &Fleet, name: &str, password: &str) -> bool {
     let http = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build();
     let body = format!("name={name}&password={password}");
     let request = http.expect("a client").post(format!("{}/ui/login", fleet.api.url())).body(body);

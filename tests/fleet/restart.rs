@@ -1,6 +1,10 @@
 //! SIGTERM ends the server in order and soon, and everybody comes back to the next one.
 
-use crate::harness::{ADMIN, Fleet, trainers};
+use nix::sys::signal::Signal;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::harness::{ADMIN, Fleet, trainers, until};
 
 #[tokio::test]
 async fn open_streams_do_not_hold_up_the_end() {
@@ -26,4 +30,26 @@ async fn open_streams_do_not_hold_up_the_end() {
     busy.open_gate();
     let done = fleet.api.until_job(&job, "completed").await;
     assert_eq!(done["attempt"], 1, "{done:#}");
+}
+
+#[tokio::test]
+async fn a_second_signal_does_not_wait_for_what_is_under_way() {
+    let mut fleet = Fleet::start().await;
+    // An answer waits for the rest of its request, which the server has asked for.
+    let mut slow = TcpStream::connect(("127.0.0.1", fleet.port())).await.expect("connected");
+    let head = format!(
+        "POST /api/queue/submit HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {ADMIN}\r\n\
+         content-type: application/json\r\ncontent-length: 100\r\nexpect: 100-continue\r\n\r\n"
+    );
+    slow.write_all(head.as_bytes()).await.expect("asked");
+    let mut first = [0; 12];
+    slow.read_exact(&mut first).await.expect("an answer");
+    assert_eq!(&first, b"HTTP/1.1 100");
+
+    let server = fleet.server();
+    server.signal(Signal::SIGTERM);
+    until("the end to begin", async || server.said().contains("a second signal ends at once").then_some(())).await;
+    assert!(server.is_running(), "it waits for what is under way: {}", server.said());
+    server.signal(Signal::SIGTERM);
+    assert_eq!(server.ended().await, Some(143), "{}", server.said());
 }

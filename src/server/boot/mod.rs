@@ -118,6 +118,7 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
         import::configurations(&core, directory).await?;
     }
     core.take_part().await.map_err(Exit::refused)?;
+    core.recall().await.map_err(Exit::refused)?;
     let listener = bind(args).await?;
     let watched = match args.ops.metrics_addr {
         Some(address) => Some(bind_to(address, "--metrics-addr").await?),

@@ -52,6 +52,11 @@ impl Core {
         if leads { self.forget_streams(living).await } else { Ok(()) }
     }
 
+    /// Reads all that lives into memory, so that who only looks finds it there from the first request on.
+    pub async fn recall(&self) -> Result<(), Refusal> {
+        Ok(self.store.write(Box::new(|tx| Box::pin(async move { tx.see(|_| ()).await }))).await?)
+    }
+
     /// This server ends: another may lead at once.
     pub async fn leave(&self) -> Result<(), Refusal> {
         Ok(self.store.write(Box::new(|tx| Box::pin(async move { tx.leave().await }))).await?)

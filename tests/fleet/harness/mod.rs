@@ -174,6 +174,11 @@ impl Fleet {
         until("the server to be ready", async || self.api.try_get("/readyz").await).await;
     }
 
+    /// The server that runs.
+    pub fn server(&mut self) -> &mut Program {
+        self.server.as_mut().expect("a server")
+    }
+
     /// As a power cut would.
     pub async fn kill_server(&mut self) {
         self.server.take().expect("a server").kill().await;

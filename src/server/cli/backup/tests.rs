@@ -194,12 +194,27 @@ async fn postgresql_is_dumped_by_its_own_tools_and_put_back_into_an_empty_databa
     let said = why(super::restore::restore(&RestoreArgs::new(at(&from, &there), backup.clone(), false)).await);
     assert!(said.contains("not empty"), "{said}");
     store.close().await;
-    super::restore::restore(&RestoreArgs::new(at(&to, &there), backup, false)).await.expect("restored");
-    let store = PostgresStore::open(&to, "c_new").await.expect("a server can start");
-    let kept = store.read().await.expect("a reader").setting("kept").await;
-    assert_eq!(
-        (kept, fs::read_to_string(there.join("audit.key")).ok()),
-        (Ok(Some("yes".to_owned())), Some("00\n".to_owned()))
-    );
+    super::restore::restore(&RestoreArgs::new(at(&to, &there), backup.clone(), false)).await.expect("restored");
+    assert_eq!(kept_in(&to).await.as_deref(), Some("yes"));
+    assert_eq!(fs::read_to_string(there.join("audit.key")).expect("restored"), "00\n");
+
+    // Another day's state gives way to it, and its files are kept.
+    let store = PostgresStore::open(&from, "c_later").await.expect("a server can start");
+    let written = store.write(Box::new(|tx| Box::pin(async move { tx.put_setting("kept", Some("no")).await })));
+    written.await.expect("written");
     store.close().await;
+    fs::write(data.join("audit.key"), "11\n").expect("written");
+    let said = super::restore::restore(&RestoreArgs::new(at(&from, &data), backup, true)).await.expect("restored");
+    assert_eq!(kept_in(&from).await.as_deref(), Some("yes"));
+    assert_eq!(fs::read_to_string(data.join("audit.key")).expect("restored"), "00\n");
+    let aside = said.split_once("what was there is in ").expect("a place").1.lines().next().expect("a path");
+    assert_eq!(fs::read_to_string(Path::new(aside).join("audit.key")).expect("kept"), "11\n");
+}
+
+/// The setting of the test, as a server on this database finds it.
+async fn kept_in(url: &str) -> Option<String> {
+    let store = PostgresStore::open(url, "c_new").await.expect("a server can start");
+    let kept = store.read().await.expect("a reader").setting("kept").await.expect("readable");
+    store.close().await;
+    kept
 }
