@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use app::domain::audit::verify::Signed;
+use app::domain::ids::UserId;
 use app::domain::time::Millis;
 use serde_json::json;
+use tokio_util::task::TaskTracker;
 
 use axum::body::Body;
 
 use super::harness::{By, Events, Server};
+use crate::loops;
 use crate::service::audit::verify::verify;
 use crate::store::conformance::fresh_database;
 
@@ -218,4 +221,27 @@ async fn the_trails_of_both_are_read_as_one_and_each_is_a_chain() {
     let mut tx = b.app.core.read().await.expect("a database");
     let verdict = verify(&mut *tx, None, Signed::new()).await.expect("readable");
     assert_eq!((verdict.report.chains, verdict.report.entries, verdict.report.faults), (2, 5, vec![]));
+}
+
+#[tokio::test]
+async fn a_session_that_is_used_on_one_lives_on_for_the_other() {
+    let (a, b) = two_that_lead_for(Millis::seconds(600)).await;
+    a.app.core.take_part().await.expect("a database");
+    let ada = b.person("ada", "viewer").await;
+    let id = UserId::parse(&b.id_of("ada").await).expect("an id");
+    b.clock.advance(Millis::seconds(3_600));
+    b.get(&ada, "/api/session").await.ok(200);
+    let seen_at = async || {
+        let sessions = a.app.core.store.read().await.expect("a database").sessions(&id).await.expect("readable");
+        sessions.first().expect("one").seen_at
+    };
+    assert!(seen_at().await < b.app.core.now(), "it is not written at each use");
+    // The one that does not lead, and sweeps nothing, says it all the same.
+    let tasks = TaskTracker::new();
+    loops::start(&b.app.core, &tasks, &b.app.shutdown);
+    until("the loop", async || seen_at().await == b.app.core.now()).await;
+    assert_eq!(b.app.core.leadership.held_since(), None);
+    b.app.shutdown.cancel();
+    tasks.close();
+    tasks.wait().await;
 }
