@@ -1,7 +1,8 @@
 //! How fast the audit trail is verified: `simpletuner audit verify`, the program in `dist/`, on a database with many
 //! entries.
 //!
-//! `cargo run --release --no-default-features --features ssr --example audit`; `SIMPLETUNER_DIST` names the program.
+//! `cargo run --release --no-default-features --features ssr --example audit [sqlite|postgres]`; `SIMPLETUNER_DIST` names
+//! the program and, for PostgreSQL, `SIMPLETUNER_TEST_POSTGRES` a server.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -9,27 +10,38 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use app::domain::audit::verify::Mark;
-use app::domain::audit::{Action, Entry};
+use app::domain::audit::{Action, Entry, Record};
 use app::domain::time::Timestamp;
 use sha2::{Digest, Sha256};
+use sqlx::migrate::MigrateDatabase;
+use sqlx::postgres::PgConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, Executor};
 
 const ENTRIES: i64 = 1_000_000;
 const ROUNDS: usize = 3;
-const SCHEMA: &str = include_str!("../src/server/store/sqlite/migrations/0001_start.sql");
+/// How much is handed to PostgreSQL at once, in bytes.
+const PORTION: usize = 1 << 20;
 
 fn main() {
+    let postgres = std::env::args().any(|word| word == "postgres");
     let directory = tempfile::tempdir().expect("a temporary directory");
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(fill(directory.path()));
-    let mut times: Vec<Duration> = (0..ROUNDS).map(|_| verify(directory.path())).collect();
+    let address = runtime.block_on(async {
+        if postgres {
+            return Some(fill_postgres().await);
+        }
+        fill_sqlite(directory.path()).await;
+        None
+    });
+    let mut times: Vec<Duration> = (0..ROUNDS).map(|_| verify(directory.path(), address.as_deref())).collect();
     times.sort();
     let time = times[ROUNDS / 2].as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = ENTRIES as f64 / time;
     println!(
-        "verifying {ENTRIES} audit entries: {time:.1} s, {rate:.0} entries/s (target >= 200000/s); {ROUNDS} rounds"
+        "verifying {ENTRIES} audit entries on {}: {time:.1} s, {rate:.0} entries/s (target >= 200000/s); {ROUNDS} rounds",
+        if postgres { "PostgreSQL" } else { "SQLite" }
     );
 }
 
@@ -44,40 +56,104 @@ fn entry(n: i64) -> Entry {
     }
 }
 
-async fn fill(directory: &Path) {
+/// An entry in its place.
+struct Link {
+    seq: i64,
+    entry: Entry,
+    previous: String,
+    hash: String,
+}
+
+impl Link {
+    fn record(&self) -> Record<'_> {
+        self.entry.placed("c_1", self.seq, &self.previous)
+    }
+}
+
+/// The chain, from its first entry on.
+fn chain() -> impl Iterator<Item = Link> {
+    let mut newest = Mark::default().hash;
+    (1..=ENTRIES).map(move |seq| {
+        let mut link = Link { seq, entry: entry(seq), previous: newest.clone(), hash: String::new() };
+        newest = Sha256::digest(link.record().canonical()).iter().fold(String::new(), |mut hash, byte| {
+            let _ = write!(hash, "{byte:02x}");
+            hash
+        });
+        link.hash.clone_from(&newest);
+        link
+    })
+}
+
+/// A new SQLite database in this directory; it has no address.
+async fn fill_sqlite(directory: &Path) {
     let options = SqliteConnectOptions::new()
         .filename(directory.join("orchestrator.db"))
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Off);
     let mut connection: SqliteConnection = options.connect().await.expect("a database");
-    connection.execute(SCHEMA).await.expect("a schema");
+    connection.execute(include_str!("../src/server/store/sqlite/migrations/0001_start.sql")).await.expect("a schema");
     connection.execute("BEGIN").await.expect("a transaction");
-    let mut newest = Mark::default();
-    for n in 1..=ENTRIES {
-        let entry = entry(n);
-        let record = entry.placed("c_1", n, &newest.hash);
-        let hash = Sha256::digest(record.canonical()).iter().fold(String::new(), |mut hash, byte| {
-            let _ = write!(hash, "{byte:02x}");
-            hash
-        });
+    let mut newest = String::new();
+    for link in chain() {
+        let record = link.record();
         let insert = sqlx::query("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-        let insert = insert.bind(record.chain).bind(n).bind(entry.at.0).bind(record.actor).bind(record.action);
-        let insert = insert.bind(record.target).bind(record.detail).bind(record.request_id).bind(record.previous);
-        insert.bind(&hash).execute(&mut connection).await.expect("a new row");
-        newest = Mark { seq: n, hash };
+        let insert = insert.bind(record.chain).bind(record.seq).bind(record.at.0).bind(record.actor);
+        let insert = insert.bind(record.action).bind(record.target).bind(record.detail).bind(record.request_id);
+        insert.bind(record.previous).bind(&link.hash).execute(&mut connection).await.expect("a new row");
+        newest = link.hash;
     }
     let head = sqlx::query("INSERT INTO audit_heads (chain, seq, hash) VALUES ('c_1', ?, ?)");
-    head.bind(newest.seq).bind(newest.hash).execute(&mut connection).await.expect("a new row");
+    head.bind(ENTRIES).bind(newest).execute(&mut connection).await.expect("a new row");
     connection.execute("COMMIT").await.expect("a commit");
     connection.close().await.expect("closed");
 }
 
-fn verify(directory: &Path) -> Duration {
+/// A new PostgreSQL database; returns its address.
+async fn fill_postgres() -> String {
+    let server = std::env::var("SIMPLETUNER_TEST_POSTGRES").expect("SIMPLETUNER_TEST_POSTGRES names a PostgreSQL");
+    let address = server.replacen("/postgres?", &format!("/audit_{}?", std::process::id()), 1);
+    sqlx::Postgres::create_database(&address).await.expect("a new database");
+    let mut connection = PgConnection::connect(&address).await.expect("a database");
+    connection.execute(include_str!("../src/server/store/postgres/migrations/0001_start.sql")).await.expect("a schema");
+    let mut copy = connection.copy_in_raw("COPY audit FROM STDIN").await.expect("a copy");
+    let (mut lines, mut newest) = (String::new(), String::new());
+    for link in chain() {
+        let (record, hash) = (link.record(), &link.hash);
+        // Nothing in them has to be escaped but the backslashes that are not there.
+        let request = record.request_id.unwrap_or("\\N");
+        let _ = writeln!(
+            lines,
+            "{}\t{}\t{}\t{}\t{}\t{}\t{}\t{request}\t{}\t{hash}",
+            record.chain,
+            record.seq,
+            record.at.0,
+            record.actor,
+            record.action,
+            record.target,
+            record.detail,
+            record.previous
+        );
+        newest = link.hash;
+        if lines.len() > PORTION {
+            copy.send(std::mem::take(&mut lines).into_bytes()).await.expect("copied");
+        }
+    }
+    copy.send(lines.into_bytes()).await.expect("copied");
+    copy.finish().await.expect("copied");
+    let head = sqlx::query("INSERT INTO audit_heads (chain, seq, hash) VALUES ('c_1', $1, $2)");
+    head.bind(ENTRIES).bind(newest).execute(&mut connection).await.expect("a new row");
+    connection.close().await.expect("closed");
+    address
+}
+
+fn verify(directory: &Path, address: Option<&str>) -> Duration {
     let dist = std::env::var_os("SIMPLETUNER_DIST").map_or_else(|| PathBuf::from("dist"), PathBuf::from);
+    let mut command = Command::new(dist.join("simpletuner"));
+    command.args(["audit", "verify", "--data-dir"]).arg(directory);
+    command.envs(address.map(|address| ("SIMPLETUNER_DATABASE_URL", address)));
     let began = Instant::now();
-    let told = Command::new(dist.join("simpletuner")).args(["audit", "verify", "--data-dir"]).arg(directory).output();
-    let told = told.expect("the program in dist/");
+    let told = command.output().expect("the program in dist/");
     assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stdout));
     began.elapsed()
 }
