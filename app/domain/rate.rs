@@ -26,13 +26,18 @@ impl Quota {
     /// So many times a second in the long run, ten seconds' worth at once. Nothing is allowed never: 0 counts as 1.
     pub fn a_second(times: u32) -> Self {
         let times = i64::from(times.clamp(1, 1_000_000));
-        Self { at_once: times * 10, every: SECOND / times }
+        Self { at_once: times * 10, every: each(SECOND, times) }
     }
 
     /// So many times a minute in the long run, and so many at once.
     pub fn a_minute(times: u32, at_once: u32) -> Self {
-        Self { at_once: i64::from(at_once.max(1)), every: 60 * SECOND / i64::from(times.clamp(1, 1_000_000)) }
+        Self { at_once: i64::from(at_once.max(1)), every: each(60 * SECOND, i64::from(times.clamp(1, 1_000_000))) }
     }
+}
+
+/// The time for each of so many, rounded up: never more are let in than was said.
+fn each(span: i64, times: i64) -> i64 {
+    (span + times - 1) / times
 }
 
 /// What each has left.
@@ -129,6 +134,19 @@ mod tests {
     }
 
     #[test]
+    fn ten_seconds_worth_at_once() {
+        for (times, every) in [(0, 1_000), (1, 1_000), (2, 500), (3, 334), (1_000, 1)] {
+            let (mut all, quota) = (Allowances::<u8>::default(), Quota::a_second(times));
+            let taken = (0..20_000).take_while(|_| all.take(&1, quota, second(0)).is_ok()).count();
+            assert_eq!(
+                (taken, all.take(&1, quota, second(0))),
+                (times.max(1) as usize * 10, Err(Millis(every))),
+                "{times}"
+            );
+        }
+    }
+
+    #[test]
     fn what_is_given_back_was_not_taken() {
         let (mut all, quota) = (Allowances::<String>::default(), Quota::a_minute(1, 1));
         for _ in 0..5 {
@@ -161,7 +179,7 @@ mod tests {
             for gap in gaps {
                 now += gap;
                 taken += i64::from(all.take(&1, quota, Timestamp(now)).is_ok());
-                let allowed = i64::from(times) * 10 + now * 1_000 / quota.every + 1;
+                let allowed = i64::from(times) * 10 + now * i64::from(times) / 1_000 + 1;
                 prop_assert!(taken <= allowed, "{taken} of {allowed}");
             }
         }
