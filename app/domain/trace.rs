@@ -80,8 +80,8 @@ mod tests {
     fn the_standards_example_is_read_and_written() {
         let trace = Trace::parse(GOOD).expect("a trace");
         assert_eq!((trace.id(), trace.to_string()), ("4bf92f3577b34da6a3ce929d0e0e4736", GOOD.to_owned()));
-        let child = trace.child([7; 8]);
-        assert_eq!(child.to_string(), "00-4bf92f3577b34da6a3ce929d0e0e4736-0707070707070707-01");
+        let child = trace.child([0x1f; 8]);
+        assert_eq!(child.to_string(), "00-4bf92f3577b34da6a3ce929d0e0e4736-1f1f1f1f1f1f1f1f-01");
         let newer = GOOD.replacen("00", "cc", 1) + "-what-comes";
         assert_eq!(Trace::parse(&newer), Some(trace));
     }

@@ -65,6 +65,13 @@ mod tests {
             (" 2 g ", Floor::Bytes(2 << 30)),
             ("500MB", Floor::Bytes(500_000_000)),
             ("10%", Floor::Percent(10)),
+            ("7b", Floor::Bytes(7)),
+            ("7kib", Floor::Bytes(7_168)),
+            ("7M", Floor::Bytes(7_340_032)),
+            ("7TiB", Floor::Bytes(7_696_581_394_432)),
+            ("7kB", Floor::Bytes(7_000)),
+            ("7gb", Floor::Bytes(7_000_000_000)),
+            ("7TB", Floor::Bytes(7_000_000_000_000)),
         ];
         for (text, floor) in rows {
             assert_eq!(Floor::parse(text), Ok(floor), "{text}");
