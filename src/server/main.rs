@@ -33,11 +33,15 @@ mod tests;
 
 use std::process::ExitCode;
 
+use nix::sys::stat::{Mode, umask};
+
 /// The system's gives each thread an arena of its own and keeps what was freed in it: with thousands of streams, a
 /// third of what the server takes. The settings of this one stand in `.cargo/config.toml`.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    // The database, logs and models are nobody else's on this machine, whatever its other users may read.
+    umask(Mode::S_IRWXG | Mode::S_IRWXO);
     cli::run()
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use nix::sys::signal::Signal;
@@ -253,6 +254,8 @@ async fn the_setup_code_is_said_once_and_kept_nowhere() {
     secrets.assert_not_in("the server's log", &server.said(), &["the setup code"]);
     for (path, kept) in contents(&home.path().join("data"), &[]) {
         secrets.assert_not_in(&path, &kept, &[]);
+        let mode = fs::metadata(&path).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{path} can be read by others");
     }
 }
 

@@ -10,6 +10,7 @@ pub mod serve;
 mod site;
 
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -110,6 +111,7 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     if let Some(file) = &args.secret_key_file {
         core.vault = Vault::at(file.clone());
     }
+    bind_job_tokens(&mut core);
     core.room = Room::new(Arc::new(DiskOf(data.clone())), args.ops.disk_min_free);
     let core = Arc::new(core);
     core.store.attach(dispatch::hooks(&core));
@@ -204,8 +206,31 @@ fn data_directory(named: Option<&Path>) -> Result<PathBuf, Exit> {
             data.display()
         ))
     })?;
+    warn_of_readers(&data);
     // Artifacts are named relative to it, wherever the process goes.
     std::path::absolute(&data).map_err(|error| Exit::config(format!("{}: {error}", data.display())))
+}
+
+/// The tokens of jobs open their secrets, so a copy of the database alone must not be enough to make some.
+fn bind_job_tokens(core: &mut Core) {
+    match core.vault.bound(&*core.random, &core.job_token_key) {
+        Ok(key) => core.job_token_key = key,
+        Err(locked) => tracing::warn!(
+            ?locked,
+            "the key file cannot be used: no secrets can be kept, and a copy of the database opens what jobs do"
+        ),
+    }
+}
+
+/// What is made here is nobody else's ([`crate::main`] sees to it); a directory that was there may be.
+fn warn_of_readers(data: &Path) {
+    let mode = std::fs::metadata(data).map_or(0, |found| found.permissions().mode());
+    if mode & 0o077 != 0 {
+        tracing::warn!(
+            "other users of this machine can look into the data directory; if they should not: chmod 700 {}",
+            data.display()
+        );
+    }
 }
 
 /// TLS with the certificate that is wanted.

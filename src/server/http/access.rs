@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use app::domain::audit::flood::Refused;
 use app::domain::ids::{Attempt, JobId, WorkerId};
-use axum::extract::{FromRequest, Request, State};
+use axum::extract::{FromRequest, OriginalUri, Request, State};
 use axum::http::HeaderMap;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -68,25 +68,20 @@ impl JobKey {
 }
 
 /// Finds out which person or script is asking, and whether they may ask once more.
-pub async fn identify(
-    app: &App,
-    headers: &HeaderMap,
-    scheme: Scheme,
-    peer: Option<IpAddr>,
-) -> Result<(Person, Option<Ticket>), Refusal> {
+pub async fn identify(app: &App, headers: &HeaderMap, scheme: Scheme, peer: Option<IpAddr>) -> Result<Person, Refusal> {
     if let Some(operator) = token(headers).and_then(|token| app.core.operator(token, text(headers, OPERATOR))) {
-        return Ok((operator, None));
+        return Ok(operator);
     }
     let Some(ticket) = ticket(app, headers, scheme) else {
         let single = app.mode == Mode::SingleUser;
-        return if single { Ok((Person::on_loopback(), None)) } else { Err(of_stranger(app, Refusal::Nobody, peer)) };
+        return if single { Ok(Person::on_loopback()) } else { Err(of_stranger(app, Refusal::Nobody, peer)) };
     };
     let Some(person) = app.core.authenticate(&ticket).await? else {
         let refusal = if matches!(ticket, Ticket::Token(_)) { Refusal::WrongToken } else { Refusal::Nobody };
         return Err(of_stranger(app, refusal, peer));
     };
     app.core.may_ask(&person)?;
-    Ok((person, Some(ticket)))
+    Ok(person)
 }
 
 /// What a stranger is told: why they are not let in, or that they have asked too often.
@@ -122,9 +117,9 @@ pub async fn person(State(app): State<App>, mut request: Request, next: Next) ->
     let (scheme, peer) = (Scheme::of(request.extensions()), peer_of(&request));
     match identify(&app, request.headers(), scheme, peer).await {
         Err(refusal) => shut_out(&app, refusal, ApiError::from, wanted(&request), peer).await,
-        Ok((person, ticket)) => {
+        Ok(person) => {
             // Where somebody listens, it is looked again whether they may.
-            if let Some(admission) = ticket.and_then(|ticket| Admission::new(&person, ticket)) {
+            if let Some(admission) = Admission::of(&person) {
                 request.extensions_mut().insert(admission);
             }
             request.extensions_mut().insert(person);
@@ -142,7 +137,7 @@ pub async fn page(State(app): State<App>, mut request: Request, next: Next) -> R
             let wanted = request.uri().path_and_query().map_or("/", |wanted| wanted.as_str());
             Redirect::to(&format!("/login?next={}", percent_escaped(wanted))).into_response()
         }
-        Ok((person, _)) => {
+        Ok(person) => {
             request.extensions_mut().insert(person);
             next.run(request).await
         }
@@ -268,8 +263,10 @@ async fn attempt_of(app: &App, token: &str, peer: Option<IpAddr>) -> Result<Subj
     Ok(subject)
 }
 
-fn wanted(request: &Request) -> String {
-    format!("{} {}", request.method(), request.uri().path())
+/// What a request is for, as whoever sent it wrote it; what it asks for is nobody's business.
+pub fn wanted(request: &Request) -> String {
+    let whole = request.extensions().get::<OriginalUri>().map_or(request.uri(), |OriginalUri(whole)| whole);
+    format!("{} {}", request.method(), whole.path())
 }
 
 fn peer_of(request: &Request) -> Option<IpAddr> {

@@ -11,8 +11,9 @@ use super::json::{Created, Json as Body};
 use super::limits;
 use super::openapi::doc::Doc;
 use super::problem::ApiError;
-use super::request::caller;
+use super::request::{Peer, address, caller};
 use super::routes::Routes;
+use super::ui::forms::access::with_password;
 use crate::service::access::{Needs, Person};
 use crate::state::App;
 
@@ -37,9 +38,11 @@ const CHANGE_PASSWORD: Doc = Doc {
 async fn change_password(
     State(app): State<App>,
     Extension(person): Extension<Person>,
+    peer: Option<Extension<Peer>>,
     Body(change): Body<ChangePassword>,
 ) -> Result<Json<Accepted>, ApiError> {
-    app.core.change_password(caller(&person), &person, &change.old, &change.new).await?;
+    let changed = app.core.change_password(caller(&person), &person, &change.old, &change.new);
+    with_password(&app, &person, address(peer), changed).await?;
     Ok(Json(Accepted { success: true }))
 }
 

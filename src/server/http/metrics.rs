@@ -43,7 +43,7 @@ pub async fn metrics(
 ) -> Result<Response, ApiError> {
     if !is_from_here(peer.as_ref(), &headers) {
         let scheme = scheme.map(|Extension(scheme)| scheme).unwrap_or_default();
-        let (person, _) = identify(&app, &headers, scheme, peer.map(|Extension(Peer(host))| host)).await?;
+        let person = identify(&app, &headers, scheme, peer.map(|Extension(Peer(host))| host)).await?;
         app.core.permit(&person, Needs::To(Permission::OpsMetrics), None).await?;
     }
     Ok(page(&app).await)

@@ -13,7 +13,7 @@ use axum::response::Response;
 
 use super::arrival::{Scheme, arrival};
 use crate::random::{OsRandom, Random};
-use crate::service::access::Person;
+use crate::service::access::{Admission, Person};
 use crate::service::unit::Caller;
 use crate::state::App;
 use crate::tls::Tls;
@@ -66,13 +66,13 @@ pub fn around() -> Vec<(&'static str, String)> {
 
 /// A person as the caller of a change, with the request's id.
 pub fn caller(person: &Person) -> Caller {
-    Caller { actor: person.actor(), owner: person.name.clone(), request_id: current_id(), trace: current_trace() }
+    Caller { owner: person.name.clone(), admission: Admission::of(person), ..caller_named(person.actor()) }
 }
 
 /// Somebody else as the caller of a change: an agent, or whoever is not known yet.
 pub fn caller_named(actor: impl Into<String>) -> Caller {
     let actor = actor.into();
-    Caller { owner: actor.clone(), actor, request_id: current_id(), trace: current_trace() }
+    Caller { owner: actor.clone(), actor, admission: None, request_id: current_id(), trace: current_trace() }
 }
 
 /// Gives the request its id and what is believed of its way here, logs its end, and adds the headers that every answer has.

@@ -197,7 +197,7 @@ async fn permitted(
     };
     let permitted = app.core.permit(person, needs, job.as_ref()).await;
     if let Err(Refusal::Denied(permission)) = &permitted {
-        let wanted = format!("{} {}", request.method(), request.uri().path());
+        let wanted = access::wanted(&request);
         let peer = request.extensions().get::<Peer>().map(|Peer(host)| *host);
         let detail = json!({"reason": "permission_denied", "permission": permission});
         app.core.record_refused(caller(person), Refused::Access, peer, &wanted, detail).await;

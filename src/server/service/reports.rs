@@ -97,14 +97,24 @@ impl Core {
         .await
     }
 
-    /// Which attempt a job token belongs to; noting that its worker was heard of.
+    /// Which attempt a job token belongs to. Its worker was heard of, as long as the attempt is in force: the token of one
+    /// that has ended must not keep a dead worker alive.
     pub async fn authenticate_job(&self, token: &str, peer: Option<IpAddr>) -> Result<Subject, Refusal> {
+        let token = token.trim();
+        if !tokens::is_whole("jt_", token) {
+            return Err(Refusal::WrongToken);
+        }
         let mut tx = self.read().await?;
-        let found = tx.attempt_by_token(&tokens::digest(token.trim())).await?;
+        let found = tx.attempt_by_token(&tokens::digest(token)).await?;
         let (job, attempt, worker) = found.ok_or(Refusal::WrongToken)?;
         let networks = tx.worker(&worker).await?.map(|stored| stored.worker.networks).unwrap_or_default();
         may_come_from(&networks, peer).map_err(|closed| Refusal::WorkerKey(closed, worker.clone()))?;
-        self.heard_of(&worker, peer);
+        let found = tx.job(&job).await?;
+        let in_force =
+            |job: &Job| job.live_lease().is_some_and(|lease| lease.worker == worker && job.attempt == attempt);
+        if found.as_ref().is_some_and(in_force) {
+            self.heard_of(&worker, peer);
+        }
         Ok(Subject { worker, job, attempt: Some(attempt) })
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use app::domain::access::Permissions;
 use app::domain::audit::{Action, Entry};
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Failure, Job, Lease, Loss, Previous, State};
@@ -13,6 +14,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::Core;
+use super::access::Admission;
 use super::refusal::Refusal;
 use crate::metrics::dispatch::Step;
 use crate::store::attempts::AttemptEnd;
@@ -26,6 +28,8 @@ pub struct Caller {
     pub actor: String,
     /// Whose the jobs are that come of it: `ada`.
     pub owner: String,
+    /// By what a person was let in; none for agents, strangers and the server itself.
+    pub admission: Option<Admission>,
     /// The request it came with.
     pub request_id: Option<String>,
     /// The trace that the request belongs to.
@@ -35,7 +39,8 @@ pub struct Caller {
 impl Caller {
     /// The server itself.
     pub fn system() -> Self {
-        Self { actor: "system".to_owned(), owner: "system".to_owned(), request_id: None, trace: None }
+        let name = || "system".to_owned();
+        Self { actor: name(), owner: name(), admission: None, request_id: None, trace: None }
     }
 }
 
@@ -89,7 +94,11 @@ where
         Box::pin(async move {
             let (core, caller, step) = &*shared;
             let mut unit = Unit::new(tx, core, caller);
-            match step(&mut unit).await {
+            let done = match unit.still_in().await {
+                Ok(()) => step(&mut unit).await,
+                Err(refusal) => Err(refusal),
+            };
+            match done {
                 Err(Refusal::Store(error)) => Err(error),
                 Err(refusal) => {
                     *outcome.lock().expect("no panic while it is held") = Some(Err(refusal));
@@ -109,6 +118,19 @@ impl<'t> Unit<'t> {
     /// Begins one inside a transaction.
     pub fn new(tx: &'t mut dyn Tx, core: &'t Core, caller: &'t Caller) -> Self {
         Self { tx, core, now: core.now(), caller, touched: Vec::new() }
+    }
+
+    /// Refuses who was let in and would not be now: a request may take its time between the door and here.
+    async fn still_in(&mut self) -> Result<(), Refusal> {
+        let Some(admission) = &self.caller.admission else { return Ok(()) };
+        if admission.holds(self.tx, self.now).await? { Ok(()) } else { Err(Refusal::Nobody) }
+    }
+
+    /// Refuses a person who would give somebody more than they have.
+    pub fn covers(&self, permissions: Permissions) -> Result<(), Refusal> {
+        let theirs = self.caller.admission.as_ref().map(Admission::permissions);
+        let missing = theirs.and_then(|theirs| permissions.iter().find(|one| !theirs.has(*one)));
+        missing.map_or(Ok(()), |missing| Err(Refusal::Denied(missing)))
     }
 
     /// Ends it: its doorbells ring after the commit.

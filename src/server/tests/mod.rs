@@ -11,6 +11,7 @@ mod described;
 mod disk;
 mod dispatch;
 mod docs;
+mod escalation;
 mod events;
 mod explain;
 mod files;

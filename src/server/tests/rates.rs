@@ -115,6 +115,27 @@ async fn tokens_that_open_nothing_are_not_tried_without_end() {
 }
 
 #[tokio::test]
+async fn the_password_before_is_not_guessed_without_end() {
+    let server = limited(0, 0, 3).await;
+    let ada = server.person("ada", "viewer").await;
+    let guess = async |old: &str| {
+        let body = json!({"old": old, "new": "another-password"});
+        server.post(&ada, "/api/account/password", body).await
+    };
+    for n in 0..3 {
+        guess(&format!("wrong-password-{n}")).await.problem(401, "wrong_password");
+    }
+    guess(PASSWORD).await.problem(429, "too_many_requests");
+    let form = server.call(&ada, "POST", "/ui/account/password", format!("old={PASSWORD}&new=another-password")).await;
+    assert_eq!(form.status, 303);
+    assert!(log_in(&server, "192.0.2.1", "ada", "another-password").await.eq(&false), "nor by the form");
+    let trail = server.get(&By::Admin, "/api/audit?action=access.login_refused").await.text();
+    assert!(trail.contains("wrong_password") && trail.contains("too_many_requests"), "{trail}");
+    server.clock.advance(Millis::seconds(60));
+    guess(PASSWORD).await.ok(200);
+}
+
+#[tokio::test]
 async fn passwords_are_not_guessed_without_end_and_nobody_is_shut_out_by_guesses() {
     let server = limited(0, 0, 3).await;
     server.person("ada", "lead").await;

@@ -65,6 +65,9 @@ async fn a_server_that_writes_is_backed_up_and_goes_on_elsewhere() {
     for name in ["backup", "backup.tar"] {
         let home = tempfile::tempdir().expect("a temporary directory");
         let (server, job, worker) = at_work().await;
+        let note = server.directory.path().join("operator/127.0.0.1-8001.json");
+        fs::create_dir(note.parent().expect("a directory")).expect("made");
+        fs::write(&note, "{}").expect("written");
         let (backup, data) = (home.path().join(name), home.path().join("data"));
         let writing = async {
             for n in 0..40 {
@@ -91,6 +94,7 @@ async fn a_server_that_writes_is_backed_up_and_goes_on_elsewhere() {
         for path in [format!("logs/{job}/1.log"), format!("artifacts/{job}/1/sub/model.bin"), "audit.key".to_owned()] {
             assert_eq!(file(&data, &path), file(server.directory.path(), &path), "{path}");
         }
+        assert!(!data.join("operator").exists(), "what opens the server that runs is not in a backup");
         drop(tx);
         store.close().await;
     }

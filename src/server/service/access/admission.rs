@@ -11,6 +11,7 @@ use super::{IDLE, Person, permissions};
 use crate::clock::past;
 use crate::service::Core;
 use crate::service::refusal::Refusal;
+use crate::store::Tx;
 use crate::store::access::Opened;
 
 /// So often it is looked without a bell: a session that nobody uses ends by itself.
@@ -27,8 +28,18 @@ pub enum Ticket {
     Cookie(String),
 }
 
+impl Ticket {
+    /// What it opens, if it was not taken away.
+    async fn opens(&self, tx: &mut dyn Tx) -> Result<Option<Opened>, Refusal> {
+        Ok(match self {
+            Self::Token(digest) => tx.by_token(digest).await?,
+            Self::Cookie(digest) => tx.by_cookie(digest).await?,
+        })
+    }
+}
+
 /// Somebody who was let in, and what they may be let out by.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admission {
     ticket: Ticket,
     user: UserId,
@@ -36,20 +47,27 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Of somebody who came with this; none for whoever needs nothing to come in.
-    pub fn new(person: &Person, ticket: Ticket) -> Option<Self> {
-        Some(Self { ticket, user: person.user.clone()?, permissions: person.permissions })
+    /// Of a person; none for whoever needs nothing to come in.
+    pub fn of(person: &Person) -> Option<Self> {
+        Some(Self { ticket: person.ticket.clone()?, user: person.user.clone()?, permissions: person.permissions })
+    }
+
+    /// What they may do.
+    pub const fn permissions(&self) -> Permissions {
+        self.permissions
+    }
+
+    /// Whether they would be let in now, for as much as then.
+    pub async fn holds(&self, tx: &mut dyn Tx, now: Timestamp) -> Result<bool, Refusal> {
+        let opened = self.ticket.opens(tx).await?;
+        Ok(opened.and_then(|opened| permissions(&opened, now)) == Some(self.permissions))
     }
 }
 
 impl Core {
     /// What a ticket opens, if it was not taken away.
     pub(super) async fn opened(&self, ticket: &Ticket) -> Result<Option<Opened>, Refusal> {
-        let mut tx = self.recent().await?;
-        Ok(match ticket {
-            Ticket::Token(digest) => tx.by_token(digest).await?,
-            Ticket::Cookie(digest) => tx.by_cookie(digest).await?,
-        })
+        ticket.opens(&mut *self.recent().await?).await
     }
 
     /// Comes to an end when this admission does: its token or session was taken away or is over, its person is let in

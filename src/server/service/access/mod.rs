@@ -9,8 +9,8 @@ mod tokens;
 mod users;
 
 use std::collections::HashMap;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use app::domain::access::{Permission, Permissions};
 use app::domain::ids::{JobId, SessionId, TokenId, UserId};
@@ -47,6 +47,8 @@ pub struct Person {
     pub permissions: Permissions,
     /// When who came with a browser last gave their password; none for who came otherwise.
     pub proved_at: Option<Timestamp>,
+    /// What they came with; none for whoever needs nothing, or is not let in by the database.
+    pub ticket: Option<Ticket>,
 }
 
 /// How somebody came in.
@@ -97,6 +99,7 @@ impl Person {
             via: Via::Loopback,
             permissions: Permissions::all(),
             proved_at: None,
+            ticket: None,
         }
     }
 
@@ -141,7 +144,7 @@ pub struct Doors {
     /// Who asks too often.
     pub rates: Rates,
     /// Hashing a password takes a core for a while, and much memory: so many at once.
-    hashing: Semaphore,
+    hashing: Arc<Semaphore>,
 }
 
 impl Default for Doors {
@@ -151,7 +154,7 @@ impl Default for Doors {
             operator: Mutex::default(),
             used: Mutex::default(),
             rates: Rates::default(),
-            hashing: Semaphore::new(2),
+            hashing: Arc::new(Semaphore::new(2)),
         }
     }
 }
@@ -159,7 +162,7 @@ impl Default for Doors {
 impl Core {
     /// Whose a ticket is, if it opens.
     pub async fn authenticate(&self, ticket: &Ticket) -> Result<Option<Person>, Refusal> {
-        Ok(self.opened(ticket).await?.and_then(|opened| self.let_in(&opened)))
+        Ok(self.opened(ticket).await?.and_then(|opened| self.let_in(&opened, ticket)))
     }
 
     /// Whether somebody may do what a route is for, to the job that is named.
@@ -207,16 +210,16 @@ impl Core {
         if used.is_empty() {
             return Ok(());
         }
-        let used = std::sync::Arc::new(used);
+        let used = Arc::new(used);
         let write = self.store.write(Box::new(move |tx| {
-            let used = std::sync::Arc::clone(&used);
+            let used = Arc::clone(&used);
             Box::pin(async move { tx.note_used(&used).await })
         }));
         Ok(write.await?)
     }
 
     /// Who it is, if the door is not shut to them; that it was used is noted.
-    fn let_in(&self, opened: &Opened) -> Option<Person> {
+    fn let_in(&self, opened: &Opened, ticket: &Ticket) -> Option<Person> {
         let now = self.now();
         let permissions = permissions(opened, now)?;
         let (user, token) = (&opened.user, opened.token.as_ref());
@@ -232,7 +235,8 @@ impl Core {
             (None, None) => return None,
         };
         let proved_at = opened.session.as_ref().map(|session| session.proved_at);
-        Some(Person { name: user.name.clone(), user: Some(user.id.clone()), via, permissions, proved_at })
+        let ticket = Some(ticket.clone());
+        Some(Person { name: user.name.clone(), user: Some(user.id.clone()), via, permissions, proved_at, ticket })
     }
 
     fn used(&self, key: &str, used: Used) {

@@ -1,5 +1,7 @@
 //! Passwords: Argon2id with the parameters that OWASP names first for servers (19 MiB, two passes, one lane).
 
+use std::sync::Arc;
+
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash};
 
@@ -47,7 +49,13 @@ impl Core {
         &self,
         work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let _turn = self.doors.hashing.acquire().await.map_err(|error| Refusal::Files(error.to_string()))?;
+        let turn = Arc::clone(&self.doors.hashing).acquire_owned().await;
+        let turn = turn.map_err(|error| Refusal::Files(error.to_string()))?;
+        // It goes on when whoever asked hangs up, and so does its turn.
+        let work = move || {
+            let _turn = turn;
+            work()
+        };
         tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(Refusal::Files(error.to_string())))
     }
 }

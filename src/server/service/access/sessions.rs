@@ -206,7 +206,7 @@ impl Core {
         passwords::check(new)?;
         let user = person.account()?;
         let kept = self.read().await?.password(&user).await?;
-        if !self.is_password(kept, old).await? {
+        if !self.is_password(kept.clone(), old).await? {
             return Err(Refusal::WrongPassword);
         }
         let hash = self.hashed(new).await?;
@@ -215,9 +215,11 @@ impl Core {
             Via::Loopback | Via::Host | Via::Token { .. } => None,
         };
         self.change(caller, move |unit| {
-            let (user, hash, stays) = (user.clone(), hash.clone(), stays.clone());
+            let (user, kept, hash, stays) = (user.clone(), kept.clone(), hash.clone(), stays.clone());
             Box::pin(async move {
-                let user = unit.tx.user(&user).await?.ok_or(Refusal::WrongPassword)?;
+                // Somebody may have changed it since.
+                let same = unit.tx.password(&user).await? == kept;
+                let user = unit.tx.user(&user).await?.filter(|_| same).ok_or(Refusal::WrongPassword)?;
                 unit.tx.put_password(&user.id, &hash).await?;
                 unit.record(Action::PasswordChanged, &user.name, &json!({})).await?;
                 end_sessions(unit, &user, stays.as_ref()).await

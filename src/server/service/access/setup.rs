@@ -1,7 +1,7 @@
 //! The first admin, and the server's own secrets.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
 use app::domain::access::Role;
 use app::domain::audit::Action;
@@ -121,17 +121,23 @@ async fn put_bootstrapped(unit: &mut Unit<'_>, ids: (UserId, TokenId), digest: &
     unit.record(Action::TokenBootstrapped, owner, &json!({"token": token.id})).await
 }
 
-/// At start: the key that job tokens are derived from, made once for each database.
+/// At start: the key that job tokens are derived from, made once for each database. Servers that start at once find the
+/// same one.
 pub async fn job_token_key(store: &dyn Store, random: &dyn Random) -> Result<Vec<u8>, Refusal> {
-    if let Some(key) = store.read().await?.setting(JOB_TOKEN_KEY).await? {
-        return Ok(key.into_bytes());
-    }
-    let key = tokens::hex(&random.bytes::<32>());
-    let value = key.clone();
+    let fresh = tokens::hex(&random.bytes::<32>());
+    let found = Arc::new(Mutex::new(Vec::new()));
+    let note = Arc::clone(&found);
     let write = store.write(Box::new(move |tx| {
-        let value = value.clone();
-        Box::pin(async move { tx.put_setting(JOB_TOKEN_KEY, Some(&value)).await })
+        let (fresh, note) = (fresh.clone(), Arc::clone(&note));
+        Box::pin(async move {
+            let kept = tx.setting(JOB_TOKEN_KEY).await?;
+            if kept.is_none() {
+                tx.put_setting(JOB_TOKEN_KEY, Some(&fresh)).await?;
+            }
+            *note.lock().expect("no panic while it is held") = kept.unwrap_or(fresh).into_bytes();
+            Ok(())
+        })
     }));
     write.await?;
-    Ok(key.into_bytes())
+    Ok(std::mem::take(&mut *found.lock().expect("no panic while it is held")))
 }

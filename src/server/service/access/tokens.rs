@@ -13,7 +13,7 @@ use super::users::check_name;
 use super::{Person, Via};
 use crate::service::Core;
 use crate::service::refusal::{Invalid, Refusal};
-use crate::service::unit::Caller;
+use crate::service::unit::{Caller, Unit};
 use crate::store::StoreError;
 use crate::store::access::StoredToken;
 use crate::tokens;
@@ -44,7 +44,8 @@ impl Core {
         Ok(sessions.into_iter().map(entry).collect())
     }
 
-    /// Makes a token of somebody's own; its secret is shown this once. It can do no more than what made it.
+    /// Makes a token of somebody's own; its secret is shown this once. It can do no more than what made it, and lasts no
+    /// longer.
     pub async fn create_token(
         self: &Arc<Self>,
         caller: Caller,
@@ -70,24 +71,25 @@ impl Core {
         {
             return Err(Refusal::Denied(missing));
         }
-        // What came in with less than its owner has makes nothing that has more.
-        let narrow = matches!(person.via, Via::Token { .. });
-        let scopes = create.scopes.or(narrow.then_some(person.permissions));
         let secret = tokens::mint("st_", &*self.random);
         let token = StoredToken {
             id: TokenId::new(self.now(), self.entropy()),
             user,
             name: create.name,
-            scopes,
+            scopes: create.scopes,
             created_at: self.now(),
             expires_at: create.expires_in_days.map(|days| self.now() + Millis::seconds(i64::from(days) * 86_400)),
             used_at: None,
         };
-        let shared = Arc::new((token, tokens::digest(&secret)));
+        let shared = Arc::new((token, tokens::digest(&secret), person.clone()));
         let token = self.change(caller, move |unit| {
             let shared = Arc::clone(&shared);
             Box::pin(async move {
-                let (token, digest) = &*shared;
+                let (token, digest, person) = &*shared;
+                let token = &match came_with(unit, person).await? {
+                    Some(maker) => bounded(token.clone(), &maker, person),
+                    None => token.clone(),
+                };
                 let owner = unit.tx.user(&token.user).await?.ok_or_else(|| Refusal::NoUser(token.user.clone()))?;
                 if unit.tx.api_tokens(&token.user).await?.iter().any(|other| other.name == token.name) {
                     return Err(Refusal::TokenThere(token.name.clone()));
@@ -117,6 +119,23 @@ impl Core {
         })
         .await
     }
+}
+
+/// The token that somebody came with, or that opened the session they came with.
+async fn came_with(unit: &mut Unit<'_>, person: &Person) -> Result<Option<StoredToken>, Refusal> {
+    let id = match &person.via {
+        Via::Token { id, .. } => Some(id.clone()),
+        Via::Session(session) => unit.tx.session(session).await?.ok_or(Refusal::Nobody)?.token,
+        Via::Loopback | Via::Host => None,
+    };
+    let Some(id) = id else { return Ok(None) };
+    unit.tx.api_token(&id).await?.map(Some).ok_or(Refusal::Nobody)
+}
+
+/// A token within what its maker had.
+fn bounded(token: StoredToken, maker: &StoredToken, person: &Person) -> StoredToken {
+    let ends = [token.expires_at, maker.expires_at].into_iter().flatten().min();
+    StoredToken { scopes: token.scopes.or(Some(person.permissions)), expires_at: ends, ..token }
 }
 
 fn view(token: StoredToken) -> TokenView {

@@ -57,6 +57,7 @@ impl Core {
         let created = self.change(caller, move |unit| {
             let (id, hash, name) = (id.clone(), hash.clone(), create.name.clone());
             Box::pin(async move {
+                unit.covers(role.permissions())?;
                 let user = new_user(unit, id, &name, role).await?;
                 if let Some(hash) = hash {
                     unit.tx.put_password(&user.id, &hash).await?;
@@ -92,6 +93,7 @@ impl Core {
             let (id, hash) = (id.clone(), hash.clone());
             Box::pin(async move {
                 let user = unit.tx.user(&id).await?.ok_or_else(|| Refusal::NoUser(id.clone()))?;
+                unit.covers(user.role.permissions())?;
                 unit.tx.put_password(&id, &hash).await?;
                 unit.record(Action::PasswordReset, &user.name, &json!({})).await?;
                 end_sessions(unit, &user, None).await
@@ -113,6 +115,8 @@ async fn edit_in(unit: &mut Unit<'_>, id: &UserId, edit: EditUser) -> Result<Use
     if after == before {
         return Ok(view(after));
     }
+    unit.covers(before.role.permissions())?;
+    unit.covers(after.role.permissions())?;
     let is_admin = |user: &StoredUser| user.role == Role::Admin && user.disabled_at.is_none();
     let others = unit.tx.users().await?;
     if is_admin(&before) && !is_admin(&after) && !others.iter().any(|user| user.id != *id && is_admin(user)) {

@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 use crate::service::Core;
 use crate::service::unit::Caller;
 
+/// So much is kept of what a stranger wanted, in characters: enough for every path that there is.
+const LONGEST_TARGET: usize = 200;
+
 /// See the module.
 #[derive(Default)]
 pub struct Floods(Mutex<BTreeMap<Refused, Flood<String>>>);
@@ -32,7 +35,8 @@ impl Core {
         if left_out > 0 {
             detail["left_out_before"] = json!(left_out);
         }
-        self.put_on_record(caller, kind, target.to_owned(), detail).await;
+        let target = target.chars().take(LONGEST_TARGET).collect();
+        self.put_on_record(caller, kind, target, detail).await;
     }
 
     /// Records how much was left out of the record, once it is quiet again.
@@ -56,6 +60,8 @@ impl Core {
 
     /// Whoever is refused is answered in any case.
     async fn put_on_record(self: &Arc<Self>, caller: Caller, kind: Refused, target: String, detail: Value) {
+        // Also of somebody who is not let in any more.
+        let caller = Caller { admission: None, ..caller };
         let recorded = self
             .change(caller, move |unit| {
                 let (target, detail) = (target.clone(), detail.clone());

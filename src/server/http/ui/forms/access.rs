@@ -24,6 +24,9 @@ use crate::state::App;
 use crate::text::{local_path, percent_escaped};
 
 /// Where a form leads.
+/// What was typed is shown again up to this length, in bytes: nothing that fits is longer, and each is kept for a while.
+const LONGEST_SHOWN: usize = 1_024;
+
 const ON: &[Answer] = &[Answer {
     headers: &[LOCATION],
     ..Answer::with(
@@ -124,13 +127,23 @@ pub async fn confirm(
     }
 }
 
-/// Takes a password once more; a wrong one counts like one at the login.
+/// Takes a password once more.
 pub async fn prove(app: &App, person: &Person, peer: Option<IpAddr>, secret: &str) -> Result<(), Refusal> {
-    let proved = app.core.one_try(peer, Some(&person.name), app.core.prove(caller(person), person, secret)).await;
-    if let Err(refusal) = &proved {
+    with_password(app, person, peer, app.core.prove(caller(person), person, secret)).await
+}
+
+/// Something that takes a person's password: a wrong one counts like one at the login.
+pub async fn with_password(
+    app: &App,
+    person: &Person,
+    peer: Option<IpAddr>,
+    attempt: impl Future<Output = Result<(), Refusal>>,
+) -> Result<(), Refusal> {
+    let outcome = app.core.one_try(peer, Some(&person.name), attempt).await;
+    if let Err(refusal) = &outcome {
         record(app, peer, &person.name, refusal).await;
     }
-    proved
+    outcome
 }
 
 /// `POST /ui/logout`
@@ -179,7 +192,8 @@ fn browser(host: Option<IpAddr>, headers: &HeaderMap) -> Browser {
 
 /// Those fields that may be shown again: no secret.
 pub(super) fn shown(fields: &Fields, names: &[&str]) -> Fields {
-    let field = |name: &&str| Some(((*name).to_owned(), fields.get(*name)?.clone()));
+    let short = |value: &&String| value.len() <= LONGEST_SHOWN;
+    let field = |name: &&str| Some(((*name).to_owned(), fields.get(*name).filter(short)?.clone()));
     names.iter().filter_map(field).collect()
 }
 

@@ -8,9 +8,9 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::{Extension, Form};
 
-use super::access::shown;
+use super::access::{shown, with_password};
 use super::{Fields, answer, field, refused};
-use crate::http::request::caller;
+use crate::http::request::{Peer, address, caller};
 use crate::service::access::Person;
 use crate::service::refusal::{Invalid, Refusal};
 use crate::state::App;
@@ -27,10 +27,12 @@ fn back(fields: &Fields) -> &str {
 pub async fn change_password(
     State(app): State<App>,
     Extension(person): Extension<Person>,
+    peer: Option<Extension<Peer>>,
     Form(fields): Form<Fields>,
 ) -> Response {
     let text = |name: &str| fields.get(name).map_or("", String::as_str);
-    match app.core.change_password(caller(&person), &person, text("old"), text("new")).await {
+    let changed = app.core.change_password(caller(&person), &person, text("old"), text("new"));
+    match with_password(&app, &person, address(peer), changed).await {
         Ok(()) => answer(&app, PAGE, Flash::Notice { code: Notice::PasswordChanged }),
         Err(refusal) => refused(&app, PAGE, FormName::Password, refusal, Fields::new()),
     }

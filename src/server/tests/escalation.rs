@@ -1,0 +1,155 @@
+//! What somebody has is all that they can pass on, and only until it is taken away.
+
+use app::domain::time::Millis;
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::harness::{By, PASSWORD, Server};
+use crate::service::access::Ticket;
+use crate::service::unit::Caller;
+use crate::tokens::digest;
+
+const MAKE: &str = "/api/account/tokens";
+
+/// A token of somebody's: what is said of it, its key, and a browser that it has opened.
+async fn script(server: &Server, by: &By, body: Value) -> (Value, By, By) {
+    let made = server.post(by, MAKE, body).await.ok(201);
+    let secret = made["secret"].as_str().expect("text").to_owned();
+    let browser = server.log_in("", &secret).await.expect("a token logs in");
+    (made, By::Token(secret), browser)
+}
+
+#[tokio::test]
+async fn what_a_token_opens_makes_nothing_that_can_do_more_or_lasts_longer() {
+    let server = Server::start().await;
+    let narrow = json!({"name": "metrics", "scopes": ["ops.metrics"], "expires_in_days": 1});
+    let (first, key, browser) = script(&server, &By::Admin, narrow).await;
+    for (by, name) in [(&key, "by-key"), (&browser, "by-browser")] {
+        for days in [None, Some(30)] {
+            let body = json!({"name": format!("{name}-{}", days.is_some()), "expires_in_days": days});
+            let made = server.post(by, MAKE, body).await.ok(201);
+            assert_eq!(
+                (&made["scopes"], &made["expires_at"]),
+                (&json!(["ops.metrics"]), &first["expires_at"]),
+                "{name}"
+            );
+            let key = By::Token(made["secret"].as_str().expect("text").to_owned());
+            server.get(&key, "/api/admin/workers").await.problem(403, "permission_denied");
+        }
+        let wide = json!({"name": "wide", "scopes": ["admin.workers"]});
+        server.post(by, MAKE, wide).await.problem(403, "permission_denied");
+    }
+    let soon = server.post(&browser, MAKE, json!({"name": "soon", "expires_in_days": 1})).await.ok(201);
+    assert_eq!(soon["expires_at"], first["expires_at"], "the earlier end");
+    server.pass(Millis::seconds(86_400)).await;
+    let key = By::Token(soon["secret"].as_str().expect("text").to_owned());
+    server.get(&key, "/api/session").await.problem(401, "wrong_token");
+}
+
+#[tokio::test]
+async fn who_sees_to_people_makes_nobody_who_can_do_more() {
+    let server = Server::start().await;
+    server.person("ada", "admin").await;
+    server.person("vic", "viewer").await;
+    let (ada, vic) = (server.id_of("ada").await, server.id_of("vic").await);
+    let scopes = json!(["admin.users", "job.view.all", "config.view"]);
+    let (_, key, _) = script(&server, &By::Admin, json!({"name": "people", "scopes": scopes})).await;
+    let create = async |name: &str, role: &str| {
+        let body = json!({"name": name, "role": role, "password": PASSWORD});
+        server.post(&key, "/api/admin/users", body).await
+    };
+    create("eve", "admin").await.problem(403, "permission_denied");
+    create("bob", "viewer").await.ok(201);
+    let path = |user: &str, rest: &str| format!("/api/admin/users/{user}{rest}");
+    let reset = json!({"password": "a-new-password"});
+    server.post(&key, &path(&ada, "/password"), reset.clone()).await.problem(403, "permission_denied");
+    server.post(&key, &path(&vic, "/password"), reset).await.ok(200);
+    for (user, edit) in [(&vic, json!({"role": "lead"})), (&ada, json!({"role": "viewer"}))] {
+        server.call(&key, "PATCH", &path(user, ""), edit.to_string()).await.problem(403, "permission_denied");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_under_way_does_nothing_for_whom_the_door_was_shut_meanwhile() {
+    let server = Server::start().await;
+    for (name, by_browser) in [("stolen", false), ("opened", true)] {
+        let (made, key, browser) = script(&server, &By::Admin, json!({"name": name})).await;
+        let by = if by_browser { &browser } else { &key };
+        let (asked, waits) = oneshot::channel();
+        let (go_on, goes_on) = oneshot::channel::<()>();
+        // The second half comes when it may, and says that it was asked for.
+        let halves = stream::iter([Bytes::from_static(b"{\"name\": ")]).chain(stream::once(async {
+            asked.send(()).expect("somebody waits");
+            goes_on.await.expect("it goes on");
+            Bytes::from_static(b"\"late\"}")
+        }));
+        let other = async {
+            waits.await.expect("it was let in, and reads");
+            let token = format!("{MAKE}/{}", made["id"].as_str().expect("text"));
+            server.call(&By::Admin, "DELETE", &token, "").await.ok(200);
+            go_on.send(()).expect("it waits");
+        };
+        let body = Body::from_stream(halves.map(Ok::<_, std::io::Error>));
+        let (answer, ()) = tokio::join!(server.call(by, "POST", MAKE, body), other);
+        answer.problem(401, "not_authenticated");
+    }
+    let listed = server.get(&By::Admin, MAKE).await.text();
+    assert!(!listed.contains("late"), "{listed}");
+}
+
+#[tokio::test]
+async fn a_password_that_was_reset_meanwhile_stays() {
+    let server = Server::start().await;
+    for n in 0..5 {
+        let name = format!("ada-{n}");
+        let browser = server.person(&name, "viewer").await;
+        let By::Cookie(cookie) = &browser else { panic!("a browser") };
+        let core = &server.app.core;
+        let ticket = Ticket::Cookie(digest(cookie.split_once('=').expect("a value").1));
+        let person = core.authenticate(&ticket).await.expect("a database").expect("logged in");
+        let id = server.id_of(&name).await;
+        let path = format!("/api/admin/users/{id}/password");
+        let reset = server.post(&By::Admin, &path, json!({"password": "by-an-admin"}));
+        // The thief's takes two hashes, the admin's one.
+        let change = core.change_password(Caller::system(), &person, PASSWORD, "of-the-thief");
+        let (reset, _) = tokio::join!(reset, change);
+        reset.ok(200);
+        assert!(
+            server.log_in(&name, "by-an-admin").await.is_some() && server.log_in(&name, "of-the-thief").await.is_none()
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_token_of_an_attempt_that_ended_is_no_sign_of_life() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (id, key, mut events) = server.online("gpu-1").await;
+    let job = server.submit("digits").await;
+    let token = By::Job(events.offer().await.upload_token);
+    let path = format!("/api/workers/job/{job}/status");
+    let heard =
+        async || server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200)["last_heartbeat"].clone();
+    let before = heard().await;
+    server.clock.advance(Millis::seconds(10));
+    server.post(&token, &path, json!({"status": "running"})).await.ok(200);
+    assert_ne!(heard().await, before, "while it is in force, it is one");
+    server.report(&key, &job, json!({"status": "completed", "attempt": 1})).await.ok(200);
+    let last = heard().await;
+    server.clock.advance(Millis::seconds(10));
+    server.post(&token, &path, json!({"status": "running"})).await.problem(409, "job_ended");
+    assert_eq!(heard().await, last);
+}
+
+#[tokio::test]
+async fn of_what_a_stranger_wanted_so_much_is_kept() {
+    let server = Server::start().await;
+    let vic = server.person("vic", "viewer").await;
+    server.get(&vic, &format!("/api/admin/workers/{}", "x".repeat(3_000))).await.problem(403, "permission_denied");
+    let page = server.get(&By::Admin, "/api/audit?action=access.denied").await.ok(200);
+    let target = page["entries"][0]["target"].as_str().expect("text");
+    assert!(target.starts_with("GET /api/admin/workers/xxx") && target.len() == 200, "{target}");
+}
