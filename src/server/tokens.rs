@@ -6,7 +6,7 @@
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
-use app::domain::ids::{Attempt, JobId};
+use app::domain::ids::{Attempt, JobId, WorkerId};
 
 use super::random::Random;
 
@@ -25,10 +25,10 @@ pub fn job_token(key: &[u8], job: &JobId, attempt: Attempt) -> String {
     sealed("jt_", &mac.finalize().into_bytes())
 }
 
-/// The token of the agent on the server's own machine, derived like those.
-pub fn local_token(key: &[u8], name: &str) -> String {
+/// The token of the agent on the server's own machine, derived like those; a rotation gives the worker another `turn`.
+pub fn local_token(key: &[u8], worker: &WorkerId, turn: &str) -> String {
     let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).expect("HMAC takes a key of any length");
-    mac.update(format!("local agent:{name}").as_bytes());
+    mac.update(format!("local agent:{worker}:{turn}").as_bytes());
     sealed("wt_", &mac.finalize().into_bytes())
 }
 

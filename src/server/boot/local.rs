@@ -56,20 +56,15 @@ impl LocalAgent {
             return;
         }
         let name = format!("local-{}", gethostname::gethostname().to_string_lossy());
-        let token = match core.local_worker(&name).await {
-            Ok(token) => token,
-            Err(refusal) => {
-                tracing::error!(?refusal, worker = name, "jobs cannot run on this machine");
-                return;
-            }
-        };
         tracing::info!(worker = name, "jobs may run on this machine");
         let mut wait = WAITS.0;
         while !shutdown.is_cancelled() {
             let pin = self.tls.as_ref().map(Tls::fingerprint);
-            match self.command(&name, &token, pin).spawn() {
-                Ok(child) => watch(child, &shutdown, self.another_key(pin)).await,
-                Err(error) => tracing::error!(%error, "the agent beside this program does not start"),
+            // Asked for each time: somebody may have given the worker another one.
+            match core.local_worker(&name).await.map(|token| self.command(&name, &token, pin).spawn()) {
+                Ok(Ok(child)) => watch(child, &shutdown, self.another_key(pin)).await,
+                Ok(Err(error)) => tracing::error!(%error, "the agent beside this program does not start"),
+                Err(refusal) => tracing::error!(?refusal, worker = name, "jobs cannot run on this machine"),
             }
             tokio::select! {
                 () = tokio::time::sleep(wait) => wait = (wait * 2).min(WAITS.1),

@@ -13,6 +13,7 @@ use app::protocol::workers::{RotateToken, TokenLife};
 use serde_json::json;
 
 use super::Core;
+use super::local::turn_token;
 use super::refusal::{Invalid, Refusal};
 use super::unit::{Caller, Unit};
 use super::workers::Created;
@@ -86,7 +87,14 @@ impl Core {
             Box::pin(async move {
                 let (id, token, fresh) = &*input;
                 let stored = unit.worker(id).await?;
-                let credential = Credential::clone(&stored.credential).rotated(unit.now, fresh.clone(), overlap);
+                let (token, fresh) = if stored.worker.local {
+                    let token = turn_token(unit, id, &tokens::digest(token)).await?;
+                    let digest = tokens::digest(&token);
+                    (token, Credential { digest, ..fresh.clone() })
+                } else {
+                    (token.clone(), fresh.clone())
+                };
+                let credential = Credential::clone(&stored.credential).rotated(unit.now, fresh, overlap);
                 unit.tx.put_credential(id, &credential).await?;
                 let worker = stored.worker.clone().rekeyed();
                 if worker != stored.worker {
@@ -98,7 +106,7 @@ impl Core {
                 unit.touch(Topic::Workers);
                 // Its open stream looks, and finds that the token opens nothing any more.
                 unit.touch(Topic::Worker(id.clone()));
-                Ok(Created { worker, token: token.clone() })
+                Ok(Created { worker, token })
             })
         })
         .await

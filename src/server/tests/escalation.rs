@@ -157,6 +157,24 @@ async fn the_token_of_an_attempt_that_ended_is_no_sign_of_life() {
 }
 
 #[tokio::test]
+async fn a_rotation_of_the_servers_own_worker_outlasts_a_restart() {
+    let server = Server::start().await;
+    let core = &server.app.core;
+    let first = core.local_worker("local-here").await.expect("made");
+    assert_eq!(core.local_worker("local-here").await, Ok(first.clone()), "the next start finds the same");
+    let page = server.get(&By::Admin, "/api/admin/workers").await.ok(200);
+    let path = format!("/api/admin/workers/{}/token", page["workers"][0]["id"].as_str().expect("text"));
+    let shown = server.post(&By::Admin, &path, json!({})).await.ok(200)["token"].clone();
+    let second = core.local_worker("local-here").await.expect("there");
+    assert!(shown == json!(second) && second != first);
+    let beat = async |token: &str| server.post(&By::Worker(token.to_owned()), "/api/workers/register", json!({})).await;
+    beat(&first).await.problem(401, "worker_token_refused");
+    beat(&second).await.ok(200);
+    let trail = server.get(&By::Admin, "/api/audit?action=worker.token_rotated").await.ok(200);
+    assert_eq!(trail["entries"].as_array().expect("entries").len(), 1, "{trail:#}");
+}
+
+#[tokio::test]
 async fn of_what_a_stranger_wanted_so_much_is_kept() {
     let server = Server::start().await;
     let vic = server.person("vic", "viewer").await;
