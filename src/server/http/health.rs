@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use serde_json::{Map, Value, json};
 
+use super::access;
 use super::metrics::{METRICS, metrics, open_metrics};
 use super::openapi::doc::{Answer, Doc};
 use super::request;
@@ -17,11 +18,11 @@ use super::routes::{Access, Routes};
 use crate::service::readiness::Found;
 use crate::state::App;
 
-/// The routes. The first two are open to everybody and tell nobody anything.
+/// The routes. The first ones are open to everybody, and tell nobody anything.
 pub fn routes(app: &App) -> Routes {
-    probes(app)
+    ready(app, "/api/cloud/health/ready", Doc { id: "isReadyToo", ..READYZ })
+        .and(probes(app))
         .get("/api/cloud/health/live", Access::Anyone, Doc { id: "isAliveToo", ..HEALTHZ }, healthz)
-        .get("/api/cloud/health/ready", Access::Anyone, Doc { id: "isReadyToo", ..READYZ }, readyz)
         .get("/metrics", Access::NearOr(Permission::OpsMetrics), METRICS, metrics)
 }
 
@@ -32,12 +33,14 @@ pub fn apart(app: App) -> Router {
 }
 
 fn probes(app: &App) -> Routes {
-    Routes::new(app, "Health").get("/healthz", Access::Anyone, HEALTHZ, healthz).get(
-        "/readyz",
-        Access::Anyone,
-        READYZ,
-        readyz,
-    )
+    ready(app, "/readyz", READYZ).get("/healthz", Access::Anyone, HEALTHZ, healthz)
+}
+
+/// The one that asks the database is not answered without end.
+fn ready(app: &App, path: &str, doc: Doc) -> Routes {
+    let limited = from_fn_with_state(app.clone(), access::stranger);
+    let routes = Routes::new(app, "Health").get(path, Access::Anyone, doc, readyz);
+    routes.within(|router| router.route_layer(limited))
 }
 
 /// Words by what was looked at.

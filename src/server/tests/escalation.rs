@@ -112,7 +112,7 @@ async fn a_password_that_was_reset_meanwhile_stays() {
     // Nothing is written until both have hashed: the admin's one time, the thief's two.
     let gate = Arc::new(Notify::new());
     let shut = Arc::clone(&gate);
-    let hold = core.store.write(Box::new(move |_| {
+    let gated = core.store.write(Box::new(move |_| {
         let shut = Arc::clone(&shut);
         Box::pin(async move {
             shut.notified().await;
@@ -128,8 +128,8 @@ async fn a_password_that_was_reset_meanwhile_stays() {
         }
         gate.notify_one();
     };
-    let (held, changed, reset, ()) = tokio::join!(hold, change, reset, open);
-    assert_eq!((held, changed, reset), (Ok(()), Err(Refusal::WrongPassword), Ok(())));
+    let (first, changed, reset, ()) = tokio::join!(gated, change, reset, open);
+    assert_eq!((first, changed, reset), (Ok(()), Err(Refusal::WrongPassword), Ok(())));
     assert!(
         server.log_in("ada", "by-an-admin").await.is_some() && server.log_in("ada", "of-the-thief").await.is_none()
     );

@@ -99,6 +99,17 @@ async fn strangers_share_the_allowance_of_their_network() {
 }
 
 #[tokio::test]
+async fn who_asks_how_the_server_is_does_not_ask_without_end() {
+    let server = limited(0, 2, 0).await;
+    for _ in 0..20 {
+        ask(&server, "192.0.2.1", "/readyz", ("accept", "*/*")).await.ok(200);
+        ask(&server, "192.0.2.1", "/healthz", ("accept", "*/*")).await.ok(200);
+    }
+    ask(&server, "192.0.2.1", "/readyz", ("accept", "*/*")).await.problem(429, "too_many_requests");
+    ask(&server, "192.0.2.2", "/readyz", ("accept", "*/*")).await.ok(200);
+}
+
+#[tokio::test]
 async fn tokens_that_open_nothing_are_not_tried_without_end() {
     let server = limited(0, 2, 0).await;
     for n in 0..6 {
