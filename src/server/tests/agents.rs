@@ -117,6 +117,22 @@ async fn a_new_stream_replaces_the_old_one_and_its_end_does_not_matter() {
 }
 
 #[tokio::test]
+async fn an_offer_is_told_again_on_the_next_stream_until_it_is_answered() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (_, key, mut first) = server.online("gpu-1").await;
+    let job = server.submit("digits").await;
+    let offer = first.offer().await;
+    let mut second = server.stream(&key).await;
+    assert_eq!(second.offer().await, offer, "the same attempt with the same token");
+    server.report(&key, &job, json!({"status": "starting", "attempt": 1})).await.ok(200);
+    let mut third = server.stream(&key).await;
+    assert_eq!(third.next().await.expect("an event")["type"], "drain");
+    server.call(&By::Admin, "POST", &format!("/api/queue/{job}/cancel"), "").await.ok(200);
+    assert_eq!(third.next().await.expect("an event")["type"], "job_cancel", "no offer came before it");
+}
+
+#[tokio::test]
 async fn one_server_holds_so_many_streams() {
     let server = Server::start().await;
     let mut open = Vec::new();
