@@ -138,7 +138,8 @@ async fn report(args: VerifyArgs, out: &mut impl Write) -> Result<ExitCode, Exit
     };
     // A reader who left hears the verdict by the exit code all the same.
     printed.or_else(|error| if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })?;
-    Ok(if found.is_clean() { ExitCode::SUCCESS } else { Exit::tampered() })
+    // It was said already.
+    Ok(if found.is_clean() { ExitCode::SUCCESS } else { Exit::tampered(String::new()).report() })
 }
 
 async fn look(database: &Database) -> Result<Found, Exit> {

@@ -79,7 +79,7 @@ pub async fn restore(args: &RestoreArgs) -> Result<String, Exit> {
     drop(draft);
     let (intact, words) = is_intact(&args.database).await?;
     if !intact {
-        return Err(Exit::failed(format!("it was restored, but its audit trail does not hold: {words}")));
+        return Err(Exit::tampered(format!("it was restored, but its audit trail does not hold: {words}")));
     }
     Ok(told(&manifest, &data, aside.as_deref(), &words))
 }
