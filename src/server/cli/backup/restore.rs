@@ -45,7 +45,7 @@ pub async fn restore(args: &RestoreArgs) -> Result<String, Exit> {
     let data = chosen_directory(args.database.data_dir.as_deref())?;
     let unusable = |error: std::io::Error| Exit::config(format!("{} cannot be used: {error}", data.display()));
     make_directory(&data).map_err(unusable)?;
-    let _lock: File = sqlite::lock(&data).map_err(|error| Exit::unavailable(format!("{error:#}")))?;
+    let _lock = sqlite::lock(&data).map_err(|error| Exit::unavailable(format!("{error:#}")))?;
     let there = contents(&data).map_err(unusable)?;
     if !there.is_empty() && !args.force {
         return Err(Exit::config(format!(
