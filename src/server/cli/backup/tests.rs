@@ -150,8 +150,8 @@ async fn a_trail_that_was_tampered_with_is_restored_and_said_to_be_so() {
     let (from, backup, data) = (server.directory.path(), home.path().join("backup"), home.path().join("data"));
     let file = format!("sqlite:{}", from.join(FILE).display());
     let mut connection = SqliteConnection::connect(&file).await.expect("a database");
-    let edit = "UPDATE audit SET actor = 'nobody' WHERE seq = 2";
-    sqlx::query(edit).execute(&mut connection).await.expect("a statement");
+    let tamper = "UPDATE audit SET actor = 'nobody' WHERE seq = 2";
+    sqlx::query(tamper).execute(&mut connection).await.expect("a statement");
     back_up(&backing_up(from, &backup), NOW).await.expect("a backup");
     let exit = super::restore::restore(&restoring(&backup, &data, false)).await.expect_err("it does not hold");
     assert_eq!(exit.code(), 65);
