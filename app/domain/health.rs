@@ -20,9 +20,10 @@ pub enum Verdict {
 
 /// Judges a worker that was last heard of at `last_seen`, by a server that has been serving since `serving_since`.
 ///
-/// Nobody is silent before the server has itself been listening for longer than the timeout (invariant I10), nor
-/// forgotten before it has been listening for as long as that takes. An older
-/// agent may be silent for minutes while its trainer is; an open stream speaks for it.
+/// Nobody is silent, or forgotten, before the server has itself been listening for longer than the timeout (invariant
+/// I10): whoever waited for it to come back has come by then. The hour after which one is forgotten goes on while no
+/// server runs, or those that are started more often would forget nobody. An older agent may be silent for minutes while
+/// its trainer is; an open stream speaks for it.
 pub fn judge(
     worker: &Worker,
     last_seen: Option<Timestamp>,
@@ -31,13 +32,14 @@ pub fn judge(
     now: Timestamp,
 ) -> Option<Verdict> {
     let heard = last_seen.unwrap_or(worker.created_at).max(worker.link_since());
-    let silent = now - heard.max(serving_since) > timeout;
+    let listened = now - serving_since > timeout;
+    let silent = listened && now - heard > timeout;
     let older = |capability: &Capability| capability.protocol.is_none();
     match &worker.link {
         Link::Online { capability, .. } if older(capability) => None,
         Link::Connecting { .. } | Link::Online { .. } => silent.then_some(Verdict::Silent),
         Link::Offline { .. } => {
-            let forgotten = now - heard.max(serving_since) >= FORGOTTEN_AFTER;
+            let forgotten = listened && now - heard >= FORGOTTEN_AFTER;
             match worker.kind {
                 Some(Kind::Ephemeral) if forgotten => Some(Verdict::Removed),
                 _ => silent.then_some(Verdict::Abandoned),
@@ -117,8 +119,13 @@ mod tests {
         assert_eq!(verdict(&gone(Kind::Ephemeral), 3_599), Some(Verdict::Abandoned));
         assert_eq!(verdict(&gone(Kind::Ephemeral), 3_600), Some(Verdict::Removed));
         assert_eq!(verdict(&gone(Kind::Persistent), 1_000_000), Some(Verdict::Abandoned));
-        let by_a_new_server = |seconds| judge(&gone(Kind::Ephemeral), None, at(3_000), TIMEOUT, at(seconds));
-        assert_eq!((by_a_new_server(3_120), by_a_new_server(6_600)), (None, Some(Verdict::Removed)));
+        let by_one_since = |start, seconds| judge(&gone(Kind::Ephemeral), None, at(start), TIMEOUT, at(seconds));
+        assert_eq!((by_one_since(3_000, 3_120), by_one_since(3_000, 3_121)), (None, Some(Verdict::Abandoned)));
+        assert_eq!(
+            (by_one_since(3_000, 3_599), by_one_since(3_000, 3_600)),
+            (Some(Verdict::Abandoned), Some(Verdict::Removed))
+        );
+        assert_eq!((by_one_since(9_000, 9_120), by_one_since(9_000, 9_121)), (None, Some(Verdict::Removed)));
         assert_eq!(verdict(&Worker { kind: Some(Kind::Ephemeral), ..made() }, 1_000_000), None);
     }
 }

@@ -5,10 +5,10 @@ use serde_json::Value;
 
 use crate::domain::time::Timestamp;
 
-/// `GET /api/audit` and `GET /api/audit/export`, the query string.
+/// Which entries: the query string of `GET /api/audit/export`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct AuditQuery {
+pub struct AuditFilters {
     /// Only what this person, worker (`worker:w_…`) or `system` did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
@@ -27,7 +27,16 @@ pub struct AuditQuery {
     /// Earlier than this moment (RFC 3339).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// At most so many, 100 if left out; an export has no limit.
+}
+
+/// `GET /api/audit`, the query string.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AuditQuery {
+    /// Which entries.
+    #[serde(flatten)]
+    pub filters: AuditFilters,
+    /// At most so many, 100 if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// Continue after the page that gave this `next_cursor`.

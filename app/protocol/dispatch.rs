@@ -22,7 +22,7 @@ pub enum WorkerEvent {
         /// Why.
         reason: StopReason,
     },
-    /// End: now when idle, else after the running job.
+    /// End: for older agents, which do not know `drain`, once a drained ephemeral worker has nothing to do.
     Shutdown {
         /// Why, in words.
         reason: String,

@@ -222,11 +222,16 @@ mod tests {
     }
 
     #[test]
-    fn persistent_reads_words() {
-        let persistent = |list: &[&str]| Cli::try_parse_from(list).map(|cli| cli.agent.persistent);
-        assert_eq!(persistent(&["w", "--persistent"]).ok(), Some(true));
-        assert_eq!(persistent(&["w", "--persistent=no"]).ok(), Some(false));
-        assert_eq!(persistent(&["w"]).ok(), Some(false));
-        assert!(persistent(&["w", "--persistent=maybe"]).is_err());
+    fn switches_read_words() {
+        let read = |line: &[&str]| Cli::try_parse_from(line).map(|cli| (cli.agent.persistent, cli.agent.ssl_no_verify));
+        assert_eq!(read(&["w"]).ok(), Some((false, false)));
+        assert_eq!(read(&["w", "--persistent", "--ssl-no-verify"]).ok(), Some((true, true)));
+        for (yes, no) in [("1", "0"), ("true", "false"), ("yes", "no"), ("on", "off")] {
+            let both = |word| [format!("--persistent={word}"), format!("--ssl-no-verify={word}")];
+            let ([p_yes, s_yes], [p_no, s_no]) = (both(yes), both(no));
+            assert_eq!(read(&["w", &p_yes, &s_yes]).ok(), Some((true, true)), "{yes}");
+            assert_eq!(read(&["w", &p_no, &s_no]).ok(), Some((false, false)), "{no}");
+        }
+        assert!(read(&["w", "--persistent=maybe"]).is_err() && read(&["w", "--ssl-no-verify=maybe"]).is_err());
     }
 }

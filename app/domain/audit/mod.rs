@@ -44,7 +44,7 @@ actions! {
     WorkerOnline => "worker.online",
     /// A worker's stream ended.
     WorkerConnecting => "worker.connecting",
-    /// A worker said goodbye.
+    /// A worker said goodbye, or was silent for too long; the detail's `cause` says which.
     WorkerOffline => "worker.offline",
     /// A person wants a worker to drain.
     WorkerDrained => "worker.drained",
@@ -70,7 +70,7 @@ actions! {
     JobPrioritised => "job.prioritised",
     /// An attempt was offered to a worker.
     JobOffered => "job.offered",
-    /// An offer was not answered in time.
+    /// An offer was not answered in time, or was taken back: its worker drains, or is gone.
     JobOfferExpired => "job.offer_expired",
     /// A worker took an offer.
     JobStarting => "job.starting",

@@ -370,7 +370,8 @@ impl Model {
         let Some(there) = self.there(worker) else { return };
         let forgotten = there.link == Link::Away
             && there.kind == Some(Kind::Ephemeral)
-            && now - there.heard.max(serving_since) >= Millis::seconds(3_600);
+            && now - serving_since > HEARTBEAT_TIMEOUT
+            && now - there.heard >= Millis::seconds(3_600);
         let abandoned = there.link == Link::Away && there.silent(serving_since, now);
         if there.connected() && there.silent(serving_since, now) {
             (there.link, there.heard) = (Link::Away, now);

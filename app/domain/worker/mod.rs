@@ -330,6 +330,13 @@ impl Worker {
         self.drain.as_ref().and_then(|drain| drain.deadline).is_some_and(|deadline| deadline <= now)
     }
 
+    /// The drain for which an agent that has nothing to do is to be told to end: those of ephemeral workers leave, and an
+    /// older one does not know what a drain is.
+    pub fn drained_away(&self) -> Option<&Drain> {
+        let older = self.capability().is_some_and(|capability| capability.protocol.is_none());
+        self.drain.as_ref().filter(|_| older && self.kind == Some(Kind::Ephemeral))
+    }
+
     /// A person takes the wish back.
     #[must_use]
     pub fn resumed(self) -> Self {

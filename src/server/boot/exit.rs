@@ -53,9 +53,9 @@ impl Exit {
         Self { code: 78, sentence }
     }
 
-    /// What was looked at is not as it should be: 65. It was said already, and is no failure of the program.
-    pub fn tampered() -> ExitCode {
-        ExitCode::from(65)
+    /// An audit trail that was tampered with: 65.
+    pub fn tampered(sentence: String) -> Self {
+        Self { code: 65, sentence }
     }
 
     /// A use case that failed at start.

@@ -25,6 +25,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::BoolishValueParser;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use self::client::way::WayArgs;
@@ -133,7 +134,7 @@ pub struct ServerArgs {
     #[arg(long, env = "SIMPLETUNER_LOCAL", value_enum, default_value_t = Local::Auto)]
     pub local: Local,
     /// No accounts: whoever reaches this machine's loopback address is the admin.
-    #[arg(long, env = "SIMPLETUNER_SINGLE_USER")]
+    #[arg(long, env = "SIMPLETUNER_SINGLE_USER", value_parser = BoolishValueParser::new())]
     pub single_user: bool,
     /// Seconds without a heartbeat after which a worker counts as offline.
     #[arg(long, env = "SIMPLETUNER_HEARTBEAT_TIMEOUT", default_value_t = 120, value_parser = clap::value_parser!(u32).range(4..=86_400))]
@@ -145,7 +146,7 @@ pub struct ServerArgs {
     #[arg(long, env = "SIMPLETUNER_MAX_RUNNING_JOBS_PER_USER", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_running_jobs_per_user: Option<u32>,
     /// Match jobs by the labels that admins gave workers, never by those that agents report.
-    #[arg(long, env = "SIMPLETUNER_IGNORE_REPORTED_LABELS")]
+    #[arg(long, env = "SIMPLETUNER_IGNORE_REPORTED_LABELS", value_parser = BoolishValueParser::new())]
     pub ignore_reported_labels: bool,
     /// An admin API token to create or keep, for automation.
     #[arg(long, env = "SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN", hide = true, hide_env_values = true)]

@@ -2,7 +2,7 @@
 
 use app::domain::access::Permission;
 use app::domain::time::Timestamp;
-use app::protocol::audit::{AuditEntry, AuditPage, AuditQuery};
+use app::protocol::audit::{AuditEntry, AuditFilters, AuditPage, AuditQuery};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header;
@@ -56,8 +56,8 @@ const EXPORT: Doc = Doc {
 };
 
 /// A line of JSON for each entry. If the database fails on the way, the answer breaks off.
-async fn export(State(app): State<App>, Query(query): Query<AuditQuery>) -> Result<Response, ApiError> {
-    let entries = trail::export(app.core.store.clone(), &query, app.core.now())?;
+async fn export(State(app): State<App>, Query(filters): Query<AuditFilters>) -> Result<Response, ApiError> {
+    let entries = trail::export(app.core.store.clone(), &filters, app.core.now())?;
     let line = |entry| serde_json::to_string(&entry).map(|line| line + "\n").map_err(std::io::Error::other);
     let failed = |refusal| {
         tracing::error!(?refusal, "an export of the audit trail broke off");

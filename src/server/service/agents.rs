@@ -29,6 +29,8 @@ use crate::store::workers::{Seen, StoredWorker};
 pub struct Listening {
     /// What it should do.
     pub desired: Desired,
+    /// Why it should end, in words, if it is one that a drain means nothing to.
+    pub shutdown: Option<String>,
     /// When its token ends.
     pub until: Option<Timestamp>,
 }
@@ -119,7 +121,10 @@ impl Core {
             return Ok(None);
         }
         let desired = desired(self, &mut *tx, &stored, &[]).await?;
-        Ok(Some(Listening { desired, until }))
+        let busy = !(desired.run.is_empty() && desired.stop.is_empty() && desired.offers.is_empty());
+        let drain = stored.worker.drained_away().filter(|_| !busy);
+        let shutdown = drain.map(|drain| drain.reason.clone().unwrap_or_else(|| "The worker is drained.".to_owned()));
+        Ok(Some(Listening { desired, shutdown, until }))
     }
 
     /// What a worker should do; for who asks, as long as their token opens.

@@ -117,6 +117,70 @@ async fn a_new_stream_replaces_the_old_one_and_its_end_does_not_matter() {
 }
 
 #[tokio::test]
+async fn an_offer_is_told_again_on_the_next_stream_until_it_is_answered() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (_, key, mut first) = server.online("gpu-1").await;
+    let job = server.submit("digits").await;
+    let offer = first.offer().await;
+    let mut second = server.stream(&key).await;
+    assert_eq!(second.offer().await, offer, "the same attempt with the same token");
+    server.report(&key, &job, json!({"status": "starting", "attempt": 1})).await.ok(200);
+    let mut third = server.stream(&key).await;
+    assert_eq!(third.next().await.expect("an event")["type"], "drain");
+    server.call(&By::Admin, "POST", &format!("/api/queue/{job}/cancel"), "").await.ok(200);
+    assert_eq!(third.next().await.expect("an event")["type"], "job_cancel", "no offer came before it");
+}
+
+#[tokio::test]
+async fn an_older_agent_of_a_drained_ephemeral_worker_is_told_to_end_when_it_is_idle() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let older = async |name: &str, persistent: bool| {
+        let (id, key) = server.worker(name).await;
+        let body = json!({"name": name, "gpu_info": {"count": 1}, "persistent": persistent});
+        server.post(&key, "/api/workers/register", body).await.ok(200);
+        let mut events = server.stream(&key).await;
+        events.of_type("drain").await;
+        (id, key, events)
+    };
+    let drain = async |id: &str, body: &str| {
+        server.call(&By::Admin, "POST", &format!("/api/admin/workers/{id}/drain"), body.to_owned()).await.ok(200)
+    };
+    let resume =
+        async |id: &str| server.call(&By::Admin, "POST", &format!("/api/admin/workers/{id}/resume"), "").await.ok(200);
+    let (id, key, mut events) = older("spot", false).await;
+    let job = server.submit("digits").await;
+    events.offer().await;
+    server.report(&key, &job, json!({"status": "training", "error": null})).await.ok(200);
+    drain(&id, r#"{"reason": "price"}"#).await;
+    assert_eq!(events.next().await, Some(json!({"type": "drain", "drain": true})), "it may finish");
+    server.report(&key, &job, json!({"status": "requeue"})).await.ok(200);
+    let told = events.next().await.expect("an event");
+    assert_eq!((&told["type"], &told["reason"]), (&json!("shutdown"), &json!("price")));
+    resume(&id).await;
+    assert_eq!(events.next().await, Some(json!({"type": "drain", "drain": false})), "once was enough");
+    drain(&id, "").await;
+    assert_eq!(events.of_type("shutdown").await["reason"], "The worker is drained.");
+    assert_eq!(server.stream(&key).await.of_type("shutdown").await["reason"], "The worker is drained.");
+
+    // Those that stay, and those that know what a drain is, are told of the drain alone.
+    let (stays, _, mut of_stays) = older("own", true).await;
+    let (ours, _, mut of_ours) = server.online("ours").await;
+    of_ours.of_type("drain").await;
+    for (id, events) in [(stays, &mut of_stays), (ours, &mut of_ours)] {
+        for drains in [true, false] {
+            if drains {
+                drain(&id, "").await
+            } else {
+                resume(&id).await
+            };
+            assert_eq!(events.next().await, Some(json!({"type": "drain", "drain": drains})));
+        }
+    }
+}
+
+#[tokio::test]
 async fn one_server_holds_so_many_streams() {
     let server = Server::start().await;
     let mut open = Vec::new();

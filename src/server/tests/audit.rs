@@ -5,7 +5,7 @@ mod provoke;
 use app::domain::audit::Action;
 use app::domain::audit::verify::Signed;
 use app::domain::time::Millis;
-use app::protocol::audit::AuditQuery;
+use app::protocol::audit::{AuditFilters, AuditQuery};
 use axum::body::Body;
 use axum::http::{Request, header};
 use serde_json::{Value, json};
@@ -38,7 +38,8 @@ async fn each_action_is_recorded_once() {
             }
         };
         provoke(&server, *action).await;
-        let query = AuditQuery { action: Some(action.as_str().to_owned()), ..AuditQuery::default() };
+        let filters = AuditFilters { action: Some(action.as_str().to_owned()), ..AuditFilters::default() };
+        let query = AuditQuery { filters, ..AuditQuery::default() };
         let page = server.app.core.audit_page(&query).await.expect("a database");
         assert_eq!(page.entries.len(), 1, "{}: {page:?}", action.as_str());
     }

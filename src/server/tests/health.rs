@@ -36,6 +36,30 @@ async fn a_silent_workers_job_goes_to_another() {
 }
 
 #[tokio::test]
+async fn every_worker_is_watched_and_not_a_page_of_them() {
+    const OTHERS: usize = 130;
+    let server = Server::start().await;
+    let (oldest, _, _events, job) = at_work(&server).await;
+    for n in 0..OTHERS {
+        let (_, key) = server.worker(&format!("other-{n}")).await;
+        server.register(&key, json!([])).await;
+        if n % 2 == 0 {
+            server.get(&key, "/api/workers/next?wait=0").await.ok(200);
+        }
+    }
+    let listed = async || server.get(&By::Admin, "/api/admin/workers").await.ok(200);
+    let counts = listed().await["counts"].clone();
+    assert_eq!(counts, json!({"busy": 1, "connecting": OTHERS / 2, "draining": 0, "idle": OTHERS / 2, "offline": 0}));
+    server.clock.advance(Millis::seconds(121));
+    let checked = server.app.core.check_health().await.expect("a database");
+    assert_eq!((checked.silent, checked.failed), (OTHERS + 1, 0), "in one pass");
+    let page = listed().await;
+    assert_eq!((&page["total"], &page["counts"]["offline"]), (&json!(OTHERS + 1), &json!(OTHERS + 1)));
+    let view = server.get(&By::Admin, &format!("/api/admin/workers/{oldest}")).await.ok(200);
+    assert_eq!((&view["status"], server.status_of(&job).await.as_str()), (&json!("offline"), "queued"));
+}
+
+#[tokio::test]
 async fn heartbeats_keep_a_worker() {
     let server = Server::start().await;
     let (_, key, _events, job) = at_work(&server).await;

@@ -7,6 +7,7 @@ mod agents;
 mod audit;
 mod conditional;
 mod configs;
+mod damage;
 mod described;
 mod disk;
 mod dispatch;

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use app::domain::audit::verify::Signed;
-use app::protocol::audit::AuditQuery;
+use app::protocol::audit::AuditFilters;
 use clap::{Args, Subcommand};
 use futures_util::{StreamExt, pin_mut};
 use serde_json::json;
@@ -138,7 +138,8 @@ async fn report(args: VerifyArgs, out: &mut impl Write) -> Result<ExitCode, Exit
     };
     // A reader who left hears the verdict by the exit code all the same.
     printed.or_else(|error| if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })?;
-    Ok(if found.is_clean() { ExitCode::SUCCESS } else { Exit::tampered() })
+    // It was said already.
+    Ok(if found.is_clean() { ExitCode::SUCCESS } else { Exit::tampered(String::new()).report() })
 }
 
 async fn look(database: &Database) -> Result<Found, Exit> {
@@ -201,9 +202,9 @@ fn print_json(found: &Found, out: &mut impl Write) -> io::Result<()> {
 async fn export(args: ExportArgs, out: &mut impl Write) -> Result<(), Exit> {
     let ExportArgs { database, actor, action, target, request_id, since, until } = args;
     let store: Arc<dyn Store> = Arc::new(open(&database).await?);
-    let query = AuditQuery { actor, action, target, request_id, since, until, ..AuditQuery::default() };
+    let filters = AuditFilters { actor, action, target, request_id, since, until };
     let wrong = |refusal| Exit::usage(ApiError::from(refusal).problem().detail);
-    let entries = trail::export(store, &query, SystemClock.now()).map_err(wrong)?;
+    let entries = trail::export(store, &filters, SystemClock.now()).map_err(wrong)?;
     pin_mut!(entries);
     let mut out = io::BufWriter::new(out);
     while let Some(entry) = entries.next().await {

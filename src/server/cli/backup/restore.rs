@@ -45,7 +45,7 @@ pub async fn restore(args: &RestoreArgs) -> Result<String, Exit> {
     let data = chosen_directory(args.database.data_dir.as_deref())?;
     let unusable = |error: std::io::Error| Exit::config(format!("{} cannot be used: {error}", data.display()));
     make_directory(&data).map_err(unusable)?;
-    let _lock: File = sqlite::lock(&data).map_err(|error| Exit::unavailable(format!("{error:#}")))?;
+    let _lock = sqlite::lock(&data).map_err(|error| Exit::unavailable(format!("{error:#}")))?;
     let there = contents(&data).map_err(unusable)?;
     if !there.is_empty() && !args.force {
         return Err(Exit::config(format!(
@@ -79,7 +79,7 @@ pub async fn restore(args: &RestoreArgs) -> Result<String, Exit> {
     drop(draft);
     let (intact, words) = is_intact(&args.database).await?;
     if !intact {
-        return Err(Exit::failed(format!("it was restored, but its audit trail does not hold: {words}")));
+        return Err(Exit::tampered(format!("it was restored, but its audit trail does not hold: {words}")));
     }
     Ok(told(&manifest, &data, aside.as_deref(), &words))
 }

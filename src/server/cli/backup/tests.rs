@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
+use sqlx::{Connection, SqliteConnection};
 use tempfile::TempDir;
 
 use super::*;
@@ -11,7 +12,7 @@ use crate::cli::Secret;
 use crate::store::conformance::fresh_database;
 use crate::store::jobs::JobFilter;
 use crate::store::postgres::PostgresStore;
-use crate::store::sqlite::SqliteStore;
+use crate::store::sqlite::{FILE, SqliteStore};
 use crate::tests::harness::{By, Server};
 use crate::tokens;
 
@@ -118,7 +119,8 @@ async fn what_is_damaged_missing_or_strange_is_named_and_nothing_is_restored() {
     assert!(refused().await.contains("files/extra does not belong"));
     fs::remove_file(backup.join("files/extra")).expect("there");
     std::os::unix::fs::symlink("/etc/passwd", backup.join("files/link")).expect("a link");
-    assert!(refused().await.contains("files/link"));
+    let said = refused().await;
+    assert!(said.contains("files/link"), "{said}");
     fs::remove_file(backup.join("files/link")).expect("there");
     let manifest = fs::read_to_string(backup.join("manifest.json")).expect("there");
     fs::write(backup.join("manifest.json"), manifest.replace("\"schema\": 1", "\"schema\": 99")).expect("written");
@@ -143,6 +145,22 @@ async fn a_damaged_archive_is_refused_with_the_files_name() {
     fs::write(&backup, &bytes[..bytes.len() / 2]).expect("written");
     let said = why(super::restore::restore(&restoring(&backup, &data, false)).await);
     assert!(said.contains("nothing was restored") || said.contains("damaged"), "{said}");
+}
+
+#[tokio::test]
+async fn a_trail_that_was_tampered_with_is_restored_and_said_to_be_so() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (server, _, _) = at_work().await;
+    let (from, backup, data) = (server.directory.path(), home.path().join("backup"), home.path().join("data"));
+    let file = format!("sqlite:{}", from.join(FILE).display());
+    let mut connection = SqliteConnection::connect(&file).await.expect("a database");
+    let tamper = "UPDATE audit SET actor = 'nobody' WHERE seq = 2";
+    sqlx::query(tamper).execute(&mut connection).await.expect("a statement");
+    back_up(&backing_up(from, &backup), NOW).await.expect("a backup");
+    let exit = super::restore::restore(&restoring(&backup, &data, false)).await.expect_err("it does not hold");
+    assert_eq!(exit.code(), 65);
+    assert!(exit.sentence().contains("its audit trail does not hold: c_test: "), "{}", exit.sentence());
+    assert!(data.join(FILE).is_file(), "it is there all the same");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use clap::Parser;
+use clap::{ArgAction, CommandFactory, Parser};
 
 use super::*;
 use crate::cli::Cli;
@@ -32,7 +32,7 @@ fn says(found: &[(&str, String)], level: &str, words: &str) -> bool {
 #[test]
 fn each_setting_is_shown_with_where_it_comes_from_and_no_secret() {
     let line = ["simpletuner", "config", "show", "--port", "9000", "--database-url", "postgres://ada:secret@h/db"];
-    let matches = <Cli as clap::CommandFactory>::command().get_matches_from(line);
+    let matches = Cli::command().get_matches_from(line);
     let said = matches.subcommand().and_then(|(_, config)| config.subcommand()).expect("show").1;
     let settings = settings(said);
     let of = |flag: &str| settings.iter().find(|setting| setting.flag == flag).unwrap_or_else(|| panic!("no {flag}"));
@@ -99,6 +99,35 @@ async fn a_database_of_a_newer_version_is_found() {
     sqlx::query("UPDATE _sqlx_migrations SET version = 9999").execute(&pool).await.expect("written");
     pool.close().await;
     assert!(says(&found(data.path(), &[]).await, "error", "newer version"));
+}
+
+/// The switches of a command, and of those below it, that can be set by a variable.
+fn switches(command: &Command) -> Vec<Arg> {
+    let is_one = |argument: &&Arg| matches!(argument.get_action(), ArgAction::SetTrue) && argument.get_env().is_some();
+    let own = command.get_arguments().filter(is_one).cloned();
+    own.chain(command.get_subcommands().flat_map(switches)).collect()
+}
+
+#[test]
+fn every_switch_takes_the_same_words_from_its_variable() {
+    let switches = switches(&Cli::command());
+    for flag in ["ssl", "single-user", "ignore-reported-labels"] {
+        assert!(switches.iter().any(|switch| switch.get_long() == Some(flag)), "--{flag}");
+    }
+    for switch in switches {
+        // Variables are read by the parser of values; a test sets none, as they are the whole process's.
+        let id = switch.get_id().to_string();
+        let flag = format!("--{}", switch.get_long().expect("a long one"));
+        let command = Command::new("server").arg(switch.action(ArgAction::Set));
+        let read = |word| {
+            let matches = command.clone().try_get_matches_from(["server", &flag, word]);
+            matches.ok().and_then(|matches| matches.get_one::<bool>(&id).copied())
+        };
+        for (yes, no) in [("1", "0"), ("true", "false"), ("yes", "no"), ("on", "off"), ("TRUE", "False")] {
+            assert_eq!((read(yes), read(no)), (Some(true), Some(false)), "{flag} {yes} {no}");
+        }
+        assert_eq!(read("maybe"), None, "{flag}");
+    }
 }
 
 #[test]

@@ -30,6 +30,7 @@ pub const CODES: &[Code] = &[
     code("broken_body", &[400], "The body did not arrive whole."),
     code("invalid_json", &[400], "The body is not the JSON that the route takes."),
     code("invalid_query", &[400], "The query string is not what the route takes."),
+    code("speak_tls", &[400], "The server speaks HTTPS, and the request came without."),
     code(
         "upload_refused",
         &[400, 413],

@@ -25,14 +25,28 @@ use crate::service::artifacts::Announced;
 use crate::service::configs::bundle_bytes;
 use crate::state::App;
 
-/// Which attempt, and where in its log.
+/// Which attempt.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Place {
+pub struct Of {
     /// Which attempt; left out, the one that the token stands for.
     attempt: Option<u32>,
-    /// Where a piece of a log begins, in bytes.
+}
+
+/// Which attempt, and where in its log.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Piece {
+    /// Which attempt; left out, the one that the token stands for.
+    attempt: Option<u32>,
+    /// Where the piece begins, in bytes.
     #[serde(default)]
     offset: u64,
+}
+
+/// Which attempt, and what it made.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Made {
+    /// Which attempt; left out, the one that the token stands for.
+    attempt: Option<u32>,
     /// What kind of file it is.
     kind: Option<ArtifactKind>,
 }
@@ -98,12 +112,12 @@ pub async fn logs(
     State(app): State<App>,
     Extension(key): Extension<JobKey>,
     Path(id): Path<String>,
-    Query(place): Query<Place>,
+    Query(Piece { attempt, offset }): Query<Piece>,
     request: Request,
 ) -> Result<Json<LogAck>, ApiError> {
-    let subject = key.subject(&id, place.attempt)?;
+    let subject = key.subject(&id, attempt)?;
     let piece: Bytes = body(request, &app).await?;
-    let durable = app.core.append_log(&subject, place.offset, piece).await?;
+    let durable = app.core.append_log(&subject, offset, piece).await?;
     Ok(Json(LogAck { durable }))
 }
 
@@ -129,13 +143,13 @@ pub async fn artifact(
     State(app): State<App>,
     Extension(key): Extension<JobKey>,
     Path((id, path)): Path<(String, String)>,
-    Query(place): Query<Place>,
+    Query(Made { attempt, kind }): Query<Made>,
     headers: HeaderMap,
     content: RawBody,
 ) -> Result<Json<ArtifactAck>, ApiError> {
-    let subject = key.subject(&id, place.attempt)?;
+    let subject = key.subject(&id, attempt)?;
     let sha256 = headers.get("x-content-sha256").and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let announced = Announced { path, kind: place.kind.unwrap_or(ArtifactKind::Other), sha256 };
+    let announced = Announced { path, kind: kind.unwrap_or(ArtifactKind::Other), sha256 };
     let caller = caller_named(actor(&subject.worker));
     let mut slow = false;
     let content = content.into_data_stream().inspect_err(|error| slow |= was_too_slow(error));
@@ -156,9 +170,9 @@ pub async fn bundle(
     State(app): State<App>,
     Extension(key): Extension<JobKey>,
     Path(id): Path<String>,
-    Query(place): Query<Place>,
+    Query(Of { attempt }): Query<Of>,
 ) -> Result<Response, ApiError> {
-    let subject = key.subject(&id, place.attempt)?;
+    let subject = key.subject(&id, attempt)?;
     let config = app.core.bundle(&subject).await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], bundle_bytes(&config.files)).into_response())
 }
@@ -175,9 +189,9 @@ pub async fn secrets(
     State(app): State<App>,
     Extension(key): Extension<JobKey>,
     Path(id): Path<String>,
-    Query(place): Query<Place>,
+    Query(Of { attempt }): Query<Of>,
 ) -> Result<Response, ApiError> {
-    let subject = key.subject(&id, place.attempt)?;
+    let subject = key.subject(&id, attempt)?;
     let caller = caller_named(actor(&subject.worker));
     let given = app.core.job_secrets(caller, subject).await?;
     Ok(([(header::CACHE_CONTROL, "no-store")], Json(given)).into_response())

@@ -147,9 +147,9 @@ fn events(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible>> {
                 bell.mark_unchanged();
                 // In a box: what it takes to ask must not be kept while nothing is asked.
                 match Box::pin(core.desired_on(&open.key, &open.stream)).await {
-                    Ok(Some(Listening { desired, until })) => {
+                    Ok(Some(Listening { desired, shutdown, until })) => {
                         end = until;
-                        for event in sent.news(desired, first) {
+                        for event in sent.news(desired, shutdown, first) {
                             yield Ok(encoded(&open.app.epoch, core.hub.version(), &event));
                         }
                     }
@@ -188,11 +188,12 @@ struct Sent {
     offers: BTreeSet<(JobId, Attempt)>,
     stops: BTreeSet<(JobId, Attempt)>,
     drain: bool,
+    shutdown: bool,
 }
 
 impl Sent {
     /// The events that bring the other end from what it was told to what is desired; the first time, all of it.
-    fn news(&mut self, desired: Desired, first: bool) -> Vec<WorkerEvent> {
+    fn news(&mut self, desired: Desired, shutdown: Option<String>, first: bool) -> Vec<WorkerEvent> {
         let mut events = Vec::new();
         if desired.drain != self.drain || first {
             self.drain = desired.drain;
@@ -208,6 +209,8 @@ impl Sent {
                 events.push(WorkerEvent::JobSubmit(Box::new(offer)));
             }
         }
+        let told = std::mem::replace(&mut self.shutdown, shutdown.is_some());
+        events.extend(shutdown.filter(|_| !told).map(|reason| WorkerEvent::Shutdown { reason }));
         events
     }
 }

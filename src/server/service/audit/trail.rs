@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use app::domain::time::Timestamp;
-use app::protocol::audit::{AuditEntry, AuditPage, AuditQuery};
+use app::protocol::audit::{AuditEntry, AuditFilters, AuditPage, AuditQuery};
 use futures_util::Stream;
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ const LONGEST_PAGE: u32 = 1_000;
 impl Core {
     /// A page of the trail, newest first.
     pub async fn audit_page(&self, query: &AuditQuery) -> Result<AuditPage, Refusal> {
-        let filter = filter(query)?;
+        let filter = filter(&query.filters)?;
         let from = Reading::Back(query.cursor.as_deref().map(place).transpose()?);
         let limit = query.limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE);
         let mut entries = self.read().await?.audit_page(&filter, &from, limit + 1).await?;
@@ -38,10 +38,10 @@ impl Core {
 /// `now` is left out, so that it ends.
 pub fn export(
     store: Arc<dyn Store>,
-    query: &AuditQuery,
+    filters: &AuditFilters,
     now: Timestamp,
 ) -> Result<impl Stream<Item = Result<AuditEntry, Refusal>> + use<>, Refusal> {
-    let mut filter = filter(query)?;
+    let mut filter = filter(filters)?;
     let end = Timestamp(now.0 + 1);
     filter.until = Some(filter.until.map_or(end, |until| until.min(end)));
     Ok(async_stream::try_stream! {
@@ -58,15 +58,15 @@ pub fn export(
 }
 
 /// What was asked for, checked.
-fn filter(query: &AuditQuery) -> Result<AuditFilter, Refusal> {
+fn filter(asked: &AuditFilters) -> Result<AuditFilter, Refusal> {
     let action = |word: String| if word.ends_with('.') { Actions::Under(word) } else { Actions::Is(word) };
     Ok(AuditFilter {
-        actor: query.actor.clone(),
-        action: query.action.clone().map(action),
-        target: query.target.clone(),
-        request_id: query.request_id.clone(),
-        since: moment("since", query.since.as_deref())?,
-        until: moment("until", query.until.as_deref())?,
+        actor: asked.actor.clone(),
+        action: asked.action.clone().map(action),
+        target: asked.target.clone(),
+        request_id: asked.request_id.clone(),
+        since: moment("since", asked.since.as_deref())?,
+        until: moment("until", asked.until.as_deref())?,
     })
 }
 

@@ -1,6 +1,7 @@
 //! What every store must do, whatever it is made of. Each check takes a fresh, empty store.
 
 mod access;
+mod damage;
 mod groups;
 mod history;
 mod life;
@@ -20,11 +21,11 @@ use app::domain::trace::Trace;
 use app::domain::worker::Worker;
 use app::domain::worker::credential::Credential;
 use futures_util::future::BoxFuture;
-use sqlx::Postgres;
 use sqlx::migrate::MigrateDatabase;
+use sqlx::{Connection, PgConnection, Postgres, SqliteConnection};
 
 use super::postgres::PostgresStore;
-use super::sqlite::SqliteStore;
+use super::sqlite::{self, SqliteStore};
 use super::{Result, Store, Tx};
 
 /// A new, empty database on the PostgreSQL of the tests, by its address. It goes with the server.
@@ -41,22 +42,47 @@ pub async fn fresh_database() -> String {
 /// The moment at which these stories begin.
 const NOW: Timestamp = Timestamp(1_705_314_600_000);
 
-/// A store and what keeps it alive.
+/// Changes a database on PostgreSQL without the store's knowledge.
+pub async fn damage(address: &str, statement: &'static str) {
+    let mut connection = PgConnection::connect(address).await.expect("a database");
+    sqlx::query(statement).execute(&mut connection).await.expect("a statement");
+}
+
+/// Where a store is, and what keeps it alive.
+enum Place {
+    Directory(tempfile::TempDir),
+    Database(String),
+}
+
+/// A store.
 struct Fresh {
     store: Arc<dyn Store>,
-    _directory: Option<tempfile::TempDir>,
+    place: Place,
 }
 
 impl Fresh {
     async fn sqlite() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let store = SqliteStore::open(directory.path(), "c_test").await.expect("a fresh directory");
-        Self { store: Arc::new(store), _directory: Some(directory) }
+        Self { store: Arc::new(store), place: Place::Directory(directory) }
     }
 
     async fn postgres() -> Self {
-        let store = PostgresStore::open(&fresh_database().await, "c_test").await.expect("a fresh database");
-        Self { store: Arc::new(store), _directory: None }
+        let address = fresh_database().await;
+        let store = PostgresStore::open(&address, "c_test").await.expect("a fresh database");
+        Self { store: Arc::new(store), place: Place::Database(address) }
+    }
+
+    /// Changes the database without the store's knowledge, which must not have been asked for what lives.
+    async fn damage(&self, statement: &'static str) {
+        match &self.place {
+            Place::Database(address) => damage(address, statement).await,
+            Place::Directory(directory) => {
+                let file = format!("sqlite:{}", directory.path().join(sqlite::FILE).display());
+                let mut connection = SqliteConnection::connect(&file).await.expect("a database");
+                sqlx::query(statement).execute(&mut connection).await.expect("a statement");
+            }
+        }
     }
 
     async fn write<F>(&self, work: F) -> Result<()>

@@ -185,11 +185,7 @@ impl<'c> Session<'c> {
         mut of: impl FnMut(&Row) -> Result<T> + Send,
     ) -> Result<Vec<T>> {
         let mut whole = Vec::new();
-        let take = |row| match of(&row) {
-            Ok(made) => whole.push(made),
-            Err(error) => tracing::error!(%error, "a row is left out"),
-        };
-        self.rows(statement, take).await?;
+        self.rows(statement, |row| whole.extend(sound(of(&row)))).await?;
         Ok(whole)
     }
 
@@ -226,6 +222,11 @@ impl<'c> Session<'c> {
     async fn one(&mut self, statement: Statement) -> Result<()> {
         if self.run(statement).await? == 1 { Ok(()) } else { Err(StoreError::Conflict) }
     }
+}
+
+/// What was made of a row; none of one that is broken, which the log names.
+fn sound<T>(made: Result<T>) -> Option<T> {
+    made.inspect_err(|error| tracing::error!(%error, "a row is left out")).ok()
 }
 
 async fn sqlite_rows(connection: &mut SqliteConnection, statement: Statement, mut take: impl FnMut(Row)) -> Result<()> {

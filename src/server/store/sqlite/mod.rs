@@ -43,8 +43,8 @@ pub struct SqliteStore {
     writer: Writer,
     readers: SqlitePool,
     shared: Arc<Shared>,
-    /// Held as long as the store lives: its lock is what keeps a second server out.
-    _lock: File,
+    /// Held as long as the store lives: it is what keeps a second server out.
+    _lock: Lock,
 }
 
 impl SqliteStore {
@@ -138,8 +138,20 @@ impl Engine for Writing {
     }
 }
 
-/// Keeps servers out of a directory as long as the file is held.
-pub fn lock(directory: &Path) -> anyhow::Result<File> {
+/// Keeps servers out of a directory.
+pub struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing it is not enough: a child process that is being started has a copy of it for a moment.
+        if let Err(error) = self.0.unlock() {
+            tracing::warn!(%error, "the data directory is locked until this process ends");
+        }
+    }
+}
+
+/// Keeps servers out of a directory as long as the lock is held.
+pub fn lock(directory: &Path) -> anyhow::Result<Lock> {
     let path = directory.join(LOCK);
     let file = File::create(&path).map_err(|error| {
         anyhow::anyhow!(
@@ -148,7 +160,7 @@ pub fn lock(directory: &Path) -> anyhow::Result<File> {
         )
     })?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(Lock(file)),
         Err(TryLockError::WouldBlock) => anyhow::bail!(
             "another simpletuner server uses the data directory {}; stop it, or give this one its own with --data-dir",
             directory.display()
