@@ -5,7 +5,7 @@ use std::sync::Arc;
 use app::domain::audit::Action;
 use app::domain::capability::Capability;
 use app::domain::ids::WorkerId;
-use app::domain::reconcile::{Claim, Verdict, judge, unclaimed};
+use app::domain::reconcile::{Claim, Verdict, forsakes, judge, unclaimed};
 use app::domain::time::Timestamp;
 use app::domain::worker::{Kind, OfflineCause, Refused, Worker};
 use app::protocol::worker::{
@@ -14,7 +14,7 @@ use app::protocol::worker::{
 use serde_json::json;
 
 use super::Core;
-use super::contention::host_of;
+use super::contention::{host_at, host_of, listens_elsewhere};
 use super::desired::desired;
 use super::keys::{WorkerKey, take_up};
 use super::refusal::{Invalid, Refusal};
@@ -44,17 +44,21 @@ impl Core {
         let capability = capability(&key.worker, &register)?;
         let kind = if register.persistent == Some(true) { Kind::Persistent } else { Kind::Ephemeral };
         let claims = claims(&register);
+        // An older agent does not say which work directory it uses: where it comes from has to do.
+        let turn = if capability.is_older() { self.take_turn(&key.worker, &host_at(key.peer)).await } else { Ok(()) };
         let input = Arc::new((key, capability, kind, claims));
         let (again, who) = (Arc::clone(&input), caller.clone());
-        let registered = self
-            .change(caller, move |unit| {
-                let input = Arc::clone(&input);
-                Box::pin(async move {
-                    let (key, capability, kind, claims) = &*input;
-                    register_in(unit, key, capability, *kind, claims).await
-                })
+        let registration = self.change(caller, move |unit| {
+            let input = Arc::clone(&input);
+            Box::pin(async move {
+                let (key, capability, kind, claims) = &*input;
+                register_in(unit, key, capability, *kind, claims).await
             })
-            .await;
+        });
+        let registered = match turn {
+            Ok(()) => registration.await,
+            Err(refusal) => Err(refusal),
+        };
         match &registered {
             Ok(_) => self.heard_of(&again.0.worker, again.0.peer),
             Err(Refusal::Worker(Refused::TokenInUse)) => {
@@ -70,13 +74,13 @@ impl Core {
     ///
     /// One on another host than the one that listens takes its place, but not again and again.
     pub async fn listening(self: &Arc<Self>, caller: Caller, worker: WorkerId, stream: String) -> Result<(), Refusal> {
-        let stored = self.recent().await?.worker(&worker).await?;
-        let (holder, host) = (stored.as_ref().and_then(|stored| host_of(stored.worker.stream()?)), host_of(&stream));
-        if holder.is_some_and(|holder| host.is_some_and(|host| host != holder))
-            && !self.contention.may_take_over(&worker, self.now())
+        if let Some(host) = host_of(&stream)
+            && let Err(refusal) = self.take_turn(&worker, host).await
         {
-            self.record_token_in_use(caller, &worker, host).await;
-            return Err(Refused::TokenInUse.into());
+            if matches!(refusal, Refusal::Worker(Refused::TokenInUse)) {
+                self.record_token_in_use(caller, &worker, Some(host)).await;
+            }
+            return Err(refusal);
         }
         self.change(caller, move |unit| {
             let (worker, stream) = (worker.clone(), stream.clone());
@@ -255,6 +259,12 @@ async fn register_in(
     let alive = super::health::verdict(unit.core, &stored, unit.now).is_none();
     let before = stored.worker.clone();
     before.may_register(capability, alive)?;
+    let displaces = capability.is_older() && listens_elsewhere(&before, &host_at(key.peer));
+    if displaces && forsakes(&unit.tx.leased_jobs(Some(worker)).await?, claims) {
+        // It may be the same agent on a new host, but then the old one's stream ends within a minute, and it comes again.
+        // It may as well be a twin, which would end a training that goes well, again and again.
+        return Err(Refused::TokenInUse.into());
+    }
     let after = before.clone().registered(unit.now, capability.clone(), kind);
     let gpus: Vec<&str> = capability.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
     let old_token_ended = take_up(unit, key, &stored).await?;
@@ -273,7 +283,7 @@ async fn register_in(
     unit.plan_after();
     let stored = unit.worker(worker).await?;
     let desired = desired(unit.core, unit.tx, &stored, claims).await?;
-    let older = capability.protocol.is_none();
+    let older = capability.is_older();
     let kept = claims.iter().find(|claim| desired.run.iter().any(|run| run.job_id == claim.job));
     Ok(Registered {
         worker_id: worker.clone(),
