@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use app::domain::astray::{Word, is_news};
 use app::domain::audit::Action;
 use app::domain::capability::Capability;
 use app::domain::ids::WorkerId;
@@ -14,6 +15,7 @@ use app::protocol::worker::{
 use serde_json::json;
 
 use super::Core;
+use super::astray::{spoke, word_of};
 use super::contention::{host_at, host_of, listens_elsewhere};
 use super::desired::desired;
 use super::keys::{WorkerKey, take_up};
@@ -143,12 +145,13 @@ impl Core {
     ) -> Result<HeartbeatAnswer, Refusal> {
         check_heartbeat(&key.worker, &beat)?;
         let worker = key.worker;
-        let claims = claims_of_heartbeat(&beat);
+        let (claims, word) = (claims_of_heartbeat(&beat), word_of(&beat));
         let mut tx = self.recent().await?;
         let stored = tx.worker(&worker).await?.ok_or_else(|| Refusal::NoWorker(worker.clone()))?;
         let held = tx.leased_jobs(Some(&worker)).await?;
         // Nobody is sent away, or told to stop, by what may be known too late: the transaction judges again.
-        let mut doubtful = stored.worker.may_beat().is_err();
+        let news = |word| is_news(self.now(), &stored.worker, &held, word);
+        let mut doubtful = stored.worker.may_beat().is_err() || word.as_ref().is_some_and(news);
         for claim in &claims {
             let job = tx.job(&claim.job).await?;
             let verdict = judge(self.now(), &stored.worker, &held, claim, job.as_ref());
@@ -156,9 +159,14 @@ impl Core {
         }
         if doubtful {
             drop(tx);
-            return self.take_back(caller, worker, claims).await;
+            return self.take_back(caller, worker, claims, word).await;
         }
-        Ok(HeartbeatAnswer { desired: desired(self, &mut *tx, &stored, &claims).await? })
+        let desired = desired(self, &mut *tx, &stored, &claims).await?;
+        drop(tx);
+        if let Some(word) = word {
+            self.remind(&stored.worker, &word).await?;
+        }
+        Ok(HeartbeatAnswer { desired })
     }
 
     async fn take_back(
@@ -166,15 +174,20 @@ impl Core {
         caller: Caller,
         worker: WorkerId,
         claims: Vec<Claim>,
+        word: Option<Word>,
     ) -> Result<HeartbeatAnswer, Refusal> {
-        let input = Arc::new((worker, claims));
+        let input = Arc::new((worker, claims, word));
         self.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
-                let (worker, claims) = &*input;
+                let (worker, claims, word) = &*input;
                 let stored = unit.worker(worker).await?;
                 stored.worker.may_beat()?;
                 keep_claims(unit, &stored.worker, claims).await?;
+                if let Some(word) = word {
+                    spoke(unit, worker, word).await?;
+                }
+                let stored = unit.worker(worker).await?;
                 Ok(HeartbeatAnswer { desired: desired(unit.core, unit.tx, &stored, claims).await? })
             })
         })
@@ -323,7 +336,7 @@ fn claims(register: &Register) -> Vec<Claim> {
 }
 
 fn claims_of_heartbeat(beat: &Heartbeat) -> Vec<Claim> {
-    // An older agent names its job only; what it runs is found out when it reports.
+    // An older agent names its job only, which is no claim to an attempt that was lost; see `astray`.
     beat.attempts.iter().map(|a| Claim { job: a.job_id.clone(), attempt: Some(a.attempt) }).collect()
 }
 

@@ -39,6 +39,11 @@ pub async fn desired(
             State::Queued { .. } | State::Completed { .. } | State::Failed { .. } | State::Cancelled { .. } => {}
         }
     }
+    // An older agent stops whatever it runs when it is told to stop anything: what it holds must not be that.
+    if let Some(job) = worker.worker.astray.as_ref().filter(|_| held.is_empty()) {
+        let attempt = tx.job(job).await?.map(|job| job.attempt).unwrap_or_default();
+        desired.stop.push(StopAttempt { job_id: job.clone(), attempt, reason: StopReason::Superseded });
+    }
     for claim in claims {
         desired.stop.extend(superseded(core, tx, &worker.worker, &held, claim).await?);
     }

@@ -1,7 +1,7 @@
 //! Agents that send no `protocol`: they say little of themselves, and read no answer but that of their registration.
 
 use app::domain::time::Millis;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::harness::{Answer, By, Events, Server, read};
 
@@ -29,8 +29,24 @@ async fn older(server: &Server) -> (String, By, Events) {
     (id, key, events)
 }
 
+async fn busy(server: &Server, key: &By, job: &str) {
+    server.post(key, "/api/workers/heartbeat", json!({"status": "busy", "current_job_id": job})).await.ok(200);
+}
+
+async fn idle(server: &Server, key: &By) {
+    server.post(key, "/api/workers/heartbeat", json!({"status": "idle", "current_job_id": null})).await.ok(200);
+}
+
 async fn report(server: &Server, key: &By, job: &str, status: &str) -> Answer {
     server.report(key, job, json!({"status": status, "error": null})).await
+}
+
+/// A job that was cancelled while it was offered; the agent that was offered it does not know.
+async fn cancelled_offer(server: &Server, events: &mut Events) -> String {
+    let job = server.submit("digits").await;
+    assert_eq!(events.offer().await.job_id.as_str(), job);
+    server.call(&By::Admin, "POST", &format!("/api/queue/{job}/cancel"), "").await.ok(200);
+    job
 }
 
 /// How often this is on record of a worker.
@@ -105,4 +121,123 @@ async fn who_does_not_listen_any_more_holds_no_place() {
             tokio::task::yield_now().await;
         }
     }
+}
+
+#[tokio::test]
+async fn what_an_older_agent_runs_without_holding_it_is_stopped() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (_, other_key, mut others) = server.online("other").await;
+    let first = server.submit("digits").await;
+    others.offer().await;
+    server.report(&other_key, &first, json!({"status": "running", "attempt": 1})).await.ok(200);
+    server.clock.advance(Millis::seconds(1));
+    let (id, key, mut events) = older(&server).await;
+    let job = server.submit("digits").await;
+    events.offer().await;
+    // Its report is lost; the job goes to another.
+    server.report(&other_key, &first, json!({"status": "completed", "attempt": 1})).await.ok(200);
+    server.pass(Millis::seconds(30)).await;
+    assert_eq!(others.offer().await.attempt.0, 2);
+    server.report(&other_key, &job, json!({"status": "running", "attempt": 2})).await.ok(200);
+    for _ in 0..3 {
+        busy(&server, &key, &job).await;
+        let stop = events.of_type("job_cancel").await;
+        assert_eq!((&stop["job_id"], &stop["reason"]), (&json!(job), &json!("superseded")), "until it stops");
+    }
+    assert_eq!(recorded(&server, &id, "worker.astray").await, 1, "what is known is not written again");
+    assert_eq!(server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200)["status"], "busy");
+    let next = server.submit("digits").await;
+    let explained = server.get(&By::Admin, &format!("/api/queue/{next}/explain")).await.ok(200);
+    let says = explained["workers"].as_array().expect("a list").iter().find(|says| says["worker_id"] == id);
+    let blocker = &says.expect("every worker answers")["blockers"][0];
+    let text = format!("Its agent trains {job}, which it does not hold; it was told to stop.");
+    assert_eq!((&blocker["code"], &blocker["text"]), (&json!("astray"), &json!(text)));
+    idle(&server, &key).await;
+    assert_eq!(only_offer(&mut events).await, next, "nothing is cancelled after a newer offer");
+    assert_eq!(server.status_of(&job).await, "running", "where it belongs, it goes on");
+}
+
+/// The job of the next offer, before which nothing is cancelled.
+async fn only_offer(events: &mut Events) -> Value {
+    loop {
+        let event = events.next().await.expect("the stream is open");
+        assert_ne!(event["type"], "job_cancel", "{event}");
+        if event["type"] == "job_submit" {
+            return event["job_id"].clone();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refused_report_is_answered_by_the_stream() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (id, key, mut events) = older(&server).await;
+    let job = cancelled_offer(&server, &mut events).await;
+    report(&server, &key, &job, "starting").await.problem(409, "job_ended");
+    report(&server, &key, &job, "training").await.problem(409, "job_ended");
+    assert_eq!(events.of_type("job_cancel").await["job_id"], job);
+    assert_eq!(recorded(&server, &id, "worker.astray").await, 1);
+    let next = server.submit("digits").await;
+    assert_eq!(server.status_of(&next).await, "queued");
+    report(&server, &key, &job, "failed").await.problem(409, "job_ended");
+    assert_eq!(only_offer(&mut events).await, next);
+    report(&server, &key, "j_none", "training").await.problem(404, "job_not_found");
+    assert_eq!(recorded(&server, &id, "worker.astray").await, 3, "it said that it runs what nobody knows of");
+    report(&server, &key, &next, "starting").await.ok(200);
+    report(&server, &key, &next, "completed").await.ok(200);
+    let last = server.submit("digits").await;
+    assert_eq!(only_offer(&mut events).await, last);
+}
+
+#[tokio::test]
+async fn what_is_offered_meanwhile_is_not_cancelled_but_runs_out() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (_, key, mut events) = older(&server).await;
+    let job = cancelled_offer(&server, &mut events).await;
+    let next = server.submit("digits").await;
+    assert_eq!(only_offer(&mut events).await, next);
+    busy(&server, &key, &job).await;
+    server.pass(Millis::seconds(29)).await;
+    assert_eq!(server.status_of(&next).await, "offered");
+    server.pass(Millis::seconds(1)).await;
+    assert_eq!(server.status_of(&next).await, "queued", "who is astray is offered nothing");
+    assert_eq!(events.of_type("job_cancel").await["job_id"], job);
+    idle(&server, &key).await;
+    assert_eq!(only_offer(&mut events).await, next);
+}
+
+#[tokio::test]
+async fn who_has_taken_a_job_is_not_astray() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (id, key, mut events) = older(&server).await;
+    let old = cancelled_offer(&server, &mut events).await;
+    let job = server.submit("digits").await;
+    assert_eq!(only_offer(&mut events).await, job);
+    report(&server, &key, &job, "starting").await.ok(200);
+    busy(&server, &key, &old).await;
+    report(&server, &key, &old, "training").await.problem(409, "job_ended");
+    assert_eq!(recorded(&server, &id, "worker.astray").await, 0);
+    report(&server, &key, &job, "completed").await.ok(200);
+    let next = server.submit("digits").await;
+    assert_eq!(only_offer(&mut events).await, next);
+}
+
+#[tokio::test]
+async fn a_heartbeat_takes_an_offer_whose_reports_were_lost() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (id, key, mut events) = older(&server).await;
+    let job = server.submit("digits").await;
+    events.offer().await;
+    busy(&server, &key, &job).await;
+    server.pass(Millis::seconds(40)).await;
+    assert_eq!(server.status_of(&job).await, "starting");
+    report(&server, &key, &job, "completed").await.ok(200);
+    let view = server.job(&job).await;
+    assert_eq!((&view["status"], &view["attempt"]), (&json!("completed"), &json!(1)));
+    assert_eq!(recorded(&server, &id, "worker.astray").await, 0);
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use app::domain::ids::{Attempt, JobId};
 use app::protocol::dispatch::WorkerEvent;
 use app::protocol::topic::Topic;
-use app::protocol::worker::{Desired, HeartbeatAnswer};
+use app::protocol::worker::{Desired, HeartbeatAnswer, StopReason};
 use axum::extract::State;
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
@@ -191,7 +191,9 @@ impl Sent {
             events.push(WorkerEvent::Drain { drain: desired.drain });
         }
         for stop in desired.stop {
-            if self.stops.insert((stop.job_id.clone(), stop.attempt)) {
+            let new = self.stops.insert((stop.job_id.clone(), stop.attempt));
+            // An older agent may not have been able to stop when it was told; if it says that it goes on, it is told again.
+            if new || stop.reason == StopReason::Superseded {
                 events.push(WorkerEvent::JobCancel { job_id: stop.job_id, attempt: stop.attempt, reason: stop.reason });
             }
         }
