@@ -7,7 +7,6 @@
 use super::capability::Capability;
 use super::ids::JobId;
 use super::job::{Job, Report, State};
-use super::time::Timestamp;
 use super::worker::Worker;
 
 /// What an agent says of itself, by a heartbeat or by a report.
@@ -44,21 +43,17 @@ pub fn astray(worker: &Worker, held: &[Job], word: &Word) -> Option<JobId> {
     (older && !runs_its_own).then(|| job.clone())
 }
 
-/// What becomes of a job that is leased to an older agent's worker when the agent says this: who runs what it was
-/// offered has taken it. Its report of that may be lost, and it makes each once.
-pub fn taken(now: Timestamp, worker: &Worker, job: Job, word: &Word) -> Job {
-    let older = worker.capability().is_some_and(Capability::is_older);
-    let offered = matches!(job.state, State::Offered { .. });
-    if !older || !offered || *word != Word::Runs(job.id.clone()) {
-        return job;
-    }
-    let attempt = job.attempt;
-    job.clone().reported(now, &worker.id, attempt, Report::Starting).unwrap_or(job)
+/// Whether what an agent says changes what is known of it.
+pub fn is_news(worker: &Worker, held: &[Job], word: &Word) -> bool {
+    astray(worker, held, word) != worker.astray
 }
 
-/// Whether anything follows from what an agent says.
-pub fn is_news(now: Timestamp, worker: &Worker, held: &[Job], word: &Word) -> bool {
-    astray(worker, held, word) != worker.astray || held.iter().any(|job| taken(now, worker, job.clone(), word) != *job)
+/// What was offered to an older agent's worker, if the agent says by a heartbeat that it runs that: it has taken it. Its
+/// report of that may be lost, and it makes each once.
+pub fn offer_taken<'j>(worker: &Worker, held: &'j [Job], word: &Word) -> Option<&'j Job> {
+    let Word::Runs(job) = word else { return None };
+    let older = worker.capability().is_some_and(Capability::is_older);
+    held.iter().find(|own| older && own.id == *job && matches!(own.state, State::Offered { .. }))
 }
 
 #[cfg(test)]
@@ -108,20 +103,22 @@ mod tests {
     #[test]
     fn what_was_known_is_no_news() {
         let astray = Worker { astray: Some(job_id(9)), ..older() };
-        let news = |word| is_news(NOW, &astray, &[], &word);
+        let news = |word| is_news(&astray, &[], &word);
         assert_eq!((news(runs(9)), news(runs(8)), news(Word::Idle)), (false, true, true));
-        let news = |job| is_news(NOW, &older(), &[job], &runs(9));
-        assert_eq!((news(offered(9)), news(after(9, Report::Starting))), (true, false));
     }
 
     #[test]
-    fn only_an_older_agents_own_offer_is_taken_by_a_word() {
-        let taken = |worker: &Worker, job: Job, word| taken(NOW, worker, job, &word);
-        assert_eq!(taken(&older(), offered(9), runs(9)), after(9, Report::Starting));
-        assert_eq!(taken(&older(), offered(9), runs(8)), offered(9));
-        assert_eq!(taken(&older(), offered(9), Word::Idle), offered(9));
-        assert_eq!(taken(&worker(1, &[], 1), offered(9), runs(9)), offered(9));
-        assert_eq!(taken(&older(), after(9, Report::Running), runs(9)), after(9, Report::Running));
+    fn only_an_older_agents_own_offer_is_taken_by_a_heartbeat() {
+        let rows = [
+            (older(), offered(9), runs(9), true),
+            (older(), offered(9), runs(8), false),
+            (older(), offered(9), Word::Idle, false),
+            (worker(1, &[], 1), offered(9), runs(9), false),
+            (older(), after(9, Report::Running), runs(9), false),
+        ];
+        for (n, (worker, job, word, expected)) in rows.into_iter().enumerate() {
+            assert_eq!(offer_taken(&worker, &[job], &word).is_some(), expected, "row {n}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use app::domain::astray::{Word, is_news};
+use app::domain::astray::{Word, is_news, offer_taken};
 use app::domain::audit::Action;
 use app::domain::capability::Capability;
 use app::domain::ids::WorkerId;
@@ -15,7 +15,7 @@ use app::protocol::worker::{
 use serde_json::json;
 
 use super::Core;
-use super::astray::{spoke, word_of};
+use super::astray::{heartbeat_says, word_of};
 use super::contention::{host_at, host_of, listens_elsewhere};
 use super::desired::desired;
 use super::keys::{WorkerKey, take_up};
@@ -150,7 +150,8 @@ impl Core {
         let stored = tx.worker(&worker).await?.ok_or_else(|| Refusal::NoWorker(worker.clone()))?;
         let held = tx.leased_jobs(Some(&worker)).await?;
         // Nobody is sent away, or told to stop, by what may be known too late: the transaction judges again.
-        let news = |word| is_news(self.now(), &stored.worker, &held, word);
+        let known = &stored.worker;
+        let news = |word| is_news(known, &held, word) || offer_taken(known, &held, word).is_some();
         let mut doubtful = stored.worker.may_beat().is_err() || word.as_ref().is_some_and(news);
         for claim in &claims {
             let job = tx.job(&claim.job).await?;
@@ -185,7 +186,7 @@ impl Core {
                 stored.worker.may_beat()?;
                 keep_claims(unit, &stored.worker, claims).await?;
                 if let Some(word) = word {
-                    spoke(unit, worker, word).await?;
+                    heartbeat_says(unit, &stored.worker, word).await?;
                 }
                 let stored = unit.worker(worker).await?;
                 Ok(HeartbeatAnswer { desired: desired(unit.core, unit.tx, &stored, claims).await? })

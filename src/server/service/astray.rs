@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use app::domain::astray::{Word, astray, is_news, taken};
+use app::domain::astray::{Word, astray, is_news, offer_taken};
 use app::domain::audit::Action;
 use app::domain::ids::WorkerId;
+use app::domain::job::Report;
 use app::domain::worker::Worker;
 use app::protocol::topic::Topic;
 use app::protocol::worker::Heartbeat;
@@ -33,7 +34,7 @@ impl Core {
     async fn note_word(self: &Arc<Self>, caller: Caller, worker: WorkerId, word: Word) -> Result<(), Refusal> {
         let mut tx = self.recent().await?;
         let Some(stored) = tx.worker(&worker).await? else { return Ok(()) };
-        if !is_news(self.now(), &stored.worker, &tx.leased_jobs(Some(&worker)).await?, &word) {
+        if !is_news(&stored.worker, &tx.leased_jobs(Some(&worker)).await?, &word) {
             drop(tx);
             return self.remind(&stored.worker, &word).await;
         }
@@ -47,13 +48,20 @@ impl Core {
     }
 }
 
+/// A worker's agent spoke by a heartbeat: it may have taken an offer.
+pub async fn heartbeat_says(unit: &mut Unit<'_>, worker: &Worker, word: &Word) -> Result<(), Refusal> {
+    let held = unit.tx.leased_jobs(Some(&worker.id)).await?;
+    if let Some(job) = offer_taken(worker, &held, word) {
+        let after = job.clone().reported(unit.now, &worker.id, job.attempt, Report::Starting)?;
+        unit.save_job(job, &after).await?;
+    }
+    spoke(unit, &worker.id, word).await
+}
+
 /// A worker's agent spoke.
 pub async fn spoke(unit: &mut Unit<'_>, worker: &WorkerId, word: &Word) -> Result<(), Refusal> {
     let Some(stored) = unit.tx.worker(worker).await? else { return Ok(()) };
     let (before, held) = (stored.worker, unit.tx.leased_jobs(Some(worker)).await?);
-    for job in &held {
-        unit.save_job(job, &taken(unit.now, &before, job.clone(), word)).await?;
-    }
     let after = Worker { astray: astray(&before, &held, word), ..before.clone() };
     unit.save_worker(&before, &after, Action::WorkerAstray, &json!({"job_id": after.astray})).await?;
     if before.astray.is_some() && after.astray.is_none() {

@@ -241,3 +241,16 @@ async fn a_heartbeat_takes_an_offer_whose_reports_were_lost() {
     assert_eq!((&view["status"], &view["attempt"]), (&json!("completed"), &json!(1)));
     assert_eq!(recorded(&server, &id, "worker.astray").await, 0);
 }
+
+#[tokio::test]
+async fn a_refused_report_takes_no_newer_offer_of_the_job() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (_, key, mut events) = older(&server).await;
+    let job = server.submit("digits").await;
+    events.offer().await;
+    server.pass(Millis::seconds(30)).await;
+    assert_eq!(events.offer().await.attempt.0, 2);
+    server.report(&key, &job, json!({"status": "starting", "attempt": 1})).await.problem(409, "old_attempt");
+    assert_eq!(server.status_of(&job).await, "offered");
+}
