@@ -56,6 +56,11 @@ impl Default for Capability {
 }
 
 impl Capability {
+    /// Whether its agent is an older one, which speaks no version of the contract and reads few answers.
+    pub const fn is_older(&self) -> bool {
+        self.protocol.is_none()
+    }
+
     /// A fact that can be matched like a label.
     pub fn fact(&self, key: &str) -> Option<&str> {
         match key {

@@ -1,6 +1,5 @@
 //! Who is taken for gone, and who is forgotten.
 
-use super::capability::Capability;
 use super::time::{Millis, Timestamp};
 use super::worker::{Kind, Link, Worker};
 
@@ -34,9 +33,8 @@ pub fn judge(
     let heard = last_seen.unwrap_or(worker.created_at).max(worker.link_since());
     let listened = now - serving_since > timeout;
     let silent = listened && now - heard > timeout;
-    let older = |capability: &Capability| capability.protocol.is_none();
     match &worker.link {
-        Link::Online { capability, .. } if older(capability) => None,
+        Link::Online { capability, .. } if capability.is_older() => None,
         Link::Connecting { .. } | Link::Online { .. } => silent.then_some(Verdict::Silent),
         Link::Offline { .. } => {
             let forgotten = listened && now - heard >= FORGOTTEN_AFTER;
@@ -52,6 +50,7 @@ pub fn judge(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::capability::Capability;
     use crate::domain::worker::OfflineCause;
     use crate::domain::worker::tests::{made, online};
 

@@ -4,6 +4,7 @@
 //! parameters, so every decision can be tested as a table.
 
 pub mod access;
+pub mod astray;
 pub mod audit;
 pub mod capability;
 pub mod explain;

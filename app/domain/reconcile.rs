@@ -47,6 +47,12 @@ pub fn displaced(before: &Job, after: &Job, worker: Option<&Worker>, held: &[Job
     held.len() >= slots as usize || taken.any(|gpu| lease.gpus.contains(gpu))
 }
 
+/// Whether a job that is leased to the worker would be without its agent, if one that claims this took the place of the
+/// one that has it.
+pub fn forsakes(held: &[Job], claims: &[Claim]) -> bool {
+    held.iter().any(|job| claims.iter().all(|claim| claim.job != job.id))
+}
+
 /// What becomes of a job that is leased to the worker, when its agent registers and does not claim it.
 ///
 /// An offer stays: it is sent again. What ran is lost; what was being cancelled is cancelled.
@@ -138,6 +144,13 @@ mod tests {
         assert!(displaced(&lost, &back, None, &[]), "its worker was removed");
         let ended = lost.clone().reported(NOW, &worker_id(1), Attempt(1), Report::Completed).expect("current");
         assert!(!displaced(&lost, &ended, None, &[]), "an end takes no place");
+    }
+
+    #[test]
+    fn who_claims_all_that_is_held_forsakes_nothing() {
+        let claim = |n| Claim { job: job_id(n), attempt: None };
+        assert!(!forsakes(&[], &[]) && !forsakes(&[running()], &[claim(9), claim(8)]));
+        assert!(forsakes(&[offered()], &[]) && forsakes(&[running(), offered_one(8, "GPU-1-1")], &[claim(9)]));
     }
 
     #[test]

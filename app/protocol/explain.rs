@@ -102,6 +102,8 @@ pub enum BlockerCode {
     Offline,
     /// It is about to connect.
     Connecting,
+    /// It runs a job that it does not hold.
+    Astray,
     /// It has as many jobs as it takes.
     Occupied,
     /// Its GPUs are with other jobs.

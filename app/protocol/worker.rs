@@ -171,7 +171,7 @@ pub struct Heartbeat {
     /// The worker's id, as older agents send it; it must be the token's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_id: Option<WorkerId>,
-    /// `idle` or `busy`; the server knows better and only checks the word.
+    /// `idle` or `busy`: whether an older agent runs what `current_job_id` names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// The job that an older agent is running.

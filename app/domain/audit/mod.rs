@@ -52,6 +52,8 @@ actions! {
     WorkerResumed => "worker.resumed",
     /// An ephemeral worker's job ended.
     WorkerSpent => "worker.spent",
+    /// An older agent runs a job that it does not hold, or none any more.
+    WorkerAstray => "worker.astray",
     /// An admin gave a worker a new token.
     WorkerTokenRotated => "worker.token_rotated",
     /// An admin changed a worker's name, type, labels or networks, or settled its alarm.

@@ -120,6 +120,8 @@ pub(super) enum Command {
         worker: usize,
         claims: Claims,
     },
+    /// An older agent's heartbeat: which job it runs, if any.
+    Word(usize, Option<usize>),
     /// The stream of this number opened.
     Listen(usize, u8),
     StreamEnded(usize, u8),
@@ -208,6 +210,7 @@ fn command() -> impl Strategy<Value = Command> {
         3 => (worker.clone(), elsewhere, claims())
             .prop_map(|(worker, elsewhere, claims)| Command::Register { worker, elsewhere, claims }),
         3 => (worker.clone(), claims()).prop_map(|(worker, claims)| Command::Heartbeat { worker, claims }),
+        3 => (worker.clone(), option::of(job)).prop_map(|(worker, runs)| Command::Word(worker, runs)),
         4 => stream.clone().prop_map(|(worker, stream)| Command::Listen(worker, stream)),
         1 => stream.prop_map(|(worker, stream)| Command::StreamEnded(worker, stream)),
         1 => worker.clone().prop_map(Command::Goodbye),

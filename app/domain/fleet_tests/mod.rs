@@ -1,12 +1,14 @@
 //! Any story of a whole fleet, told to the rules and to a model of them that is far simpler: after every command both
 //! say the same, and the invariants hold.
 //!
-//! `server` calls the rules as the service does, `model` knows what should follow, `planning` what a plan may be.
+//! `server` calls the rules as the service does, `model` knows what should follow, `planning` what a plan may be; `words`
+//! is both for what older agents say.
 
 mod commands;
 mod model;
 mod planning;
 mod server;
+mod words;
 
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -16,6 +18,7 @@ use self::model::{How, Link, Model, NEVER, Stands};
 use self::planning::Round;
 use self::server::{Planning, Server};
 use super::explain::{Verdict, explain};
+use super::fixtures::job_id;
 use super::ids::{Attempt, JobId};
 use super::job::{Failure, Job, State};
 use super::time::Timestamp;
@@ -153,7 +156,7 @@ fn model_job(job: &model::Job) -> SeenJob {
     (job.stands, job.newest(), gpus, job.holder(), job.losses, job.priority)
 }
 
-type SeenWorker = (Link, Option<Kind>, Option<Timestamp>, bool);
+type SeenWorker = (Link, Option<Kind>, Option<Timestamp>, bool, Option<JobId>);
 
 fn seen_worker(worker: &Worker) -> SeenWorker {
     let link = match &worker.link {
@@ -163,9 +166,10 @@ fn seen_worker(worker: &Worker) -> SeenWorker {
         worker::Link::Offline { .. } => Link::Away,
     };
     let drain = worker.drain.as_ref().map(|drain| drain.deadline.unwrap_or(NEVER));
-    (link, worker.kind, drain, worker.spent.is_some())
+    (link, worker.kind, drain, worker.spent.is_some(), worker.astray.clone())
 }
 
 fn model_worker(worker: &model::Worker) -> SeenWorker {
-    (worker.link, worker.kind, worker.drain, worker.spent)
+    let astray = worker.astray.map(|job| job_id(u16::try_from(job).expect("few")));
+    (worker.link, worker.kind, worker.drain, worker.spent, astray)
 }

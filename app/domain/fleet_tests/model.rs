@@ -151,6 +151,8 @@ pub(super) struct Worker {
     pub drain: Option<Timestamp>,
     pub spent: bool,
     pub removed: bool,
+    /// What its agent runs without holding it.
+    pub astray: Option<usize>,
     /// Which of two hosts has its token.
     elsewhere: bool,
     heard: Timestamp,
@@ -167,6 +169,7 @@ impl Worker {
             drain: None,
             spent: false,
             removed: false,
+            astray: None,
             elsewhere: false,
             heard: NOW,
         }
@@ -241,13 +244,17 @@ impl Model {
             }
             Command::Register { worker, elsewhere, claims } => self.register(*worker, *elsewhere, claims)?,
             Command::Heartbeat { worker, claims } => self.heartbeat(*worker, claims)?,
+            Command::Word(worker, runs) => {
+                self.hears(*worker).filter(|worker| worker.connected())?;
+                self.beat(*worker, *runs);
+            }
             Command::Listen(worker, stream) => {
                 self.hears(*worker).filter(|worker| worker.connected())?.link = Link::Listening(*stream);
             }
             Command::StreamEnded(worker, stream) => self.there(*worker)?.stops_listening(Some(*stream), now),
             Command::Goodbye(worker) => {
-                let there = self.hears(*worker)?;
-                there.link = if there.connected() { Link::Away } else { there.link };
+                self.hears(*worker)?;
+                self.there(*worker).filter(|worker| worker.connected()).map(Worker::goes_away);
                 self.put_offers_back(*worker);
             }
             Command::Report { job, by, attempt, report } => {
@@ -256,7 +263,9 @@ impl Model {
                     By::Holder => newest?.0,
                     By::Worker(worker) => self.hears(*worker).map(|_| *worker)?,
                 };
-                self.report(*job, worker, attempt.of(newest), report)?;
+                let reported = self.report(*job, worker, attempt.of(newest), report);
+                self.spoke(worker, matches!(report, Report::Starting | Report::Running).then_some(*job));
+                reported?;
             }
             Command::Pass(seconds) => self.now = now + Millis::seconds(*seconds),
             Command::SweepOffers => {
@@ -306,7 +315,7 @@ impl Model {
             return None;
         }
         there.kind.get_or_insert(there.host.kind);
-        (there.link, there.elsewhere, there.heard) = (Link::Connecting, elsewhere, now);
+        (there.link, there.elsewhere, there.heard, there.astray) = (Link::Connecting, elsewhere, now, None);
         let claims = claims.of(worker, &self.newest());
         self.keep(worker, claims.clone());
         for (n, job) in self.jobs.iter_mut().enumerate().filter(|(_, job)| job.holder() == Some(worker)) {
@@ -374,7 +383,8 @@ impl Model {
             && now - there.heard >= Millis::seconds(3_600);
         let abandoned = there.link == Link::Away && there.silent(serving_since, now);
         if there.connected() && there.silent(serving_since, now) {
-            (there.link, there.heard) = (Link::Away, now);
+            there.goes_away();
+            there.heard = now;
             self.lose_all(worker);
         } else if forgotten {
             there.removed = true;

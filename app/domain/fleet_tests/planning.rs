@@ -55,7 +55,8 @@ impl Model {
     }
 
     fn fits(&self, job: usize, worker: usize) -> bool {
-        let listens = matches!(self.workers[worker].link, Link::Listening(_));
+        let there = &self.workers[worker];
+        let listens = matches!(there.link, Link::Listening(_)) && there.astray.is_none();
         let has_slot = self.held_by(worker).count() < self.workers[worker].host.max_jobs as usize;
         listens && has_slot && self.would_do(job, worker) && self.free(job, worker).len() >= self.wanted(job, worker)
     }
@@ -119,7 +120,8 @@ impl Model {
     fn any_room(&self) -> bool {
         let room = |worker: usize| {
             let there = &self.workers[worker];
-            let open = matches!(there.link, Link::Listening(_)) && there.drain.is_none() && !there.removed;
+            let hears = matches!(there.link, Link::Listening(_)) && there.astray.is_none();
+            let open = hears && there.drain.is_none() && !there.removed;
             open && self.held_by(worker).count() < there.host.max_jobs as usize
         };
         (0..self.workers.len()).any(room)

@@ -1,6 +1,7 @@
 //! The real rules, called in the way in which `src/server/service` calls them; a database's part is played by two lists.
 
 use super::commands::{Ask, By, Claims, Command, Host, Newest};
+use crate::domain::astray::Word;
 use crate::domain::capability::Capability;
 use crate::domain::fixtures::{self, NOW, gpus, job_id, label, worker_id};
 use crate::domain::health::{self, Verdict};
@@ -103,13 +104,21 @@ impl Server {
             Command::Delete(worker) => self.delete(*worker),
             Command::Register { worker, elsewhere, claims } => self.register(*worker, *elsewhere, claims),
             Command::Heartbeat { worker, claims } => self.heartbeat(*worker, claims),
+            Command::Word(worker, runs) => {
+                self.heard(*worker)?;
+                self.workers[*worker].as_ref()?.may_beat().ok()?;
+                let word = runs.map_or(Word::Idle, |job| Word::Runs(job_id(number(job))));
+                self.beat(*worker, &word)
+            }
             Command::Listen(worker, stream) => self.listen(*worker, *stream),
             Command::StreamEnded(worker, stream) => self.stream_ended(*worker, *stream),
             Command::Goodbye(worker) => self.goodbye(*worker),
             Command::Report { job, by, attempt, report } => {
                 let newest = self.newest().get(*job).copied()?;
                 let worker = self.reporter(*by, newest)?;
-                self.report(*job, worker, attempt.of(newest), report.clone())
+                let reported = self.report(*job, worker, attempt.of(newest), report.clone());
+                let spoke = self.spoke(worker, &Word::of(&job_id(number(*job)), report));
+                reported.map(|planning| if spoke == Planning::Follows { spoke } else { planning })
             }
             Command::Pass(seconds) => Some(self.pass(*seconds)),
             Command::SweepOffers => Some(self.sweep_offers()),
@@ -191,7 +200,7 @@ impl Server {
         }
     }
 
-    fn held(&self, worker: usize) -> Vec<Job> {
+    pub fn held(&self, worker: usize) -> Vec<Job> {
         self.jobs.iter().filter(|job| is_leased_to(&self.ids[worker], job)).cloned().collect()
     }
 

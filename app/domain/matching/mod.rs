@@ -70,6 +70,11 @@ pub enum Blocker {
     Offline,
     /// Registered, not listening yet.
     Connecting,
+    /// Its older agent runs a job that it does not hold, and would not hear of an offer.
+    Astray {
+        /// That job.
+        job: JobId,
+    },
     /// It has as many jobs as it takes.
     Occupied {
         /// How many it takes.
@@ -104,7 +109,11 @@ impl Blocker {
     /// What has to happen for it to go.
     pub const fn remedy(&self) -> Remedy {
         match self {
-            Self::Connecting | Self::Occupied { .. } | Self::GpusBusy { .. } | Self::Reserved { .. } => Remedy::Time,
+            Self::Connecting
+            | Self::Astray { .. }
+            | Self::Occupied { .. }
+            | Self::GpusBusy { .. }
+            | Self::Reserved { .. } => Remedy::Time,
             Self::Draining | Self::Offline => Remedy::Worker,
             Self::WrongTarget { .. }
             | Self::Label { .. }
@@ -119,7 +128,7 @@ impl Blocker {
 type Rule = fn(&Spec, &Candidate<'_>) -> Option<Blocker>;
 
 /// First what only a change of job or worker helps against, then what a person sees to, then what passes by itself.
-const RULES: [Rule; 9] = [target, label, accelerator, gpus, vram, spent, draining, contact, room];
+const RULES: [Rule; 10] = [target, label, accelerator, gpus, vram, spent, draining, contact, astray, room];
 
 /// Everything that keeps the job from the worker, in the order in which it is worth telling.
 pub fn blockers<'a>(spec: &'a Spec, candidate: &'a Candidate<'_>) -> impl Iterator<Item = Blocker> + 'a {
@@ -158,7 +167,7 @@ impl<'w> Candidate<'w> {
         Self { worker, held, reported: !worker.ignores_reported }
     }
 
-    /// Whether it listens and takes one more job.
+    /// Whether it hears of one more job, and takes it.
     pub fn has_room(&self) -> bool {
         has_room(self.worker, self.held.len())
     }
@@ -170,10 +179,10 @@ impl<'w> Candidate<'w> {
     }
 }
 
-/// Whether a worker that has so many jobs listens and takes one more.
+/// Whether a worker that has so many jobs hears of one more, and takes it.
 pub fn has_room(worker: &Worker, jobs: usize) -> bool {
-    let listens = worker.stream().is_some() && worker.drain.is_none();
-    listens && worker.capability().is_some_and(|capability| count(jobs) < capability.max_jobs)
+    let hears = worker.stream().is_some() && worker.drain.is_none() && worker.astray.is_none();
+    hears && worker.capability().is_some_and(|capability| count(jobs) < capability.max_jobs)
 }
 
 /// How many GPUs the job takes here: what it asks for; else one, if there are any.
@@ -247,6 +256,10 @@ fn contact(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
         Link::Connecting { .. } => Some(Blocker::Connecting),
         Link::Online { .. } => None,
     }
+}
+
+fn astray(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    candidate.worker.astray.clone().map(|job| Blocker::Astray { job })
 }
 
 fn room(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {

@@ -74,6 +74,7 @@ fn what_a_worker_may_be_like() {
         (Worker { spent: Some(NOW), ..idle() }, vec![Blocker::Spent]),
         (idle().stopped_listening(NOW, "s"), vec![Blocker::Connecting]),
         (idle().gone(NOW, OfflineCause::Silent), vec![Blocker::Offline]),
+        (Worker { astray: Some(job_id(1)), ..idle() }, vec![Blocker::Astray { job: job_id(1) }]),
         (unseen(1), vec![Blocker::Offline]),
     ];
     for (worker, expected) in rows {
@@ -139,6 +140,7 @@ fn targets() {
 fn what_helps() {
     let rows = [
         (Blocker::Connecting, Remedy::Time),
+        (Blocker::Astray { job: job_id(1) }, Remedy::Time),
         (Blocker::Occupied { max_jobs: 1 }, Remedy::Time),
         (Blocker::GpusBusy { wanted: 1, free: 0 }, Remedy::Time),
         (Blocker::Reserved { job: job_id(1) }, Remedy::Time),
@@ -165,6 +167,7 @@ fn who_has_room() {
         host.clone().drained(NOW, None, None),
         host.clone().stopped_listening(NOW, "s"),
         host.clone().gone(NOW, OfflineCause::Silent),
+        Worker { astray: Some(job_id(1)), ..host.clone() },
         unseen(1),
     ];
     assert!(away.iter().all(|worker| !has_room(worker, 0)));

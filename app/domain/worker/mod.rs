@@ -8,7 +8,7 @@ pub mod takeovers;
 pub(crate) mod tests;
 
 use super::capability::Capability;
-use super::ids::WorkerId;
+use super::ids::{JobId, WorkerId};
 use super::labels::Labels;
 use super::network::Network;
 use super::time::Timestamp;
@@ -112,6 +112,8 @@ pub struct Worker {
     pub networks: Vec<Network>,
     /// The last time that two agents came with its token, until somebody has seen to it.
     pub conflict: Option<Conflict>,
+    /// What its older agent runs without holding it, by its own word.
+    pub astray: Option<JobId>,
 }
 
 /// Two agents came with one token: it may be stolen, or a disk image was started twice.
@@ -184,6 +186,7 @@ impl Worker {
             ignores_reported: false,
             networks: Vec::new(),
             conflict: None,
+            astray: None,
         }
     }
 
@@ -195,6 +198,7 @@ impl Worker {
             _ if self.spent.is_some() => Status::Draining,
             (_, None, 1..) => Status::Busy,
             (Link::Connecting { .. }, None, 0) => Status::Connecting,
+            (Link::Online { .. }, None, 0) if self.astray.is_some() => Status::Busy,
             (Link::Online { .. }, None, 0) => Status::Idle,
         }
     }
@@ -259,11 +263,12 @@ impl Worker {
         }
     }
 
-    /// Its agent registered. The admin's name, type and labels stay; so does a drain.
+    /// Its agent registered. The admin's name, type and labels stay; so does a drain. What it should not run it is told by
+    /// the answer.
     #[must_use]
     pub fn registered(self, now: Timestamp, capability: Capability, kind: Kind) -> Self {
         let kind = Some(self.kind.unwrap_or(kind));
-        Self { kind, link: Link::Connecting { since: now, capability }, ..self }
+        Self { kind, link: Link::Connecting { since: now, capability }, astray: None, ..self }
     }
 
     /// Its agent listens: a stream opened, or it asked what there is to do. An older stream is superseded.
@@ -312,7 +317,7 @@ impl Worker {
     pub fn gone(self, now: Timestamp, cause: OfflineCause) -> Self {
         match self.link {
             Link::Connecting { capability, .. } | Link::Online { capability, .. } => {
-                Self { link: Link::Offline { since: now, capability, cause }, ..self }
+                Self { link: Link::Offline { since: now, capability, cause }, astray: None, ..self }
             }
             Link::NeverSeen | Link::Offline { .. } => self,
         }
@@ -333,7 +338,7 @@ impl Worker {
     /// The drain for which an agent that has nothing to do is to be told to end: those of ephemeral workers leave, and an
     /// older one does not know what a drain is.
     pub fn drained_away(&self) -> Option<&Drain> {
-        let older = self.capability().is_some_and(|capability| capability.protocol.is_none());
+        let older = self.capability().is_some_and(Capability::is_older);
         self.drain.as_ref().filter(|_| older && self.kind == Some(Kind::Ephemeral))
     }
 

@@ -19,12 +19,14 @@ pub(crate) fn online() -> Worker {
 fn status_table() {
     let connecting = online().stopped_listening(NOW, "s");
     let offline = online().gone(NOW, OfflineCause::Silent);
+    let job = JobId::new(NOW, [0; 10]);
     let rows = [
         (made(), 0, Status::Offline),
         (connecting.clone(), 0, Status::Connecting),
         (connecting.clone(), 1, Status::Busy),
         (connecting.drained(NOW, None, None), 0, Status::Draining),
         (online(), 0, Status::Idle),
+        (Worker { astray: Some(job), ..online() }, 0, Status::Busy),
         (online(), 2, Status::Busy),
         (online().drained(NOW, None, None), 1, Status::Draining),
         (offline.clone(), 1, Status::Offline),

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use app::domain::astray::{Word, is_news, offer_taken};
 use app::domain::audit::Action;
 use app::domain::capability::Capability;
 use app::domain::ids::WorkerId;
-use app::domain::reconcile::{Claim, Verdict, judge, unclaimed};
+use app::domain::reconcile::{Claim, Verdict, forsakes, judge, unclaimed};
 use app::domain::time::Timestamp;
 use app::domain::worker::{Kind, OfflineCause, Refused, Worker};
 use app::protocol::worker::{
@@ -14,7 +15,8 @@ use app::protocol::worker::{
 use serde_json::json;
 
 use super::Core;
-use super::contention::host_of;
+use super::astray::{heartbeat_says, word_of};
+use super::contention::{host_at, host_of, listens_elsewhere};
 use super::desired::desired;
 use super::keys::{WorkerKey, take_up};
 use super::refusal::{Invalid, Refusal};
@@ -46,17 +48,21 @@ impl Core {
         let capability = capability(&key.worker, &register)?;
         let kind = if register.persistent == Some(true) { Kind::Persistent } else { Kind::Ephemeral };
         let claims = claims(&register);
+        // An older agent does not say which work directory it uses: where it comes from has to do.
+        let turn = if capability.is_older() { self.take_turn(&key.worker, &host_at(key.peer)).await } else { Ok(()) };
         let input = Arc::new((key, capability, kind, claims));
         let (again, who) = (Arc::clone(&input), caller.clone());
-        let registered = self
-            .change(caller, move |unit| {
-                let input = Arc::clone(&input);
-                Box::pin(async move {
-                    let (key, capability, kind, claims) = &*input;
-                    register_in(unit, key, capability, *kind, claims).await
-                })
+        let registration = self.change(caller, move |unit| {
+            let input = Arc::clone(&input);
+            Box::pin(async move {
+                let (key, capability, kind, claims) = &*input;
+                register_in(unit, key, capability, *kind, claims).await
             })
-            .await;
+        });
+        let registered = match turn {
+            Ok(()) => registration.await,
+            Err(refusal) => Err(refusal),
+        };
         match &registered {
             Ok(_) => self.heard_of(&again.0.worker, again.0.peer),
             Err(Refusal::Worker(Refused::TokenInUse)) => {
@@ -72,13 +78,13 @@ impl Core {
     ///
     /// One on another host than the one that listens takes its place, but not again and again.
     pub async fn listening(self: &Arc<Self>, caller: Caller, worker: WorkerId, stream: String) -> Result<(), Refusal> {
-        let stored = self.recent().await?.worker(&worker).await?;
-        let (holder, host) = (stored.as_ref().and_then(|stored| host_of(stored.worker.stream()?)), host_of(&stream));
-        if holder.is_some_and(|holder| host.is_some_and(|host| host != holder))
-            && !self.contention.may_take_over(&worker, self.now())
+        if let Some(host) = host_of(&stream)
+            && let Err(refusal) = self.take_turn(&worker, host).await
         {
-            self.record_token_in_use(caller, &worker, host).await;
-            return Err(Refused::TokenInUse.into());
+            if matches!(refusal, Refusal::Worker(Refused::TokenInUse)) {
+                self.record_token_in_use(caller, &worker, Some(host)).await;
+            }
+            return Err(refusal);
         }
         self.change(caller, move |unit| {
             let (worker, stream) = (worker.clone(), stream.clone());
@@ -144,12 +150,14 @@ impl Core {
     ) -> Result<HeartbeatAnswer, Refusal> {
         check_heartbeat(&key.worker, &beat)?;
         let worker = key.worker;
-        let claims = claims_of_heartbeat(&beat);
+        let (claims, word) = (claims_of_heartbeat(&beat), word_of(&beat));
         let mut tx = self.recent().await?;
         let stored = tx.worker(&worker).await?.ok_or_else(|| Refusal::NoWorker(worker.clone()))?;
         let held = tx.leased_jobs(Some(&worker)).await?;
         // Nobody is sent away, or told to stop, by what may be known too late: the transaction judges again.
-        let mut doubtful = stored.worker.may_beat().is_err();
+        let known = &stored.worker;
+        let news = |word| is_news(known, &held, word) || offer_taken(known, &held, word).is_some();
+        let mut doubtful = stored.worker.may_beat().is_err() || word.as_ref().is_some_and(news);
         for claim in &claims {
             let job = tx.job(&claim.job).await?;
             let verdict = judge(self.now(), &stored.worker, &held, claim, job.as_ref());
@@ -157,9 +165,14 @@ impl Core {
         }
         if doubtful {
             drop(tx);
-            return self.take_back(caller, worker, claims).await;
+            return self.take_back(caller, worker, claims, word).await;
         }
-        Ok(HeartbeatAnswer { desired: desired(self, &mut *tx, &stored, &claims).await? })
+        let desired = desired(self, &mut *tx, &stored, &claims).await?;
+        drop(tx);
+        if let Some(word) = word {
+            self.remind(&stored.worker, &word).await?;
+        }
+        Ok(HeartbeatAnswer { desired })
     }
 
     async fn take_back(
@@ -167,15 +180,20 @@ impl Core {
         caller: Caller,
         worker: WorkerId,
         claims: Vec<Claim>,
+        word: Option<Word>,
     ) -> Result<HeartbeatAnswer, Refusal> {
-        let input = Arc::new((worker, claims));
+        let input = Arc::new((worker, claims, word));
         self.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
-                let (worker, claims) = &*input;
+                let (worker, claims, word) = &*input;
                 let stored = unit.worker(worker).await?;
                 stored.worker.may_beat()?;
                 keep_claims(unit, &stored.worker, claims).await?;
+                if let Some(word) = word {
+                    heartbeat_says(unit, &stored.worker, word).await?;
+                }
+                let stored = unit.worker(worker).await?;
                 Ok(HeartbeatAnswer { desired: desired(unit.core, unit.tx, &stored, claims).await? })
             })
         })
@@ -260,6 +278,12 @@ async fn register_in(
     let alive = super::health::verdict(unit.core, &stored, unit.now).is_none();
     let before = stored.worker.clone();
     before.may_register(capability, alive)?;
+    let displaces = capability.is_older() && listens_elsewhere(&before, &host_at(key.peer));
+    if displaces && forsakes(&unit.tx.leased_jobs(Some(worker)).await?, claims) {
+        // It may be the same agent on a new host, but then the old one's stream ends within a minute, and it comes again.
+        // It may as well be a twin, which would end a training that goes well, again and again.
+        return Err(Refused::TokenInUse.into());
+    }
     let after = before.clone().registered(unit.now, capability.clone(), kind);
     let gpus: Vec<&str> = capability.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
     let old_token_ended = take_up(unit, key, &stored).await?;
@@ -278,7 +302,7 @@ async fn register_in(
     unit.plan_after();
     let stored = unit.worker(worker).await?;
     let desired = desired(unit.core, unit.tx, &stored, claims).await?;
-    let older = capability.protocol.is_none();
+    let older = capability.is_older();
     let kept = claims.iter().find(|claim| desired.run.iter().any(|run| run.job_id == claim.job));
     Ok(Registered {
         worker_id: worker.clone(),
@@ -318,7 +342,7 @@ fn claims(register: &Register) -> Vec<Claim> {
 }
 
 fn claims_of_heartbeat(beat: &Heartbeat) -> Vec<Claim> {
-    // An older agent names its job only; what it runs is found out when it reports.
+    // An older agent names its job only, which is no claim to an attempt that was lost; see `astray`.
     beat.attempts.iter().map(|a| Claim { job: a.job_id.clone(), attempt: Some(a.attempt) }).collect()
 }
 

@@ -1,12 +1,17 @@
-//! Which workers' streams go from host to host, as this server sees it. A server that starts anew has forgotten it, and
+//! Which workers go from host to host, as this server sees it. A server that starts anew has forgotten it, and
 //! learns it again within a minute.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Mutex;
 
 use app::domain::ids::WorkerId;
 use app::domain::time::Timestamp;
 use app::domain::worker::takeovers::Takeovers;
+use app::domain::worker::{Refused, Worker};
+
+use super::Core;
+use super::refusal::Refusal;
 
 /// See the module.
 #[derive(Default)]
@@ -23,6 +28,26 @@ impl Contention {
     pub fn forget(&self, worker: &WorkerId) {
         self.0.lock().expect("no panic while it is held").remove(worker);
     }
+}
+
+impl Core {
+    /// Lets an agent on this host take the place of one that listens on another, but not again and again.
+    pub(super) async fn take_turn(&self, worker: &WorkerId, host: &str) -> Result<(), Refusal> {
+        let stored = self.recent().await?.worker(worker).await?;
+        let displaces = stored.is_some_and(|stored| listens_elsewhere(&stored.worker, host));
+        let may = !displaces || self.contention.may_take_over(worker, self.now());
+        if may { Ok(()) } else { Err(Refused::TokenInUse.into()) }
+    }
+}
+
+/// Whether the worker's agent listens right now, on another host than this one.
+pub fn listens_elsewhere(worker: &Worker, host: &str) -> bool {
+    worker.stream().and_then(host_of).is_some_and(|holder| holder != host)
+}
+
+/// The host that asks, as far as it is known. Agents behind one address are one host.
+pub fn host_at(peer: Option<IpAddr>) -> String {
+    peer.map_or_else(|| "unknown".to_owned(), |address| address.to_string())
 }
 
 /// The name of a stream: which server holds it, which of its streams it is, and which host opened it.

@@ -1,5 +1,6 @@
 //! What should be true on a worker's host: the answer to a heartbeat, to a long poll, and the events of its stream.
 
+use app::domain::capability::Capability;
 use app::domain::job::{Job, Lease, State};
 use app::domain::reconcile::{Claim, Verdict, judge};
 use app::domain::worker::Worker;
@@ -37,6 +38,11 @@ pub async fn desired(
             State::Cancelling { lease, .. } => desired.stop.push(stop(job, lease, StopReason::Cancelled)),
             State::Queued { .. } | State::Completed { .. } | State::Failed { .. } | State::Cancelled { .. } => {}
         }
+    }
+    // An older agent stops whatever it runs when it is told to stop anything: what it holds must not be that.
+    if let Some(job) = worker.worker.astray.as_ref().filter(|_| held.is_empty()) {
+        let attempt = tx.job(job).await?.map(|job| job.attempt).unwrap_or_default();
+        desired.stop.push(StopAttempt { job_id: job.clone(), attempt, reason: StopReason::Superseded });
     }
     for claim in claims {
         desired.stop.extend(superseded(core, tx, &worker.worker, &held, claim).await?);
@@ -77,7 +83,7 @@ async fn offer(
     let config = tx.config_revision(&job.spec.config_name, job.spec.config_revision).await?;
     let config = config.ok_or_else(|| Refusal::NoConfig(job.spec.config_name.clone()))?;
     // Older agents take the configuration from the event; ours fetch the bundle.
-    let older = worker.worker.capability().is_some_and(|capability| capability.protocol.is_none());
+    let older = worker.worker.capability().is_some_and(Capability::is_older);
     let base = format!("/api/workers/job/{}", job.id);
     Ok(JobSubmit {
         job_id: job.id.clone(),

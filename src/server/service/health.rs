@@ -80,7 +80,7 @@ impl Core {
     }
 
     /// Rings for a topic, on every server.
-    async fn ring(self: &Arc<Self>, topic: Topic) -> Result<(), Refusal> {
+    pub(super) async fn ring(self: &Arc<Self>, topic: Topic) -> Result<(), Refusal> {
         let rung = self.change(Caller::system(), move |unit| {
             unit.touch(topic.clone());
             Box::pin(async { Ok(()) })

@@ -4,6 +4,7 @@
 pub mod access;
 pub mod agents;
 pub mod artifacts;
+mod astray;
 pub mod audit;
 pub mod configs;
 pub mod contention;

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use app::domain::astray::Word;
 use app::domain::audit::Action;
 use app::domain::ids::{Attempt, JobId, WorkerId};
 use app::domain::job::{Job, Refused, Report};
@@ -13,6 +14,7 @@ use app::protocol::worker::{ProgressPoint, ProgressReport, StatusReport};
 use serde_json::json;
 
 use super::Core;
+use super::astray::spoke;
 use super::refusal::{Invalid, Refusal};
 use super::unit::{Caller, Unit};
 use crate::store::attempts::StoredPoint;
@@ -47,11 +49,12 @@ impl Core {
     ) -> Result<Job, Refusal> {
         let attempt = subject.attempt.or(report.attempt);
         let report = parsed(&report)?;
-        let input = Arc::new((Subject { attempt, ..subject }, report));
-        self.change(caller, move |unit| {
+        let (worker, word, who) = (subject.worker.clone(), Word::of(&subject.job, &report), caller.clone());
+        let input = Arc::new((Subject { attempt, ..subject }, report, word.clone()));
+        let reported = self.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
-                let (subject, report) = &*input;
+                let (subject, report, word) = &*input;
                 let (before, attempt) = current(unit, subject).await?;
                 let report = as_evicted(unit, subject, &before, report.clone()).await?;
                 let after = before.clone().reported(unit.now, &subject.worker, attempt, report)?;
@@ -63,10 +66,16 @@ impl Core {
                 if before.live_lease().is_some() && after.live_lease().is_none() {
                     unit.plan_after();
                 }
+                spoke(unit, &subject.worker, word).await?;
                 Ok(after)
             })
-        })
-        .await
+        });
+        let reported = reported.await;
+        // Older agents read no answer: their stream tells them.
+        if let Err(Refusal::Job(_) | Refusal::NoJob(_)) = &reported {
+            self.refused_to(who, worker, word).await;
+        }
+        reported
     }
 
     /// Points of progress. They count for the attempt that has the job, also while it waits to be taken back.

@@ -306,10 +306,22 @@ impl Server {
 
     /// Opens a worker's stream from this address.
     pub async fn stream_from(&self, key: &By, host: [u8; 4]) -> axum::response::Response {
-        let By::Worker(token) = key else { panic!("only workers have streams") };
-        let request = Request::builder().uri("/api/workers/stream").header(header::HOST, "localhost:8001");
+        self.send_from(key, host, "GET", "/api/workers/stream", Body::empty()).await
+    }
+
+    /// Sends what a worker's agent sends, from this address.
+    pub async fn send_from(
+        &self,
+        key: &By,
+        host: [u8; 4],
+        method: &str,
+        path: &str,
+        body: impl Into<Body>,
+    ) -> axum::response::Response {
+        let By::Worker(token) = key else { panic!("only agents are told apart by where they are") };
+        let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost:8001");
         let request = request.header("x-worker-token", token).extension(Peer(host.into()));
-        self.send(request.body(Body::empty()).expect("a request")).await
+        self.send(request.body(body.into()).expect("a request")).await
     }
 
     pub async fn heartbeat(&self, key: &By, attempts: Value) -> Desired {

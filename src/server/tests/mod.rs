@@ -21,6 +21,7 @@ pub mod harness;
 mod headers;
 mod health;
 mod input;
+mod older;
 mod openapi;
 mod ops;
 mod pages;

@@ -245,3 +245,22 @@ async fn a_session_that_is_used_on_one_lives_on_for_the_other() {
     tasks.close();
     tasks.wait().await;
 }
+
+#[tokio::test]
+async fn what_an_older_agent_says_to_one_is_answered_by_its_stream_on_the_other() {
+    let (a, b) = two().await;
+    a.config("digits").await;
+    let (_, key) = a.worker("old").await;
+    let body = json!({"name": "old", "gpu_info": {"accelerator": "cpu"}, "persistent": true});
+    a.post(&key, "/api/workers/register", body).await.ok(200);
+    let mut events = a.stream(&key).await;
+    let job = a.submit("digits").await;
+    events.offer().await;
+    b.call(&By::Admin, "POST", &format!("/api/queue/{job}/cancel"), "").await.ok(200);
+    b.post(&key, "/api/workers/heartbeat", json!({"status": "busy", "current_job_id": job})).await.ok(200);
+    assert_eq!(events.of_type("job_cancel").await["job_id"], job);
+    let next = b.submit("digits").await;
+    assert_eq!(a.status_of(&next).await, "queued");
+    b.post(&key, "/api/workers/heartbeat", json!({"status": "idle"})).await.ok(200);
+    assert_eq!(events.offer().await.job_id.as_str(), next);
+}

@@ -7,7 +7,7 @@ use std::time::Duration;
 use app::domain::ids::{Attempt, JobId};
 use app::protocol::dispatch::WorkerEvent;
 use app::protocol::topic::Topic;
-use app::protocol::worker::{Desired, HeartbeatAnswer};
+use app::protocol::worker::{Desired, HeartbeatAnswer, StopReason};
 use axum::extract::State;
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
@@ -22,9 +22,9 @@ use crate::http::address::Query;
 use crate::http::events::{STREAM_HEADERS, goodbye};
 use crate::http::openapi::doc::{Answer, Doc};
 use crate::http::problem::ApiError;
-use crate::http::request::{Peer, caller_named};
+use crate::http::request::caller_named;
 use crate::service::agents::Listening;
-use crate::service::contention::stream_name;
+use crate::service::contention::{host_at, stream_name};
 use crate::service::keys::WorkerKey;
 use crate::service::unit::Caller;
 use crate::state::App;
@@ -49,12 +49,8 @@ pub const STREAM: Doc = Doc {
 };
 
 /// `GET /api/workers/stream`
-pub async fn stream(
-    State(app): State<App>,
-    Extension(key): Extension<WorkerKey>,
-    peer: Option<Extension<Peer>>,
-) -> Result<Response, ApiError> {
-    let open = OpenStream::new(&app, key, &host(peer))?;
+pub async fn stream(State(app): State<App>, Extension(key): Extension<WorkerKey>) -> Result<Response, ApiError> {
+    let open = OpenStream::new(&app, key)?;
     app.core.listening(caller_named(actor(&open.key.worker)), open.key.worker.clone(), open.stream.clone()).await?;
     Ok((STREAM_HEADERS, Sse::new(events(open))).into_response())
 }
@@ -102,11 +98,6 @@ pub async fn next(
     }
 }
 
-/// The host that asks, as far as it is known.
-fn host(peer: Option<Extension<Peer>>) -> String {
-    peer.map_or_else(|| "unknown".to_owned(), |Extension(Peer(address))| address.to_string())
-}
-
 /// A stream that is open; its end is noted, which counts for nothing once a newer one took its place.
 struct OpenStream {
     app: App,
@@ -115,9 +106,10 @@ struct OpenStream {
 }
 
 impl OpenStream {
-    fn new(app: &App, key: WorkerKey, host: &str) -> Result<Self, ApiError> {
+    fn new(app: &App, key: WorkerKey) -> Result<Self, ApiError> {
         let number = app.core.hub.open_stream(app.core.policy.max_streams).ok_or_else(ApiError::too_many_streams)?;
-        Ok(Self { app: app.clone(), key, stream: stream_name(&app.core.server, &number.to_string(), host) })
+        let stream = stream_name(&app.core.server, &number.to_string(), &host_at(key.peer));
+        Ok(Self { app: app.clone(), key, stream })
     }
 }
 
@@ -200,7 +192,9 @@ impl Sent {
             events.push(WorkerEvent::Drain { drain: desired.drain });
         }
         for stop in desired.stop {
-            if self.stops.insert((stop.job_id.clone(), stop.attempt)) {
+            let new = self.stops.insert((stop.job_id.clone(), stop.attempt));
+            // An older agent may not have been able to stop when it was told; if it says that it goes on, it is told again.
+            if new || stop.reason == StopReason::Superseded {
                 events.push(WorkerEvent::JobCancel { job_id: stop.job_id, attempt: stop.attempt, reason: stop.reason });
             }
         }

@@ -137,6 +137,14 @@ fn blocker(blocker: &Blocker) -> BlockerView {
             "Its agent has registered and does not listen yet.".to_owned(),
             "It listens in a moment, or counts as offline after the heartbeat timeout.".to_owned(),
         ),
+        Blocker::Astray { job } => BlockerView {
+            found: Some(job.to_string()),
+            ..says(
+                BlockerCode::Astray,
+                format!("Its agent trains {job}, which it does not hold; it was told to stop."),
+                "It is free when its agent says that it runs nothing; if it never does, restart the agent.".to_owned(),
+            )
+        },
         Blocker::Occupied { max_jobs } => BlockerView {
             found: Some(max_jobs.to_string()),
             ..says(

@@ -78,6 +78,12 @@ pub async fn provoke(server: &Server, action: Action) {
             let job = submitted(server).await;
             server.report(&key, &job, json!({"status": "completed", "attempt": 1})).await.ok(200);
         }
+        Action::WorkerAstray => {
+            let (_, key) = server.worker("gpu-1").await;
+            server.post(&key, "/api/workers/register", json!({})).await.ok(200);
+            let beat = json!({"status": "busy", "current_job_id": "j_unknown"});
+            server.post(&key, "/api/workers/heartbeat", beat).await.ok(200);
+        }
         Action::WorkerTokenRotated => of_worker(server, "token").await,
         Action::WorkerEdited => {
             let (id, _) = server.worker("gpu-1").await;

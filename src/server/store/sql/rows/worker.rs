@@ -91,6 +91,7 @@ pub fn worker(row: &Row) -> Result<StoredWorker> {
         ignores_reported: row.flag("ignores_reported")?,
         networks: networks(&row)?,
         conflict: conflict(&row)?,
+        astray: row.optional_job_id("astray_job")?,
     };
     let from: Option<String> = row.get("last_seen_from")?;
     let from = from.and_then(|address| address.parse().ok());

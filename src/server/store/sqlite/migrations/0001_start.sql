@@ -40,6 +40,8 @@ CREATE TABLE workers (
     -- when a second agent came with its token, and from which host, until somebody has seen to it
     conflict_at INTEGER,
     conflict_host TEXT,
+    -- which job its older agent runs without holding it, by its own word
+    astray_job TEXT,
     -- when it was last heard of; written in batches, the truth is in memory
     last_seen INTEGER,
     -- from which address

@@ -1,0 +1,144 @@
+//! Older agents that run what they do not hold.
+//!
+//! They read no answer but that of their registration, so no refusal stops them. What such an agent says that it runs,
+//! and does not hold, is kept with its worker until it says otherwise: then its stream tells it to stop, and it is
+//! offered nothing that it would not hear.
+
+use super::capability::Capability;
+use super::ids::JobId;
+use super::job::{Job, Report, State};
+use super::worker::Worker;
+
+/// What an agent says of itself, by a heartbeat or by a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Word {
+    /// It runs nothing.
+    Idle,
+    /// It runs this job; which attempt of it, older agents do not know.
+    Runs(JobId),
+}
+
+impl Word {
+    /// What a report on a job says of the agent.
+    pub fn of(job: &JobId, report: &Report) -> Self {
+        match report {
+            Report::Starting | Report::Running => Self::Runs(job.clone()),
+            Report::Completed
+            | Report::Failed { .. }
+            | Report::Cancelled
+            | Report::Requeue { .. }
+            | Report::Evicted => Self::Idle,
+        }
+    }
+}
+
+/// What an agent that says this runs without holding it, given the jobs that hold a lease of its worker.
+///
+/// Agents of ours read answers and name attempts. Who has taken a job runs that one: an older agent runs one at a time,
+/// and what it would be told to stop is whatever it runs.
+pub fn astray(worker: &Worker, held: &[Job], word: &Word) -> Option<JobId> {
+    let Word::Runs(job) = word else { return None };
+    let older = worker.capability().is_some_and(Capability::is_older);
+    let runs_its_own = held.iter().any(|own| own.id == *job || !matches!(own.state, State::Offered { .. }));
+    (older && !runs_its_own).then(|| job.clone())
+}
+
+/// Whether what an agent says changes what is known of it.
+pub fn is_news(worker: &Worker, held: &[Job], word: &Word) -> bool {
+    astray(worker, held, word) != worker.astray
+}
+
+/// What was offered to an older agent's worker, if the agent says by a heartbeat that it runs that: it has taken it. Its
+/// report of that may be lost, and it makes each once.
+pub fn offer_taken<'j>(worker: &Worker, held: &'j [Job], word: &Word) -> Option<&'j Job> {
+    let Word::Runs(job) = word else { return None };
+    let older = worker.capability().is_some_and(Capability::is_older);
+    held.iter().find(|own| older && own.id == *job && matches!(own.state, State::Offered { .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::fixtures::{NOW, job, job_id, unseen, worker, worker_id};
+    use crate::domain::job::Demand;
+    use crate::domain::worker::Kind;
+
+    fn older() -> Worker {
+        let registered = unseen(1).registered(NOW, Capability::default(), Kind::Persistent);
+        registered.listening(NOW, "s").expect("registered")
+    }
+
+    fn offered(n: u16) -> Job {
+        job(n, Demand::default()).offered(NOW, worker_id(1), vec![], NOW).expect("it waits")
+    }
+
+    fn after(n: u16, report: Report) -> Job {
+        offered(n).reported(NOW, &worker_id(1), offered(n).attempt, report).expect("current")
+    }
+
+    fn runs(n: u16) -> Word {
+        Word::Runs(job_id(n))
+    }
+
+    #[test]
+    fn who_is_astray() {
+        let cancelling = after(8, Report::Running).cancelled(NOW).expect("it runs");
+        let rows = [
+            (older(), vec![], runs(9), Some(job_id(9))),
+            (older(), vec![], Word::Idle, None),
+            (worker(1, &[], 1), vec![], runs(9), None),
+            (unseen(1), vec![], runs(9), None),
+            (older(), vec![offered(9)], runs(9), None),
+            (older(), vec![after(9, Report::Running)], runs(9), None),
+            (older(), vec![offered(8)], runs(9), Some(job_id(9))),
+            (older(), vec![after(8, Report::Starting)], runs(9), None),
+            (older(), vec![after(8, Report::Running)], runs(9), None),
+            (older(), vec![cancelling], runs(9), None),
+        ];
+        for (n, (worker, held, word, expected)) in rows.into_iter().enumerate() {
+            assert_eq!(astray(&worker, &held, &word), expected, "row {n}");
+        }
+    }
+
+    #[test]
+    fn what_was_known_is_no_news() {
+        let astray = Worker { astray: Some(job_id(9)), ..older() };
+        let news = |word| is_news(&astray, &[], &word);
+        assert_eq!((news(runs(9)), news(runs(8)), news(Word::Idle)), (false, true, true));
+    }
+
+    #[test]
+    fn only_an_older_agents_own_offer_is_taken_by_a_heartbeat() {
+        let rows = [
+            (older(), offered(9), runs(9), true),
+            (older(), offered(9), runs(8), false),
+            (older(), offered(9), Word::Idle, false),
+            (worker(1, &[], 1), offered(9), runs(9), false),
+            (older(), after(9, Report::Running), runs(9), false),
+        ];
+        for (n, (worker, job, word, expected)) in rows.into_iter().enumerate() {
+            assert_eq!(offer_taken(&worker, &[job], &word).is_some(), expected, "row {n}");
+        }
+    }
+
+    #[test]
+    fn what_reports_say_of_an_agent() {
+        let failed = Report::Failed { exit_code: None, error: String::new() };
+        let given_back = Report::Requeue { error: String::new() };
+        for report in [Report::Starting, Report::Running] {
+            assert_eq!(Word::of(&job_id(9), &report), runs(9));
+        }
+        for report in [Report::Completed, failed, Report::Cancelled, given_back, Report::Evicted] {
+            assert_eq!(Word::of(&job_id(9), &report), Word::Idle);
+        }
+    }
+
+    #[test]
+    fn who_registers_or_goes_is_astray_no_more() {
+        let astray = Worker { astray: Some(job_id(9)), ..older() };
+        assert_eq!(astray.clone().listening(NOW, "t").expect("registered").astray, Some(job_id(9)));
+        assert_eq!(astray.clone().stopped_listening(NOW, "s").astray, Some(job_id(9)));
+        assert_eq!(astray.clone().registered(NOW, Capability::default(), Kind::Persistent).astray, None);
+        assert_eq!(astray.gone(NOW, crate::domain::worker::OfflineCause::Silent).astray, None);
+    }
+}
