@@ -136,6 +136,11 @@ mod tests {
     }
 
     #[test]
+    fn each_kind_has_a_word_of_its_own() {
+        assert_eq!(Refused::ALL.map(Refused::as_str), ["registration", "token_in_use", "login", "access"]);
+    }
+
+    #[test]
     fn the_first_ones_are_recorded_and_then_a_few_a_minute() {
         let mut flood = Flood::default();
         let recorded: Vec<_> = (0..600).filter_map(|n| flood.another("a", second(n / 5))).collect();

@@ -6,7 +6,7 @@ use super::super::network::Network;
 use super::super::time::{Millis, Timestamp};
 
 /// The longest time that two secrets of a worker are good at once.
-pub const LONGEST_OVERLAP: Millis = Millis::seconds(7 * 86_400);
+pub const LONGEST_OVERLAP: Millis = Millis::seconds(604_800);
 
 /// A worker's secrets, as far as they are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -113,6 +113,7 @@ mod tests {
             let after = before.clone().rotated(at(0), ending("b", 99), overlap);
             assert_eq!(after.opens("a", at(0)), expected, "{before:?} {overlap:?}");
             assert_eq!(after.opens("b", at(0)), Ok(Some(at(99))));
+            assert_eq!(after.old.is_some(), expected.is_ok(), "what opens nothing is not kept");
             assert_eq!(after.opens("a", at(60)), Err(Closed::Unknown), "an old one has ended, whatever it was made to");
         }
     }

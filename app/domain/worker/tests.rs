@@ -174,3 +174,22 @@ fn a_newer_stream_takes_the_place_of_an_older_one() {
     assert_eq!(new.stopped_listening(LATER, "new").stream(), None);
     assert_eq!(old.clone().listening(LATER, "s"), Ok(old));
 }
+
+#[test]
+fn an_edit_changes_what_it_names_and_nothing_else() {
+    let networks: Vec<Network> = ["10.0.0.0/8"].map(|text| text.parse().expect("one")).to_vec();
+    let before = Worker { networks: networks.clone(), ..online().contended(NOW, "elsewhere") };
+    assert_eq!(before.clone().edited(Edit::default()), before);
+    let settled = before.clone().edited(Edit { conflict_is_settled: true, ..Edit::default() });
+    assert_eq!(settled, Worker { conflict: None, ..before.clone() });
+    let anywhere = before.clone().edited(Edit { networks: Some(Vec::new()), ..Edit::default() });
+    assert_eq!(anywhere, Worker { networks: Vec::new(), ..before });
+    assert_eq!(online().edited(Edit { networks: Some(networks.clone()), ..Edit::default() }).networks, networks);
+}
+
+#[test]
+fn two_agents_on_one_token_are_an_alarm_until_it_is_another_token() {
+    let alarm = online().contended(LATER, "elsewhere");
+    assert_eq!(alarm.conflict, Some(Conflict { at: LATER, host: "elsewhere".to_owned() }));
+    assert_eq!(alarm.rekeyed(), online());
+}
