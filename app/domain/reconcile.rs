@@ -149,7 +149,8 @@ mod tests {
     #[test]
     fn who_claims_all_that_is_held_forsakes_nothing() {
         let claim = |n| Claim { job: job_id(n), attempt: None };
-        assert!(!forsakes(&[], &[]) && !forsakes(&[running()], &[claim(9), claim(8)]));
+        assert!(!forsakes(&[], &[]) && !forsakes(&[running()], &[claim(9)]));
+        assert!(!forsakes(&[running()], &[claim(9), claim(8)]) && forsakes(&[running()], &[claim(8)]));
         assert!(forsakes(&[offered()], &[]) && forsakes(&[running(), offered_one(8, "GPU-1-1")], &[claim(9)]));
     }
 
