@@ -193,3 +193,19 @@ fn two_agents_on_one_token_are_an_alarm_until_it_is_another_token() {
     assert_eq!(alarm.conflict, Some(Conflict { at: LATER, host: "elsewhere".to_owned() }));
     assert_eq!(alarm.rekeyed(), online());
 }
+
+#[test]
+fn only_an_older_agent_of_an_ephemeral_worker_is_told_to_end_by_a_drain() {
+    let agent = |protocol, kind| made().registered(NOW, Capability { protocol, ..Capability::default() }, kind);
+    let rows = [
+        (None, Kind::Ephemeral, true),
+        (None, Kind::Persistent, false),
+        (Some(1), Kind::Ephemeral, false),
+        (Some(1), Kind::Persistent, false),
+    ];
+    for (protocol, kind, told) in rows {
+        let worker = agent(protocol, kind);
+        assert_eq!(worker.drained_away(), None, "it does not drain");
+        assert_eq!(worker.drained(NOW, None, None).drained_away().is_some(), told, "{protocol:?} {kind:?}");
+    }
+}
