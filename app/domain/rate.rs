@@ -134,6 +134,11 @@ mod tests {
     }
 
     #[test]
+    fn time_is_shared_out_rounded_up() {
+        assert_eq!((each(9, 3), each(10, 3), each(SECOND, 1)), (3, 4, SECOND));
+    }
+
+    #[test]
     fn ten_seconds_worth_at_once() {
         for (times, every) in [(0, 1_000), (1, 1_000), (2, 500), (3, 334), (1_000, 1)] {
             let (mut all, quota) = (Allowances::<u8>::default(), Quota::a_second(times));
