@@ -4,7 +4,6 @@
 //! and does not hold, is kept with its worker until it says otherwise: then its stream tells it to stop, and it is
 //! offered nothing that it would not hear.
 
-use super::capability::Capability;
 use super::ids::JobId;
 use super::job::{Job, Report, State};
 use super::worker::Worker;
@@ -38,9 +37,8 @@ impl Word {
 /// and what it would be told to stop is whatever it runs.
 pub fn astray(worker: &Worker, held: &[Job], word: &Word) -> Option<JobId> {
     let Word::Runs(job) = word else { return None };
-    let older = worker.capability().is_some_and(Capability::is_older);
     let runs_its_own = held.iter().any(|own| own.id == *job || !matches!(own.state, State::Offered { .. }));
-    (older && !runs_its_own).then(|| job.clone())
+    (worker.is_older() && !runs_its_own).then(|| job.clone())
 }
 
 /// Whether what an agent says changes what is known of it.
@@ -52,13 +50,13 @@ pub fn is_news(worker: &Worker, held: &[Job], word: &Word) -> bool {
 /// report of that may be lost, and it makes each once.
 pub fn offer_taken<'j>(worker: &Worker, held: &'j [Job], word: &Word) -> Option<&'j Job> {
     let Word::Runs(job) = word else { return None };
-    let older = worker.capability().is_some_and(Capability::is_older);
-    held.iter().find(|own| older && own.id == *job && matches!(own.state, State::Offered { .. }))
+    held.iter().find(|own| worker.is_older() && own.id == *job && matches!(own.state, State::Offered { .. }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::capability::Capability;
     use crate::domain::fixtures::{NOW, job, job_id, unseen, worker, worker_id};
     use crate::domain::job::Demand;
     use crate::domain::worker::Kind;

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use aws_lc_rs::hmac::{self, HMAC_SHA256};
 
 use crate::files::key;
 use crate::random::Random;
@@ -25,7 +24,6 @@ pub struct Vault {
 struct Key {
     id: String,
     aead: LessSafeKey,
-    binds: hmac::Key,
 }
 
 /// A value that nobody reads without the key.
@@ -57,7 +55,7 @@ pub enum Locked {
 }
 
 impl Vault {
-    /// With the key of this file, which is made when it is first needed.
+    /// With the key of this file, which is made when the first secret is kept.
     pub fn at(path: PathBuf) -> Self {
         Self { path, key: OnceLock::new(), making: Mutex::default() }
     }
@@ -88,11 +86,6 @@ impl Vault {
         String::from_utf8(plain.to_vec()).map_err(|_| Locked::Damaged)
     }
 
-    /// A key that is made of one in the database and of this one: who has a copy of the database alone has neither.
-    pub fn bound(&self, random: &dyn Random, secret: &[u8]) -> Result<Vec<u8>, Locked> {
-        Ok(hmac::sign(&self.key_or_new(random)?.binds, secret).as_ref().to_vec())
-    }
-
     fn key_or_new(&self, random: &dyn Random) -> Result<&Key, Locked> {
         let _turn = self.making.lock().expect("no panic while it is held");
         if !self.path.exists() && self.key.get().is_none() {
@@ -110,8 +103,7 @@ impl Vault {
         let bytes = bytes.ok_or_else(|| self.no_key("it is not 64 hexadecimal digits"))?;
         let unbound = UnboundKey::new(&AES_256_GCM, &bytes).map_err(|_| self.no_key("it is no key"))?;
         let id = digest(text.trim())[..16].to_owned();
-        let binds = hmac::Key::new(HMAC_SHA256, &bytes);
-        Ok(self.key.get_or_init(|| Key { id, aead: LessSafeKey::new(unbound), binds }))
+        Ok(self.key.get_or_init(|| Key { id, aead: LessSafeKey::new(unbound) }))
     }
 
     fn no_key(&self, why: &str) -> Locked {
@@ -138,21 +130,6 @@ mod tests {
 
     use super::*;
     use crate::random::CountedRandom;
-
-    #[test]
-    fn a_bound_key_takes_both_halves() -> io::Result<()> {
-        let directory = tempfile::tempdir()?;
-        let random = CountedRandom::default();
-        let bound = |file: &str, secret: &[u8]| {
-            Vault::at(directory.path().join(file)).bound(&random, secret).expect("a key is made")
-        };
-        let key = bound("data.key", b"kept");
-        assert_eq!(bound("data.key", b"kept"), key, "the next start finds the same");
-        assert_ne!(bound("data.key", b"another"), key);
-        assert_ne!(bound("other.key", b"kept"), key);
-        assert!(Vault::at(directory.path().join("no/such.key")).bound(&random, b"kept").is_err());
-        Ok(())
-    }
 
     #[test]
     fn only_the_same_key_owner_and_name_open_it() -> io::Result<()> {

@@ -221,6 +221,11 @@ impl Worker {
         }
     }
 
+    /// Whether its agent is an older one; not, if none was ever there.
+    pub fn is_older(&self) -> bool {
+        self.capability().is_some_and(Capability::is_older)
+    }
+
     /// One of the labels that jobs are matched against: the admin's, then the reported ones if they count, then
     /// built-in facts.
     pub fn label(&self, key: &str, reported: bool) -> Option<&str> {
@@ -338,8 +343,7 @@ impl Worker {
     /// The drain for which an agent that has nothing to do is to be told to end: those of ephemeral workers leave, and an
     /// older one does not know what a drain is.
     pub fn drained_away(&self) -> Option<&Drain> {
-        let older = self.capability().is_some_and(Capability::is_older);
-        self.drain.as_ref().filter(|_| older && self.kind == Some(Kind::Ephemeral))
+        self.drain.as_ref().filter(|_| self.is_older() && self.kind == Some(Kind::Ephemeral))
     }
 
     /// A person takes the wish back.

@@ -111,7 +111,6 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     if let Some(file) = &args.secret_key_file {
         core.vault = Vault::at(file.clone());
     }
-    bind_job_tokens(&mut core);
     core.room = Room::new(Arc::new(DiskOf(data.clone())), args.ops.disk_min_free);
     let core = Arc::new(core);
     core.store.attach(dispatch::hooks(&core));
@@ -209,17 +208,6 @@ fn data_directory(named: Option<&Path>) -> Result<PathBuf, Exit> {
     warn_of_readers(&data);
     // Artifacts are named relative to it, wherever the process goes.
     std::path::absolute(&data).map_err(|error| Exit::config(format!("{}: {error}", data.display())))
-}
-
-/// The tokens of jobs open their secrets, so a copy of the database alone must not be enough to make some.
-fn bind_job_tokens(core: &mut Core) {
-    match core.vault.bound(&*core.random, &core.job_token_key) {
-        Ok(key) => core.job_token_key = key,
-        Err(locked) => tracing::warn!(
-            ?locked,
-            "the key file cannot be used: no secrets can be kept, and a copy of the database opens what jobs do"
-        ),
-    }
 }
 
 /// What is made here is nobody else's ([`crate::main`] sees to it); a directory that was there may be.

@@ -1,6 +1,5 @@
 //! What should be true on a worker's host: the answer to a heartbeat, to a long poll, and the events of its stream.
 
-use app::domain::capability::Capability;
 use app::domain::job::{Job, Lease, State};
 use app::domain::reconcile::{Claim, Verdict, judge};
 use app::domain::worker::Worker;
@@ -83,7 +82,7 @@ async fn offer(
     let config = tx.config_revision(&job.spec.config_name, job.spec.config_revision).await?;
     let config = config.ok_or_else(|| Refusal::NoConfig(job.spec.config_name.clone()))?;
     // Older agents take the configuration from the event; ours fetch the bundle.
-    let older = worker.worker.capability().is_some_and(Capability::is_older);
+    let older = worker.worker.is_older();
     let base = format!("/api/workers/job/{}", job.id);
     Ok(JobSubmit {
         job_id: job.id.clone(),
