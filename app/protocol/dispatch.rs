@@ -73,9 +73,33 @@ pub struct JobSubmit {
     /// How many processes to start; `TRAINING_NUM_PROCESSES`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub num_processes: Option<u32>,
+    /// Whether its trainer must have ended before the lease does: the heartbeat timeout after the last contact, counted
+    /// from when the agent asked.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub exclusive: bool,
+    /// Which checkpoints to send.
+    #[serde(default)]
+    pub checkpoints: CheckpointPolicy,
+    /// How long its trainer may run, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_runtime_seconds: Option<u64>,
     /// Where the job stands in a trace, as the W3C's header of that name; `TRACEPARENT` for the trainer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
+}
+
+/// Which of the trainer's checkpoints the orchestrator is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CheckpointPolicy {
+    /// None: a retry on another worker begins at the beginning.
+    None,
+    /// The newest, while the trainer runs, and the last at the end.
+    #[default]
+    Last,
+    /// Every one.
+    All,
 }
 
 /// Where the configuration's files are: `GET` gives a [`super::configs::Bundle`] as JSON.
@@ -86,4 +110,9 @@ pub struct BundleRef {
     pub url: String,
     /// SHA-256 of the body, in hex.
     pub sha256: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_false(value: &bool) -> bool {
+    !value
 }

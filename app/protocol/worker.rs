@@ -88,13 +88,16 @@ pub struct GpuInfo {
     /// Driver version.
     #[serde(default)]
     pub driver: Option<String>,
+    /// The newest CUDA (or ROCm) version that the driver runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<String>,
     /// `cuda`, `rocm`, `mps`, `xpu` or `cpu`.
     #[serde(default)]
     pub accelerator: Option<String>,
 }
 
-/// One GPU.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One GPU, or one partition of one.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gpu {
     /// Its number on the host.
@@ -106,6 +109,92 @@ pub struct Gpu {
     /// Memory in GB; none where the part does not say (unified memory).
     #[serde(default)]
     pub vram_gb: Option<f64>,
+    /// Whose memory that is; left out, nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_kind: Option<MemoryKind>,
+    /// Of a partition (MIG), the id of the GPU that it is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_of: Option<String>,
+    /// Why no job may have it now; left out, one may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<Withheld>,
+}
+
+/// Whose memory a GPU uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryKind {
+    /// Its own.
+    Dedicated,
+    /// The host's.
+    Unified,
+}
+
+/// Why a GPU is not given out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Withheld {
+    /// What kind of reason.
+    pub reason: WithheldReason,
+    /// In words: which error, or whose process.
+    pub detail: String,
+}
+
+/// What keeps a GPU from jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum WithheldReason {
+    /// It has shown an error, or did not pass the test before a job.
+    Quarantined,
+    /// A process that belongs to no job uses it.
+    InUse,
+}
+
+/// How one GPU was at one moment. What the part does not tell is left out.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GpuReading {
+    /// Its id, as registered.
+    pub uuid: String,
+    /// How much of the time it computed, in percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub utilization_percent: Option<f64>,
+    /// Memory in use, in GB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_used_gb: Option<f64>,
+    /// In degrees Celsius.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature_celsius: Option<f64>,
+    /// What it draws, in watts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_watts: Option<f64>,
+    /// What it may draw, in watts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_limit_watts: Option<f64>,
+    /// The clock of what computes, in MHz.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_mhz: Option<u32>,
+    /// The memory's clock, in MHz.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_clock_mhz: Option<u32>,
+    /// Uncorrected memory errors since the driver was loaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecc_errors: Option<u64>,
+    /// Why no job may have it now; left out, one may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<Withheld>,
+}
+
+/// How the GPUs of a host were at one moment.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Telemetry {
+    /// When, by the agent's clock.
+    pub at: Timestamp,
+    /// Every GPU, once.
+    pub gpus: Vec<GpuReading>,
 }
 
 /// An attempt that an agent is running.
@@ -180,6 +269,9 @@ pub struct Heartbeat {
     /// What our agent is running.
     #[serde(default)]
     pub attempts: Vec<RunningAttempt>,
+    /// How the GPUs were since the last heartbeat, oldest first; at most 12 moments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub telemetry: Vec<Telemetry>,
 }
 
 /// The answer to `GET /api/workers/queue`.
@@ -258,6 +350,45 @@ pub struct StatusReport {
     /// The trainer's exit code, or 128 + signal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
+    /// With `running`: the step of the checkpoint that it goes on from; left out, it begins at the beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed_from_step: Option<u64>,
+}
+
+/// The answer to `GET /api/workers/job/{id}/checkpoint`: the newest whole checkpoint that earlier attempts have sent.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EarlierCheckpoint {
+    /// The attempt that made it; left out if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<Attempt>,
+    /// Its directory's name, `checkpoint-500`; empty if there is none.
+    #[serde(default)]
+    pub name: String,
+    /// Its files. Each is at `/api/workers/job/{id}/checkpoint/{path}?attempt=`.
+    #[serde(default)]
+    pub files: Vec<CheckpointFile>,
+}
+
+/// A file of a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CheckpointFile {
+    /// Path below the job's output, the checkpoint's own directory included.
+    pub path: String,
+    /// How many bytes.
+    pub size_bytes: u64,
+    /// Their SHA-256 in hex.
+    pub sha256: String,
+}
+
+/// How much of a file that is sent in pieces has arrived: the answer to a piece that is not the last, and to
+/// `GET /api/workers/job/{id}/artifacts/{path}?attempt=`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UploadProgress {
+    /// How many bytes are on the server's disk: the next offset to send.
+    pub received: u64,
 }
 
 /// The answer to a report about a job.

@@ -254,6 +254,7 @@ impl Agent {
             attempt: Some(key.attempt),
             error: Some("the worker has nothing of this attempt (its disk was lost, or it never arrived)".to_owned()),
             exit_code: None,
+            resumed_from_step: None,
         };
         tokio::task::spawn_local(async move {
             let api = JobApi::new(context.api.clone(), key.clone(), Secret::default(), None);

@@ -19,7 +19,13 @@ pub fn report(key: &Key, exit: &Exit, log_end: &str) -> Option<StatusReport> {
         (None, Some(error)) => ("failed", Some(error.clone())),
         (None, None) => own_end(exit, log_end),
     };
-    Some(StatusReport { status: status.to_owned(), attempt: Some(key.attempt), error, exit_code: exit_code(exit) })
+    Some(StatusReport {
+        status: status.to_owned(),
+        attempt: Some(key.attempt),
+        error,
+        exit_code: exit_code(exit),
+        resumed_from_step: None,
+    })
 }
 
 /// The exit code as shells show it.

@@ -3,7 +3,7 @@
 use app::domain::job::{Job, Lease, State};
 use app::domain::reconcile::{Claim, Verdict, judge};
 use app::domain::worker::Worker;
-use app::protocol::dispatch::{BundleRef, JobSubmit};
+use app::protocol::dispatch::{BundleRef, CheckpointPolicy, JobSubmit};
 use app::protocol::worker::{Desired, RunningAttempt, StopAttempt, StopReason};
 use serde_json::{Map, Value};
 
@@ -97,6 +97,9 @@ async fn offer(
         bundle: BundleRef { url: format!("{base}/bundle?attempt={}", lease.attempt), sha256: config.sha256.clone() },
         gpus: lease.gpus.clone(),
         num_processes: job.spec.num_processes,
+        exclusive: false,
+        checkpoints: CheckpointPolicy::Last,
+        max_runtime_seconds: job.spec.max_runtime.map(|time| (time.0 / 1_000).unsigned_abs()),
         traceparent: job.trace.as_ref().map(ToString::to_string),
     })
 }

@@ -147,6 +147,7 @@ impl Attempt {
             attempt: Some(self.key().attempt),
             error: None,
             exit_code: None,
+            resumed_from_step: None,
         };
         let what = format!("reporting that {} runs", self.key());
         match until_answered(&self.context.online, &what, async || self.api.status(&report).await).await {

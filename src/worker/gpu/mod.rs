@@ -26,6 +26,7 @@ impl Hardware {
             vram_gb: first.and_then(|gpu| gpu.vram_gb),
             count: u32::try_from(self.gpus.len()).unwrap_or(u32::MAX),
             driver: self.driver.clone(),
+            runtime: None,
             accelerator: Some(self.accelerator.clone()),
         }
     }
@@ -82,7 +83,7 @@ fn overridden(mut found: Hardware, overrides: &GpuOverrides, host: &str) -> Hard
                 index,
                 uuid: format!("{host}{MADE_UP}{index}"),
                 name: "GPU".to_owned(),
-                vram_gb: None,
+                ..Gpu::default()
             });
         }
         (if count == 0 { "cpu" } else { "cuda" }).clone_into(&mut found.accelerator);
@@ -102,8 +103,13 @@ mod tests {
     use super::*;
 
     fn two() -> Hardware {
-        let gpu =
-            |index: u32| Gpu { index, uuid: format!("GPU-{index}abc"), name: "A100".to_owned(), vram_gb: Some(80.0) };
+        let gpu = |index: u32| Gpu {
+            index,
+            uuid: format!("GPU-{index}abc"),
+            name: "A100".to_owned(),
+            vram_gb: Some(80.0),
+            ..Gpu::default()
+        };
         Hardware { gpus: vec![gpu(0), gpu(1)], driver: Some("1".to_owned()), accelerator: "cuda".to_owned() }
     }
 

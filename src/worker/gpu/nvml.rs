@@ -43,5 +43,5 @@ fn push(device: &Device, gpus: &mut Vec<Gpu>) {
     let vram_gb =
         device.memory_info().ok().map(|memory| (memory.total as f64 / f64::from(1 << 30) * 10.0).round() / 10.0);
     let index = u32::try_from(gpus.len()).unwrap_or(u32::MAX);
-    gpus.push(Gpu { index, uuid, name, vram_gb });
+    gpus.push(Gpu { index, uuid, name, vram_gb, ..Gpu::default() });
 }

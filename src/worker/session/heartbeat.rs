@@ -60,6 +60,7 @@ async fn beat(session: &Session) -> Result<(), ApiError> {
         status: Some(if attempts.is_empty() { "idle" } else { "busy" }.to_owned()),
         current_job_id: attempts.first().map(|running| running.job_id.clone()),
         attempts,
+        telemetry: Vec::new(),
     };
     let answer = session.context.api.heartbeat(&body).await?;
     session.contact();

@@ -1,7 +1,7 @@
 //! The agent's decisions, as tables.
 
 use app::domain::ids::Attempt;
-use app::protocol::dispatch::BundleRef;
+use app::protocol::dispatch::{BundleRef, CheckpointPolicy};
 use app::protocol::worker::StopAttempt;
 
 use super::*;
@@ -25,6 +25,9 @@ fn offer(job: &str, attempt: u32) -> Box<JobSubmit> {
         bundle: BundleRef { url: "/b".to_owned(), sha256: String::new() },
         gpus: Vec::new(),
         num_processes: None,
+        exclusive: false,
+        checkpoints: CheckpointPolicy::Last,
+        max_runtime_seconds: None,
         traceparent: None,
     })
 }

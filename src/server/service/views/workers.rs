@@ -79,6 +79,7 @@ impl Core {
                 vram_gb: gpu.and_then(|gpu| gpu.vram_gb),
                 count: gpu_count,
                 driver: capability.driver.clone(),
+                runtime: None,
                 accelerator: Some(capability.accelerator.clone()),
             }),
             labels: if ignores_reported { worker.labels.clone() } else { worker.labels.or(&reported_labels) },
