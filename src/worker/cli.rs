@@ -119,6 +119,9 @@ pub struct AgentArgs {
     /// Seconds that a stream may be silent; the server pings each 15 s
     #[arg(long, value_name = "SECONDS", default_value_t = 40, hide = true)]
     pub stream_patience: u64,
+    /// Seconds of long polls after which a stream that brought nothing gets another chance
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, hide = true)]
+    pub poll_for: u64,
 }
 
 /// What happens to running jobs when the agent is asked to end.

@@ -47,6 +47,8 @@ pub struct Config {
     pub give_up_after: Duration,
     /// How long a stream may be silent.
     pub stream_patience: Duration,
+    /// How long polls replace a stream that brought nothing, before it gets another chance.
+    pub poll_for: Duration,
 }
 
 /// The worker's own variables.
@@ -111,6 +113,7 @@ impl Config {
             stop_grace: Duration::from_secs(args.stop_grace),
             give_up_after: Duration::from_secs(args.give_up_after),
             stream_patience: Duration::from_secs(args.stream_patience),
+            poll_for: Duration::from_secs(args.poll_for),
         };
         config.warn_of_risks();
         Ok(config)

@@ -14,6 +14,7 @@ mod examples;
 mod failures;
 mod harness;
 mod local;
+mod network;
 mod older;
 mod operator;
 mod queue;

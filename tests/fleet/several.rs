@@ -2,20 +2,20 @@
 
 use serde_json::json;
 
-use crate::harness::{Balancer, Fleet, trainers};
+use crate::harness::{Fleet, Wire, trainers};
 
 #[tokio::test]
 async fn a_running_job_moves_with_its_agent_to_the_server_that_is_left() {
     let mut fleet = Fleet::start_shared().await;
     let (_second, other) = fleet.second_server().await;
-    let balancer = Balancer::to(fleet.port()).await;
-    let host = fleet.host("gpu-1").await.reaching(&balancer.url()).training_with(trainers::AT_THE_GATE);
+    let wire = Wire::to(fleet.port()).await;
+    let host = fleet.host("gpu-1").await.reaching(&wire.url()).training_with(trainers::AT_THE_GATE);
     let _agent = host.start();
     fleet.api.until_worker(&host.worker, "idle").await;
     let job = other.submit("digits-quick").await;
     other.until_job(&job, "running").await;
 
-    balancer.turn_to(other.port());
+    wire.turn_to(other.port());
     fleet.kill_server().await;
     other.until_heard_again(&host.worker).await;
     host.open_gate();

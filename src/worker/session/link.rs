@@ -13,8 +13,6 @@ use crate::state::Input;
 
 /// A connection that lived so long was a good one.
 const GOOD: Duration = Duration::from_secs(10);
-/// How long polls replace the stream before it gets another chance.
-const POLLING: Duration = Duration::from_mins(10);
 /// Between polls that were answered at once, whatever the server does.
 const SHORTEST_POLL: Duration = Duration::from_millis(500);
 
@@ -58,7 +56,7 @@ pub async fn run(session: &Session) -> Refused {
             End::Refused(sentence) => return Refused(sentence),
             End::Silent => {
                 tracing::warn!("the stream brings nothing (a proxy may hold it back): polling instead");
-                poll_until = Some(Instant::now() + POLLING);
+                poll_until = Some(Instant::now() + session.context.config.poll_for);
                 Duration::ZERO
             }
             End::PollingOver => Duration::ZERO,

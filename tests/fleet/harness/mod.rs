@@ -1,10 +1,10 @@
 //! A fleet for one test: a server, its API, hosts with agents, and everything gone afterwards.
 
 mod api;
-mod balancer;
 mod host;
 mod process;
 pub mod trainers;
+mod wire;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,9 +18,9 @@ use tokio::process::Command;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 pub use api::Api;
-pub use balancer::Balancer;
 pub use host::Host;
 pub use process::{Program, processes_that_mention};
+pub use wire::{Weather, Wire};
 
 /// Nothing here takes longer, even on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);

@@ -26,6 +26,13 @@ while not gate.exists():
 print("through the gate", flush=True)
 "#;
 
+/// The same without a word.
+pub const SILENT_AT_THE_GATE: &str = r#"
+import os, pathlib, time
+while not pathlib.Path(os.environ["HOME"], "gate").exists():
+    time.sleep(0.02)
+"#;
+
 /// Writes down when it begins and ends.
 pub const JOURNAL: &str = r#"
 import os, pathlib, time
