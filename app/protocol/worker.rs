@@ -88,7 +88,7 @@ pub struct GpuInfo {
     /// Driver version.
     #[serde(default)]
     pub driver: Option<String>,
-    /// The newest CUDA (or ROCm) version that the driver runs.
+    /// The newest CUDA (or `ROCm`) version that the driver runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
     /// `cuda`, `rocm`, `mps`, `xpu` or `cpu`.

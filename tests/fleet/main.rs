@@ -22,6 +22,7 @@ mod restart;
 mod secrets;
 mod several;
 mod storms;
+mod surroundings;
 mod terminal;
 mod tls;
 mod troubleshooting;

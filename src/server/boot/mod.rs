@@ -32,7 +32,7 @@ use self::operator::Operator;
 use crate::cli::limits::LimitArgs;
 use crate::cli::visible;
 use crate::cli::{Secret, ServerArgs};
-use crate::clock::{Clock, SystemClock};
+use crate::clock::{Clock, SteadyClock};
 use crate::disk::DiskOf;
 use crate::files::artifacts::Artifacts;
 use crate::files::checkpoints::Checkpoints;
@@ -237,7 +237,7 @@ fn encryption(wanted: Wanted, args: &ServerArgs, data: &Path, core: &Core) -> Re
 }
 
 async fn open(database_url: Option<&Secret>, policy: &Policy, data: &Path) -> Result<Core, Exit> {
-    let random: Arc<dyn Random> = Arc::new(OsRandom);
+    let (random, clock): (Arc<dyn Random>, Arc<dyn Clock>) = (Arc::new(OsRandom), Arc::new(SteadyClock::new()));
     let chain = format!("c_{}", tokens::hex(&random.bytes::<8>()));
     let store = open_store(database_url, data, &chain).await.map_err(|error| Exit::config(format!("{error:#}")))?;
     let files = |error: String| Exit::config(format!("the data directory {} cannot be used: {error}", data.display()));
@@ -252,7 +252,7 @@ async fn open(database_url: Option<&Secret>, policy: &Policy, data: &Path) -> Re
         doors: Doors::default(),
         floods: Floods::default(),
         signer: Signer::new(checkpoints),
-        clock: Arc::new(SystemClock),
+        clock: Arc::clone(&clock),
         random,
         logs: Logs::open(data.join("logs")).map_err(|error| files(error.to_string()))?,
         artifacts: Artifacts::open(&data.join("artifacts")).map_err(|error| files(error.to_string()))?,
@@ -260,7 +260,7 @@ async fn open(database_url: Option<&Secret>, policy: &Policy, data: &Path) -> Re
         vault: Vault::at(key_beside(data)),
         server: chain,
         leadership: Leadership::default(),
-        metrics: Metrics::new(SystemClock.now()),
+        metrics: Metrics::new(clock.now()),
         room: Room::new(Arc::new(DiskOf(data.to_owned())), Floor::Bytes(0)),
     })
 }

@@ -367,5 +367,7 @@ pub fn last_seen(core: &Core, stored: &StoredWorker) -> Option<Timestamp> {
 
 /// The same, with the address from which.
 pub fn last_sight(core: &Core, stored: &StoredWorker) -> Option<Seen> {
-    core.presence.last_seen(&stored.worker.id).max(stored.last_seen)
+    let seen = core.presence.last_seen(&stored.worker.id).max(stored.last_seen)?;
+    // The clock was set back by more than it could follow: it was heard of before that.
+    Some(if seen.at > core.now() { Seen { at: core.clock.unbroken_since(), ..seen } } else { seen })
 }

@@ -32,7 +32,8 @@ pub struct Checked {
 
 /// What the leader thinks of a worker at a moment; who does not lead judges nobody.
 pub fn verdict(core: &Core, stored: &StoredWorker, now: Timestamp) -> Option<Verdict> {
-    let (seen, serving_since) = (last_seen(core, stored), core.leadership.held_since()?);
+    let seen = last_seen(core, stored);
+    let serving_since = core.leadership.held_since()?.max(core.clock.unbroken_since());
     health::judge(&stored.worker, seen, serving_since, core.policy.heartbeat_timeout, now)
 }
 

@@ -60,6 +60,20 @@ async fn every_worker_is_watched_and_not_a_page_of_them() {
 }
 
 #[tokio::test]
+async fn who_slept_has_not_listened() {
+    let server = Server::start().await;
+    let (_, key, _events, job) = at_work(&server).await;
+    server.clock.sleep(Millis::seconds(8 * 3_600));
+    server.pass(Millis::seconds(100)).await;
+    assert_eq!(server.status_of(&job).await, "running", "it may have beaten all night");
+    server.heartbeat(&key, running(&job, 1)).await;
+    server.pass(Millis::seconds(119)).await;
+    assert_eq!(server.status_of(&job).await, "running");
+    server.pass(Millis::seconds(2)).await;
+    assert_eq!(server.status_of(&job).await, "queued", "now it is silent");
+}
+
+#[tokio::test]
 async fn heartbeats_keep_a_worker() {
     let server = Server::start().await;
     let (_, key, _events, job) = at_work(&server).await;

@@ -104,22 +104,33 @@ impl Host {
 
     /// Starts the agent.
     pub fn start(&self) -> Program {
+        self.start_as(|_| None)
+    }
+
+    /// Starts the agent by its usual command, made into another one.
+    pub fn start_as(&self, made: impl FnOnce(&mut Command) -> Option<Command>) -> Program {
         let mut command = command("simpletuner-worker", &self.home);
         command
             .env("SIMPLETUNER_ORCHESTRATOR_URL", &self.url)
             .env("SIMPLETUNER_WORKER_TOKEN", &self.token)
             .env("SIMPLETUNER_WORKER_NAME", &self.name)
             .args(&self.flags);
-        self.start_by(command)
+        self.equip(&mut command);
+        let command = made(&mut command).unwrap_or(command);
+        Program::start(command, self.log.clone())
     }
 
     /// Starts the agent by a command of one's own, to which only its directory and trainer are added.
     pub fn start_by(&self, mut command: Command) -> Program {
+        self.equip(&mut command);
+        Program::start(command, self.log.clone())
+    }
+
+    fn equip(&self, command: &mut Command) {
         command.env("PYTHONPATH", example_trainer()).env("SIMPLETUNER_WORK_DIR", self.work_dir());
         if let Some(trainer) = &self.trainer {
             command.env("SIMPLETUNER_TRAINER", trainer);
         }
-        Program::start(command, self.log.clone())
     }
 
     /// The address under which it reaches its server.

@@ -3,6 +3,7 @@
 mod api;
 mod host;
 mod process;
+pub mod surroundings;
 pub mod trainers;
 mod wire;
 
@@ -86,7 +87,9 @@ pub struct Fleet {
     /// A database that servers share; none for one of the server's own.
     database: Option<String>,
     /// More variables for the server.
-    settings: Vec<(&'static str, &'static str)>,
+    settings: Vec<(&'static str, String)>,
+    /// What else is changed about the server's command.
+    change: Option<Box<dyn Fn(&mut Command)>>,
     _turn: SemaphorePermit<'static>,
 }
 
@@ -97,10 +100,19 @@ impl Fleet {
     }
 
     /// The same with more variables for the server.
-    pub async fn start_with(settings: &[(&'static str, &'static str)]) -> Self {
+    pub async fn start_with(settings: &[(&'static str, &str)]) -> Self {
         let postgres = std::env::var("SIMPLETUNER_FLEET_DATABASE").is_ok_and(|engine| engine == "postgres");
         let database = if postgres { Some(fresh_database().await) } else { None };
         Self::on(database, settings).await
+    }
+
+    /// The same with a change to the server's command, each time it starts.
+    pub async fn start_by(settings: &[(&'static str, &str)], change: impl Fn(&mut Command) + 'static) -> Self {
+        let mut fleet = Self::start_with(settings).await;
+        fleet.kill_server().await;
+        fleet.change = Some(Box::new(change));
+        fleet.start_server().await;
+        fleet
     }
 
     /// With a server on a database of its own in its data directory, whatever this run is about.
@@ -109,7 +121,7 @@ impl Fleet {
     }
 
     /// The same with more variables for the server.
-    pub async fn start_embedded_with(settings: &[(&'static str, &'static str)]) -> Self {
+    pub async fn start_embedded_with(settings: &[(&'static str, &str)]) -> Self {
         Self::on(None, settings).await
     }
 
@@ -118,11 +130,12 @@ impl Fleet {
         Self::on(Some(fresh_database().await), &[]).await
     }
 
-    async fn on(database: Option<String>, settings: &[(&'static str, &'static str)]) -> Self {
+    async fn on(database: Option<String>, settings: &[(&'static str, &str)]) -> Self {
         let turn = TURNS.acquire().await.expect("never closed");
         let dir = TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
-        let settings = settings.to_vec();
-        let mut fleet = Self { api: Api::new(""), server: None, port: 0, dir, database, settings, _turn: turn };
+        let settings = settings.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        let mut fleet =
+            Self { api: Api::new(""), server: None, port: 0, dir, database, settings, change: None, _turn: turn };
         fleet.start_server().await;
         fleet
     }
@@ -140,7 +153,7 @@ impl Fleet {
         let mut command = command("simpletuner", self.path());
         command.args(["server", "--port", &port.to_string()]).env("SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN", ADMIN);
         command.arg("--data-dir").arg(self.data()).arg("--configs-dir").arg(repository("examples/configs"));
-        command.env("SIMPLETUNER_LOCAL", "off").envs(self.settings.iter().copied());
+        command.env("SIMPLETUNER_LOCAL", "off").envs(self.settings.iter().map(|(name, value)| (*name, value.as_str())));
         if let Some(database) = &self.database {
             command.env("SIMPLETUNER_DATABASE_URL", database);
         }
@@ -165,7 +178,10 @@ impl Fleet {
     /// Starts the server: the first time on a port that the kernel chooses, then always on that one.
     pub async fn start_server(&mut self) {
         let log = self.path().join("server.log");
-        let command = self.server_command(self.port);
+        let mut command = self.server_command(self.port);
+        if let Some(change) = &self.change {
+            change(&mut command);
+        }
         let server = self.server.insert(Program::start(command, log));
         if self.port == 0 {
             self.api = Api::new(&until("the server's address", async || server.address()).await);

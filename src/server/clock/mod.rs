@@ -1,13 +1,23 @@
 //! The one place where the wall clock is read.
 
+mod steady;
+
 use std::time::Duration;
 
 use app::domain::time::{Millis, Timestamp};
+
+pub use steady::SteadyClock;
 
 /// Tells the time; tests move one by hand.
 pub trait Clock: Send + Sync {
     /// Now.
     fn now(&self) -> Timestamp;
+
+    /// Since when it has gone on without a break: nobody was listened to while the machine slept, and nothing can be
+    /// said of the time before a clock was set.
+    fn unbroken_since(&self) -> Timestamp {
+        Timestamp(0)
+    }
 }
 
 /// How long to wait for what ends in so long: a moment longer, since it has ended only after it.
@@ -15,7 +25,7 @@ pub fn past(left: Millis) -> Duration {
     Duration::from_millis(left.0.max(0).unsigned_abs() + 1)
 }
 
-/// The machine's clock.
+/// The machine's clock as it is; a server goes by [`SteadyClock`].
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock;
 
@@ -30,24 +40,37 @@ impl Clock for SystemClock {
 /// A clock that stands still until it is moved.
 #[cfg(test)]
 #[derive(Debug)]
-pub struct ManualClock(std::sync::atomic::AtomicI64);
+pub struct ManualClock {
+    now: std::sync::atomic::AtomicI64,
+    unbroken_since: std::sync::atomic::AtomicI64,
+}
 
 #[cfg(test)]
 impl ManualClock {
     /// Starts at a moment in 2024.
     pub fn new() -> Self {
-        Self(std::sync::atomic::AtomicI64::new(1_705_314_600_000))
+        Self { now: std::sync::atomic::AtomicI64::new(1_705_314_600_000), unbroken_since: 0.into() }
     }
 
     /// Moves on.
     pub fn advance(&self, span: app::domain::time::Millis) {
-        self.0.fetch_add(span.0, std::sync::atomic::Ordering::SeqCst);
+        self.now.fetch_add(span.0, std::sync::atomic::Ordering::SeqCst);
+    }
+
+    /// The machine sleeps.
+    pub fn sleep(&self, span: app::domain::time::Millis) {
+        self.advance(span);
+        self.unbroken_since.store(self.now().0, std::sync::atomic::Ordering::SeqCst);
     }
 }
 
 #[cfg(test)]
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        Timestamp(self.0.load(std::sync::atomic::Ordering::SeqCst))
+        Timestamp(self.now.load(std::sync::atomic::Ordering::SeqCst))
+    }
+
+    fn unbroken_since(&self) -> Timestamp {
+        Timestamp(self.unbroken_since.load(std::sync::atomic::Ordering::SeqCst))
     }
 }
