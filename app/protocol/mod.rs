@@ -9,6 +9,7 @@ pub mod configs;
 pub mod dispatch;
 pub mod explain;
 pub mod fingerprint;
+pub mod gpu;
 pub mod problem;
 pub mod queue;
 #[cfg(feature = "schema")]
