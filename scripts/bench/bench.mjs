@@ -5,21 +5,10 @@ import { availableParallelism, cpus, loadavg, release } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stopAll } from '../programs.mjs';
+import { agent } from './agent.mjs';
 import { FakeAgent } from './fake-agent.mjs';
-import { ADMIN, DIST, ROOT, startAgent, startServer, until } from './fleet.mjs';
-
-/** The value below which so much of them lies. */
-const quantile = (values, part) => [...values].sort((a, b) => a - b)[Math.max(0, Math.ceil(values.length * part) - 1)];
-const millis = (value) => `${value.toFixed(value < 10 ? 2 : 0)} ms`;
-
-/** Prints a figure: `parts` are [name, value, unit printer, target if any]. */
-function figure(what, parts, how) {
-  const told = parts.map(([name, value, unit, target]) => {
-    const goal = target === undefined ? '' : ` (target <= ${unit(target)}${value <= target ? '' : ', MISSED'})`;
-    return `${name ? `${name} ` : ''}${unit(value)}${goal}`;
-  });
-  console.log(`${what}: ${told.join(', ')}; ${how}`);
-}
+import { figure, millis, quantile } from './figure.mjs';
+import { ADMIN, DIST, ROOT, startServer } from './fleet.mjs';
 
 /** From before the process is started to the first 200 of /readyz, with the database made on the way. */
 async function start() {
@@ -68,33 +57,12 @@ async function dispatch() {
   await server.kill();
 }
 
-/** Time that a process has computed: fields 14 and 15 of proc(5), in ticks, of which Linux has 100 a second. */
-function cpuSeconds(pid) {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-}
-
-/** What an agent takes from its host while it waits. */
-async function agent() {
-  const server = await startServer();
-  const { pid, worker } = await startAgent(server, 'idle');
-  await until('the agent to be idle', async () => (await server.api('GET', `/api/admin/workers/${worker}`)).status === 'idle');
-  await sleep(2_000); // its start is not what is asked for
-  const [began, before] = [performance.now(), cpuSeconds(pid)];
-  await sleep(20_000);
-  const share = (cpuSeconds(pid) - before) / ((performance.now() - began) / 1_000) * 100;
-  const resident = Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;
-  figure('agent, idle, memory', [['', resident, (mib) => `${mib.toFixed(1)} MiB`, 15]], 'VmRSS after 22 s with an open stream');
-  figure('agent, idle, CPU', [['', share, (percent) => `${percent.toFixed(2)} % of a core`, 0.2]], 'user and system time over 20 s');
-  await server.kill();
-}
-
 /** What is downloaded. */
 function size() {
   const mib = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
   const kb = (bytes) => `${(bytes / 1_000).toFixed(0)} kB`;
   const show = (what, file, unit, target) => figure(what, [['', statSync(file).size, unit, target]], 'size of the file');
-  show('agent, size', join(DIST, 'simpletuner-worker'), mib, 12 * 2 ** 20);
+  show('agent, size', join(DIST, 'simpletuner-worker'), mib, 10 * 2 ** 20);
   show('server, size', join(DIST, 'simpletuner'), mib);
   const pkg = join(DIST, 'web/site/pkg');
   const wasm = existsSync(pkg) && readdirSync(pkg).find((name) => name.endsWith('.wasm.br'));

@@ -27,11 +27,11 @@ async function freePort() {
 }
 
 /** Looks each few milliseconds until it is so. */
-export async function until(what, isSo, everyMs = 20) {
-  for (const end = performance.now() + PATIENCE_MS; performance.now() < end; await sleep(everyMs)) {
+export async function until(what, isSo, everyMs = 20, patienceMs = PATIENCE_MS) {
+  for (const end = performance.now() + patienceMs; performance.now() < end; await sleep(everyMs)) {
     if (await isSo()) return;
   }
-  throw new Error(`waited ${PATIENCE_MS / 1_000} s in vain for ${what}`);
+  throw new Error(`waited ${patienceMs / 1_000} s in vain for ${what}`);
 }
 
 /** One request over a connection that is kept; answers with status and text. */
@@ -75,13 +75,24 @@ export async function startServer({ configs = false } = {}) {
   return { url, dir, readyAfter, api, kill };
 }
 
-/** The real agent of a new worker. */
-export async function startAgent(server, name) {
+/** The real agent of a new worker, with a trainer of one's own, which has this home. */
+export async function startAgent(server, name, { flags = [], home = server.dir, trainer }) {
   const { worker_id: worker, token } = await server.api('POST', '/api/admin/workers', { name, worker_type: 'persistent' });
-  const { child } = program('agent', server.dir, join(DIST, 'simpletuner-worker'), ['--persistent'], {
+  const start = () => program('agent', server.dir, join(DIST, 'simpletuner-worker'), ['--persistent', ...flags], {
+    HOME: home,
     SIMPLETUNER_ORCHESTRATOR_URL: server.url,
     SIMPLETUNER_WORKER_TOKEN: token,
     SIMPLETUNER_WORK_DIR: join(server.dir, 'work'),
+    SIMPLETUNER_TRAINER: trainer,
   });
-  return { pid: child.pid, worker };
+  let self = start();
+  const kill = async () => {
+    self.child.kill('SIGKILL');
+    await self.ended;
+  };
+  const again = async () => {
+    self = start();
+    return { said: () => self.lastLines() };
+  };
+  return { pid: self.child.pid, worker, kill, again };
 }

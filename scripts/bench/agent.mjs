@@ -1,0 +1,145 @@
+// What an agent takes from its host, and what it bears: the real agent, a real server, trainers of a few lines.
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { figure, millis, quantile } from './figure.mjs';
+import { startAgent, startServer, until } from './fleet.mjs';
+
+/** Time that a process has computed: fields 14 and 15 of proc(5), in ticks, of which Linux has 100 a second. */
+function cpuSeconds(pid) {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+const residentMib = (pid) => Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;
+const mib = (value) => `${value.toFixed(1)} MiB`;
+const percent = (value) => `${value.toFixed(2)} %`;
+
+/** A server, and an agent whose trainer is this Python program; what it leaves in `home` can be read. */
+async function host(trainer, flags = []) {
+  const server = await startServer({ configs: true });
+  const home = join(server.dir, 'home');
+  mkdirSync(home);
+  writeFileSync(join(home, 'trainer.py'), trainer);
+  const agent = await startAgent(server, 'host', { flags, home, trainer: `python3 ${join(home, 'trainer.py')}` });
+  const isIdle = async () => (await server.api('GET', `/api/admin/workers/${agent.worker}`)).status === 'idle';
+  await until('the agent to be idle', isIdle);
+  const submit = async () => (await server.api('POST', '/api/queue/submit', { config_name: 'digits', target: 'worker' })).job_id;
+  const status = async (job) => (await server.api('GET', `/api/queue/${job}`)).status;
+  return { server, home, agent, submit, status, isIdle };
+}
+
+async function idle() {
+  const { server, agent: { pid } } = await host('');
+  await sleep(2_000); // its start is not what is asked for
+  const [began, before] = [performance.now(), cpuSeconds(pid)];
+  await sleep(60_000);
+  const share = (cpuSeconds(pid) - before) / ((performance.now() - began) / 1_000) * 100;
+  figure('agent, idle, memory', [['', residentMib(pid), mib, 12]], 'VmRSS after a minute with an open stream');
+  figure('agent, idle, CPU', [['', share, percent, 0.1]], 'user and system time over a minute, in percent of a core');
+  await server.kill();
+}
+
+const GIB = 2 ** 30;
+
+/** Writes 2 GiB as fast as it can, and leaves how long that took. */
+const TALKER = `
+import os, sys, time
+line = b"x" * 99 + b"\\n"
+block = line * 2621
+began, written = time.monotonic(), 0
+while written < 2 << 30:
+    written += os.write(1, block)
+with open(os.path.join(os.environ["HOME"], "took"), "w") as took:
+    took.write(f"{written} {time.monotonic() - began}")
+`;
+
+async function pump() {
+  const { server, home, agent, submit } = await host(TALKER);
+  const before = cpuSeconds(agent.pid);
+  await submit();
+  const took = join(home, 'took');
+  let most = 0;
+  await until('the trainer to have written', () => {
+    most = Math.max(most, residentMib(agent.pid));
+    return existsSync(took) && readFileSync(took, 'utf8').includes(' ');
+  }, 20, 120_000);
+  const [bytes, seconds] = readFileSync(took, 'utf8').split(' ').map(Number);
+  const speed = (value) => `${value.toFixed(0)} MB/s`;
+  figure('log, trainer to disk', [['', bytes / seconds / 1e6, speed, 200, 'least']], '2 GiB in blocks of 256 KiB, while the agent sends what it can');
+  figure('  the agent meanwhile', [['memory', most, mib], ['CPU', (cpuSeconds(agent.pid) - before) / seconds * 100, percent]], 'the most of VmRSS; of a core');
+  await server.kill();
+}
+
+/** Computes for some seconds, and leaves how long that took. */
+const THINKER = `
+import os, sys, time
+began, n = time.monotonic(), 0
+for i in range(60_000_000):
+    n += i & 3
+with open(os.path.join(os.environ["HOME"], "took"), "w") as took:
+    took.write(f"{time.monotonic() - began} {time.process_time()}")
+`;
+
+/** Wall time of a trainer that only computes, by itself and under the agent, in turns. */
+async function overhead() {
+  const { server, home, submit, isIdle } = await host(THINKER);
+  const took = join(home, 'took');
+  const alone = () => new Promise((done, failed) => {
+    spawn('python3', [join(home, 'trainer.py')], { env: { HOME: home, PATH: process.env.PATH } }).on('exit', done).on('error', failed);
+  });
+  const supervised = async () => {
+    await submit();
+    await until('the trainer to have computed', () => existsSync(took), 20, 120_000);
+    await until('the agent to be idle', isIdle);
+  };
+  const times = { alone: [], supervised: [] };
+  for (let n = 0; n < 7; n += 1) {
+    for (const [how, run] of [['alone', alone], ['supervised', supervised]]) {
+      rmSync(took, { force: true });
+      await run();
+      times[how].push(Number(readFileSync(took, 'utf8').split(' ')[0]) * 1_000);
+    }
+  }
+  const [without, under] = [quantile(times.alone, 0.5), quantile(times.supervised, 0.5)];
+  figure('trainer that computes, under the agent', [['more', (under / without - 1) * 100, percent, 1], ['median', under, millis], ['alone', without, millis]], '7 runs of each, in turns');
+  await server.kill();
+}
+
+/** Writes as much as 10,000 pieces of a log hold, and waits. */
+const SPOOLER = `
+import os, time
+block = (b"x" * 99 + b"\\n") * 2621
+home = os.environ["HOME"]
+while not os.path.exists(os.path.join(home, "away")):
+    time.sleep(0.05)
+for n in range(10_010):
+    os.write(1, block)
+open(os.path.join(home, "written"), "w").close()
+time.sleep(600)
+`;
+
+/** From an agent's start to its registration, with 10,000 pieces of a log that nobody has yet. */
+async function spooled() {
+  const { server, home, agent, submit, status } = await host(SPOOLER, ['--spool-limit', '4GiB']);
+  const job = await submit();
+  await until('the job to run', async () => await status(job) === 'running');
+  await agent.kill();
+  writeFileSync(join(home, 'away'), '');
+  await until('the log to be written', () => existsSync(join(home, 'written')), 50, 180_000);
+  const began = performance.now();
+  const next = await agent.again();
+  await until('the agent to be registered', () => next.said().includes('registered at'), 1);
+  const registered = performance.now() - began;
+  const { size } = await server.api('GET', `/api/queue/${job}/logs?offset=0&limit=1`);
+  figure('agent, start to registered', [['', registered, millis, 2_000]], `with 2.4 GiB of log unsent, of which the server has ${(size / GIB).toFixed(2)} GiB by then`);
+  await server.api('POST', `/api/queue/${job}/cancel`, {});
+  await until('the job to be cancelled', async () => await status(job) === 'cancelled', 20, 120_000);
+  await server.kill();
+}
+
+/** All of them, in order. */
+export async function agent() {
+  for (const one of [idle, pump, overhead, spooled]) await one();
+}
