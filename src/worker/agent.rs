@@ -87,13 +87,14 @@ fn install_id(work_dir: &Path) -> Result<String, Fatal> {
 async fn run(config: Config) -> Result<Ending, Fatal> {
     let listen = |kind| signal(kind).map_err(|error| Fatal::error(format!("cannot listen for signals: {error}")));
     let mut signals = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
-    let hardware = gpu::detect(&config.gpu, &config.host);
+    let (hardware, gpus) = gpu::Gpus::start(&config).await;
     tracing::info!("{} GPU(s), accelerator {}", hardware.gpus.len(), hardware.accelerator);
     let api = Api::new(&config)?;
     let boot_id = clock::secret().map_err(|error| Fatal::error(format!("no randomness: {error}")))?;
     let install_id = install_id(&config.work_dir)?;
     let refused = AtomicBool::new(false);
-    let context = Arc::new(Context { config, api, online: Online::default(), hardware, boot_id, install_id, refused });
+    let context =
+        Arc::new(Context { config, api, online: Online::default(), hardware, gpus, boot_id, install_id, refused });
 
     let (inbox, inputs) = mpsc::channel(64);
     let mut agent = Agent::adopting(Arc::clone(&context), inbox.clone(), inputs)?;

@@ -95,8 +95,8 @@ pub struct JobEnvironment<'a> {
     pub upload_token: &'a str,
     /// What the orchestrator keeps for this job.
     pub secrets: &'a BTreeMap<String, Secret>,
-    /// For `CUDA_VISIBLE_DEVICES`; none leaves it as the agent has it.
-    pub visible_devices: Option<&'a str>,
+    /// What shows it the granted GPUs and no other; none leaves it as the agent has it.
+    pub visible_devices: &'a [(&'static str, String)],
     /// How many processes to start.
     pub num_processes: Option<u32>,
     /// Where the job stands in a trace.
@@ -123,8 +123,8 @@ pub fn trainer(
     set("SIMPLETUNER_UPLOAD_TOKEN", job.upload_token);
     // Its output goes to a file, for which Python would collect it in large blocks.
     set("PYTHONUNBUFFERED", "1");
-    if let Some(devices) = job.visible_devices {
-        set("CUDA_VISIBLE_DEVICES", devices);
+    for (name, devices) in job.visible_devices {
+        set(name, devices);
     }
     if let Some(count) = job.num_processes {
         set("TRAINING_NUM_PROCESSES", &count.to_string());
@@ -157,7 +157,7 @@ mod tests {
             upload_endpoint: "http://h/up",
             upload_token: "jt_1",
             secrets: &secrets,
-            visible_devices: Some("GPU-1,GPU-2"),
+            visible_devices: &[("CUDA_VISIBLE_DEVICES", "GPU-1,GPU-2".to_owned())],
             num_processes: Some(2),
             trace: trace.as_ref(),
         };

@@ -32,6 +32,7 @@ impl Attempt {
             self.while_ours(self.pump_points(done.subscribe())),
             self.while_ours(self.pump_samples(done.subscribe())),
         );
+        self.gpus_are_free().await;
         exit
     }
 

@@ -9,6 +9,7 @@ mod checkpoints;
 mod finish;
 mod follow;
 mod given;
+mod gpus;
 mod logs;
 mod points;
 mod prepare;
@@ -27,6 +28,7 @@ use self::given::Given;
 use crate::api::{ApiError, JobApi};
 use crate::clock;
 use crate::files::{AttemptDir, Key, Secrets, Spec, State, StopCause, StopOrder, VERSION};
+use crate::gpu::Held;
 use crate::secret::Secret;
 use crate::session::Context;
 
@@ -63,6 +65,8 @@ pub struct Attempt {
     /// Held while `state.json` is written, so that an older state never replaces a newer one.
     saving: tokio::sync::Mutex<()>,
     stop: watch::Sender<Option<StopCause>>,
+    /// Its GPUs: whoever computes on them is not foreign.
+    _held: Held,
 }
 
 impl Attempt {
@@ -98,6 +102,7 @@ impl Attempt {
 
     fn new(context: &Arc<Context>, dir: AttemptDir, spec: Spec, secrets: Secrets, state: State) -> Self {
         let trace = spec.offer.traceparent.as_deref().and_then(Trace::parse);
+        let held = context.gpus.hold(&spec.offer.gpus);
         Self {
             api: JobApi::new(context.api.clone(), spec.key.clone(), secrets.job_token.clone(), trace.clone()),
             trace,
@@ -109,6 +114,7 @@ impl Attempt {
             state: Mutex::new(state),
             saving: tokio::sync::Mutex::default(),
             stop: watch::Sender::new(None),
+            _held: held,
         }
     }
 

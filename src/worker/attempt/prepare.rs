@@ -55,7 +55,8 @@ impl Attempt {
             spec.resume = checkpoints::carry_over(&dir, &spec.key)?;
             dir.write("spec.json", &spec)
         };
-        blocking(prepare).await.map_err(disk)
+        blocking(prepare).await.map_err(disk)?;
+        self.gpus_are_fit().await
     }
 
     /// The first report is the acceptance of the offer.
@@ -137,7 +138,7 @@ impl Attempt {
             upload_endpoint: &upload,
             upload_token: self.secrets.job_token.reveal(),
             secrets: &self.given().variables,
-            visible_devices: visible.as_deref(),
+            visible_devices: &visible,
             num_processes: offer
                 .num_processes
                 .or_else(|| u32::try_from(offer.gpus.len()).ok().filter(|count| *count > 0)),
@@ -191,6 +192,6 @@ fn failed(sentence: String) -> Exit {
 }
 
 /// Another host may do better.
-fn host_fault(sentence: &str) -> Exit {
+pub(super) fn host_fault(sentence: &str) -> Exit {
     Exit { host_fault: true, ..failed(sentence.to_owned()) }
 }

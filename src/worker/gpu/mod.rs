@@ -1,23 +1,51 @@
-//! What hardware this host offers: NVIDIA's library where there is one, what a person says, or none at all.
+//! What hardware this host offers, how it is, and whether a job may have it.
+//!
+//! A [`provider::Provider`] asks one vendor's interface. One thread asks it every few seconds ([`sampler`]), because drivers
+//! hang; what it saw is judged by [`gate`], kept for the next heartbeat by [`moments`], and never waited for. Before a job
+//! and after it, [`handover`] looks whether the GPUs that it was granted are fit and free.
 
+mod amd;
+mod apple;
+mod fake;
+mod gate;
+mod handover;
+mod intel;
+mod moments;
 mod nvml;
+mod provider;
+mod quarantine;
+mod remembered;
+mod sampler;
+mod sysfs;
+mod visible;
+mod xid;
 
-use app::protocol::worker::{Gpu, GpuInfo};
+use app::protocol::gpu::{Gpu, GpuInfo};
+use serde::{Deserialize, Serialize};
+
+pub use sampler::{Gpus, Held};
 
 use crate::config::GpuOverrides;
 
 /// The hardware as it is reported.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hardware {
     /// Every GPU.
     pub gpus: Vec<Gpu>,
     /// Driver version.
     pub driver: Option<String>,
+    /// The newest CUDA or ROCm that runs here.
+    pub runtime: Option<String>,
     /// `cuda`, `rocm`, `mps`, `xpu` or `cpu`.
     pub accelerator: String,
 }
 
 impl Hardware {
+    /// Of a host that computes on its processor.
+    pub fn none() -> Self {
+        Self { accelerator: "cpu".to_owned(), ..Self::default() }
+    }
+
     /// The older, summary shape.
     pub fn info(&self) -> GpuInfo {
         let first = self.gpus.first();
@@ -26,51 +54,33 @@ impl Hardware {
             vram_gb: first.and_then(|gpu| gpu.vram_gb),
             count: u32::try_from(self.gpus.len()).unwrap_or(u32::MAX),
             driver: self.driver.clone(),
-            runtime: None,
+            runtime: self.runtime.clone(),
             accelerator: Some(self.accelerator.clone()),
         }
     }
 
-    /// `CUDA_VISIBLE_DEVICES` for granted GPUs; none leaves the environment as it is.
-    pub fn visible(&self, granted: &[String]) -> Option<String> {
-        let name = |uuid: &String| {
-            let known = self.gpus.iter().find(|gpu| gpu.uuid == *uuid);
-            known.filter(|gpu| is_made_up(&gpu.uuid)).map_or_else(|| uuid.clone(), |gpu| gpu.index.to_string())
-        };
-        (!granted.is_empty()).then(|| granted.iter().map(name).collect::<Vec<_>>().join(","))
+    /// The variables that show a trainer the granted GPUs and no other; without a grant none, so that the environment stays
+    /// as it is.
+    pub fn visible(&self, granted: &[String]) -> Vec<(&'static str, String)> {
+        visible::variables(self, granted)
     }
 }
 
-/// Looks, and lets a person's word win.
+/// Looks, and lets a person's word win. It may take as long as the driver does.
 pub fn detect(overrides: &GpuOverrides, host: &str) -> Hardware {
-    let found = nvml::detect().unwrap_or_else(|why| {
-        tracing::debug!("no NVIDIA GPU was found: {why}");
-        Hardware { accelerator: "cpu".to_owned(), ..Hardware::default() }
-    });
-    let visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
-    overridden(restricted(found, visible.as_deref()), overrides, host)
+    let (_, found) = provider::find();
+    as_told(found, overrides, host)
 }
 
-/// Only what the agent's own `CUDA_VISIBLE_DEVICES` shows, in its order.
-fn restricted(mut found: Hardware, visible: Option<&str>) -> Hardware {
-    let Some(visible) = visible else { return found };
-    let mut kept = Vec::new();
-    for wanted in visible.split(',').map(str::trim) {
-        let index = wanted.parse::<u32>().ok();
-        let matches = |gpu: &&Gpu| Some(gpu.index) == index || (wanted.len() >= 5 && gpu.uuid.starts_with(wanted));
-        // As CUDA does: the first unknown one ends the list.
-        let Some(gpu) = found.gpus.iter().find(matches) else { break };
-        kept.push(gpu.clone());
-    }
-    if kept.is_empty() && !found.gpus.is_empty() {
-        "cpu".clone_into(&mut found.accelerator);
-    }
-    found.gpus = kept;
-    found
+/// What was found, as the agent's own environment and a person's words leave it.
+fn as_told(found: Hardware, overrides: &GpuOverrides, host: &str) -> Hardware {
+    let shown = visible::restricted(found, |name| std::env::var(name).ok());
+    overridden(shown, overrides, host)
 }
 
 const MADE_UP: &str = "-gpu-";
 
+/// Whether only `--gpu-count` says that it is there.
 fn is_made_up(uuid: &str) -> bool {
     !uuid.starts_with("GPU-") && !uuid.starts_with("MIG-") && uuid.contains(MADE_UP)
 }
@@ -86,7 +96,11 @@ fn overridden(mut found: Hardware, overrides: &GpuOverrides, host: &str) -> Hard
                 ..Gpu::default()
             });
         }
-        (if count == 0 { "cpu" } else { "cuda" }).clone_into(&mut found.accelerator);
+        if count == 0 {
+            "cpu".clone_into(&mut found.accelerator);
+        } else if found.accelerator == "cpu" {
+            "cuda".clone_into(&mut found.accelerator);
+        }
     }
     for gpu in &mut found.gpus {
         gpu.name = overrides.name.clone().unwrap_or_else(|| gpu.name.clone());
@@ -102,7 +116,7 @@ fn overridden(mut found: Hardware, overrides: &GpuOverrides, host: &str) -> Hard
 mod tests {
     use super::*;
 
-    fn two() -> Hardware {
+    pub fn two() -> Hardware {
         let gpu = |index: u32| Gpu {
             index,
             uuid: format!("GPU-{index}abc"),
@@ -110,10 +124,11 @@ mod tests {
             vram_gb: Some(80.0),
             ..Gpu::default()
         };
-        Hardware { gpus: vec![gpu(0), gpu(1)], driver: Some("1".to_owned()), accelerator: "cuda".to_owned() }
+        let driver = Some("1".to_owned());
+        Hardware { gpus: vec![gpu(0), gpu(1)], driver, runtime: None, accelerator: "cuda".to_owned() }
     }
 
-    fn uuids(hardware: &Hardware) -> Vec<&str> {
+    pub fn uuids(hardware: &Hardware) -> Vec<&str> {
         hardware.gpus.iter().map(|gpu| gpu.uuid.as_str()).collect()
     }
 
@@ -124,19 +139,11 @@ mod tests {
         let got = overridden(two(), &three, "h");
         assert_eq!(uuids(&got), ["GPU-0abc", "GPU-1abc", "h-gpu-2"]);
         assert!(got.gpus.iter().all(|gpu| gpu.vram_gb == Some(24.0)));
-        assert_eq!(got.visible(&["h-gpu-2".to_owned(), "GPU-0abc".to_owned()]).as_deref(), Some("2,GPU-0abc"));
-        assert_eq!(got.visible(&[]), None);
         let none = overridden(two(), &GpuOverrides { count: Some(0), ..GpuOverrides::default() }, "h");
         assert_eq!((none.gpus.len(), none.accelerator.as_str()), (0, "cpu"));
-    }
-
-    #[test]
-    fn the_agents_own_restriction_holds() {
-        assert_eq!(uuids(&restricted(two(), Some("1"))), ["GPU-1abc"]);
-        assert_eq!(uuids(&restricted(two(), Some("GPU-1a,0"))), ["GPU-1abc", "GPU-0abc"]);
-        assert_eq!(uuids(&restricted(two(), Some("0,9,1"))), ["GPU-0abc"]);
-        let none = restricted(two(), Some(""));
-        assert_eq!((none.gpus.len(), none.accelerator.as_str()), (0, "cpu"));
-        assert_eq!(restricted(two(), None), two());
+        let rocm = Hardware { accelerator: "rocm".to_owned(), ..two() };
+        let one = GpuOverrides { count: Some(1), ..GpuOverrides::default() };
+        assert_eq!(overridden(rocm, &one, "h").accelerator, "rocm");
+        assert_eq!(overridden(Hardware::none(), &one, "h").accelerator, "cuda");
     }
 }

@@ -17,7 +17,7 @@ pub async fn run(session: &Session) -> Refused {
     // The registration was the first one. The next comes anywhere in the interval, so that a fleet which came back together
     // does not beat together.
     if let Ok(interval) = registered.wait_for(Option::is_some).await.map(|known| interval(known.as_ref())) {
-        tokio::time::sleep(interval.mul_f64(clock::fraction())).await;
+        pause(session, interval.mul_f64(clock::fraction())).await;
     }
     loop {
         // The sender is in the session itself.
@@ -45,8 +45,13 @@ pub async fn run(session: &Session) -> Refused {
                 interval
             }
         };
-        tokio::time::sleep(wait).await;
+        pause(session, wait).await;
     }
+}
+
+/// Until the next one is due, or a GPU must not be given out any more, or may be again.
+async fn pause(session: &Session, wait: Duration) {
+    let _ = tokio::time::timeout(wait, session.context.gpus.changed()).await;
 }
 
 fn interval(registration: Option<&super::Registration>) -> Duration {
@@ -55,15 +60,17 @@ fn interval(registration: Option<&super::Registration>) -> Duration {
 
 async fn beat(session: &Session) -> Result<(), ApiError> {
     let attempts = session.attempts.borrow().clone();
+    let telemetry = session.context.gpus.telemetry();
     let body = Heartbeat {
         worker_id: session.worker_id(),
         status: Some(if attempts.is_empty() { "idle" } else { "busy" }.to_owned()),
         current_job_id: attempts.first().map(|running| running.job_id.clone()),
         attempts,
-        telemetry: Vec::new(),
+        telemetry: telemetry.moments.clone(),
     };
     let answer = session.context.api.heartbeat(&body).await?;
     session.contact();
+    session.context.gpus.told(&telemetry);
     session.tell(Input::Desired(Box::new(answer.desired))).await;
     Ok(())
 }

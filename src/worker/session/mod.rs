@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use crate::api::{Api, ApiError, Online};
 use crate::config::Config;
 use crate::files::Key;
-use crate::gpu::Hardware;
+use crate::gpu::{Gpus, Hardware};
 use crate::state::Input;
 
 /// What the agent's tasks share.
@@ -36,6 +36,8 @@ pub struct Context {
     pub online: Online,
     /// The host's GPUs.
     pub hardware: Hardware,
+    /// How they are now.
+    pub gpus: Gpus,
     /// Random per start of the agent.
     pub boot_id: String,
     /// Random per work directory.
@@ -146,7 +148,7 @@ impl Session {
             gpu_name: first.map(|gpu| gpu.name.clone()),
             gpu_vram_gb: first.and_then(|gpu| gpu.vram_gb),
             accelerator_type: Some(hardware.accelerator.clone()),
-            gpus: hardware.gpus.clone(),
+            gpus: self.context.gpus.marked(&hardware.gpus),
             labels: config.labels.clone(),
             host: Some(config.host.clone()),
             agent_version: Some(env!("CARGO_PKG_VERSION").to_owned()),

@@ -126,6 +126,11 @@ impl Fake {
 
     /// Offers a job with this configuration, and tells whoever listens.
     pub fn offer(&self, job: &str, attempt: u32, files: &Value) {
+        self.offer_on(&[], job, attempt, files);
+    }
+
+    /// The same, with GPUs granted.
+    pub fn offer_on(&self, gpus: &[&str], job: &str, attempt: u32, files: &Value) {
         let mut shared = self.shared();
         shared.bundle = json!({ "files": files }).to_string();
         let offer = json!({
@@ -135,7 +140,7 @@ impl Fake {
                 "url": format!("/api/workers/job/{job}/bundle?attempt={attempt}"),
                 "sha256": hex(&Sha256::digest(shared.bundle.as_bytes())),
             },
-            "gpus": [], "hf_token": "hf_job", "traceparent": TRACE,
+            "gpus": gpus, "hf_token": "hf_job", "traceparent": TRACE,
         });
         shared.offers.push(offer.clone());
         shared.push(&offer);

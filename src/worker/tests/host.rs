@@ -104,23 +104,29 @@ impl Host {
     }
 
     pub fn start_at(&self, url: &str) -> io::Result<Agent> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let child = Command::new(binary())
-            .env_clear()
-            .env("PATH", path)
-            .env("HOME", self.path())
+        let child = self
+            .program()
             .env("SIMPLETUNER_ORCHESTRATOR_URL", url)
             .env("SIMPLETUNER_WORKER_TOKEN", TOKEN)
             .env("SIMPLETUNER_TRAINER", &self.trainer)
-            .env("SIMPLETUNER_WORK_DIR", self.path().join("state"))
-            .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .args(&self.flags)
-            .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
-            .kill_on_drop(true)
             .spawn()?;
         Ok(Agent(child))
+    }
+
+    fn program(&self) -> Command {
+        let mut program = Command::new(binary());
+        program
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.path())
+            .env("SIMPLETUNER_WORK_DIR", self.path().join("state"))
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        program
     }
 }
 

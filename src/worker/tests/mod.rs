@@ -3,6 +3,7 @@
 mod adoption;
 mod ends;
 mod fake;
+mod gpus;
 mod host;
 mod jobs;
 mod secrets;

@@ -1,0 +1,24 @@
+//! The hardware that was found last, in the work directory: what is said of it while a driver does not answer at all.
+
+use std::path::Path;
+
+use super::Hardware;
+use crate::files::write_atomic;
+
+const FILE: &str = "gpus.json";
+
+/// Writes it down.
+pub fn keep(work_dir: &Path, hardware: &Hardware) {
+    let written = serde_json::to_vec_pretty(hardware)
+        .map_err(std::io::Error::from)
+        .and_then(|text| write_atomic(&work_dir.join(FILE), &text, false));
+    if let Err(error) = written {
+        tracing::warn!("what GPUs there are cannot be written down: {error}");
+    }
+}
+
+/// What was written down; of a first start, none.
+pub fn last(work_dir: &Path) -> Hardware {
+    let text = std::fs::read(work_dir.join(FILE)).ok();
+    text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_else(Hardware::none)
+}
