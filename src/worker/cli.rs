@@ -1,5 +1,7 @@
 //! The command line, logging, and keeping the token out of the process list.
 
+pub mod gpu;
+
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
@@ -12,6 +14,7 @@ use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::prelude::*;
 
 use crate::exit::Fatal;
+use crate::{probe, supervisor};
 
 /// The environment variable of the worker's token.
 pub const TOKEN_VARIABLE: &str = "SIMPLETUNER_WORKER_TOKEN";
@@ -37,6 +40,8 @@ pub enum Command {
         /// The attempt's directory.
         attempt_dir: PathBuf,
     },
+    /// Lists this machine's GPUs with their state
+    Gpus(gpu::GpusArgs),
     /// Says what this machine could run; the orchestrator starts this by itself.
     #[command(hide = true)]
     Probe {
@@ -44,6 +49,20 @@ pub enum Command {
         #[arg(long, env = "SIMPLETUNER_TRAINER", default_value = "python3 -m simpletuner.train")]
         trainer: String,
     },
+}
+
+impl Command {
+    /// Does it.
+    ///
+    /// # Errors
+    /// With the exit code and the sentence for who asked.
+    pub fn run(self) -> Result<u8, Fatal> {
+        match self {
+            Self::Supervise { attempt_dir } => supervisor::main(&attempt_dir),
+            Self::Gpus(args) => gpu::run(args),
+            Self::Probe { trainer } => probe::main(&trainer),
+        }
+    }
 }
 
 /// The agent's flags and their variables; a flag wins over its variable.

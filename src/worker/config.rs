@@ -199,7 +199,7 @@ fn parse_trainer(command: &str) -> Result<Vec<String>, Fatal> {
 }
 
 /// By the XDG base directory specification.
-fn default_work_dir(variable: impl Fn(&str) -> Option<String>) -> Result<PathBuf, Fatal> {
+pub fn default_work_dir(variable: impl Fn(&str) -> Option<String>) -> Result<PathBuf, Fatal> {
     let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute("XDG_STATE_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))

@@ -37,8 +37,7 @@ fn main() -> ExitCode {
     let matches = cli::Cli::command().get_matches();
     let cli = cli::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let ended = match cli.command {
-        Some(cli::Command::Supervise { attempt_dir }) => supervisor::main(&attempt_dir),
-        Some(cli::Command::Probe { trainer }) => probe::main(&trainer),
+        Some(command) => command.run(),
         None => run_agent(cli.agent, &matches),
     };
     match ended {

@@ -6,6 +6,7 @@
 
 mod amd;
 mod apple;
+pub mod command;
 mod fake;
 mod gate;
 mod handover;

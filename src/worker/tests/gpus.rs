@@ -137,7 +137,7 @@ async fn somebody_elses_process_withholds_it_and_is_told_at_once() -> io::Result
 }
 
 #[tokio::test]
-async fn a_grave_error_is_remembered() -> io::Result<()> {
+async fn a_grave_error_is_remembered_until_a_person_releases_the_gpu() -> io::Result<()> {
     let fake = Fake::start().await?;
     let mut host = Host::with_script("")?.flags(&["--persistent"]);
     let mut gpus = Gpus::one(&mut host)?;
@@ -162,6 +162,13 @@ async fn a_grave_error_is_remembered() -> io::Result<()> {
     let agent = host.start(&fake)?;
     let again = fake.until("a second registration", |shared| shared.registers.get(1).cloned()).await;
     assert_eq!(again["gpus"][0]["withheld"]["detail"], "XID 79: it has fallen off the bus");
+    let (code, said) = host.command(&["gpus"]).await?;
+    assert!(code == Some(0) && said.contains("GPU-1  H100, 80 GB  in quarantine: XID 79"), "{said}");
+    let (code, said) = host.command(&["gpus", "release", "GPU-2"]).await?;
+    assert!(code == Some(1) && said.contains("GPU-2 is not in quarantine"), "{said}");
+    let (code, said) = host.command(&["gpus", "release", "GPU-1"]).await?;
+    assert!(code == Some(0) && said.contains("may be given to jobs again"), "{said}");
+    free(&fake).await;
     agent.kill().await
 }
 

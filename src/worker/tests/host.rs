@@ -116,6 +116,13 @@ impl Host {
         Ok(Agent(child))
     }
 
+    /// Runs a command of the agent's program to its end: exit code, and what it said.
+    pub async fn command(&self, arguments: &[&str]) -> io::Result<(Option<i32>, String)> {
+        let output = tokio::time::timeout(PATIENCE, self.program().args(arguments).output()).await??;
+        let said = [output.stdout, output.stderr].concat();
+        Ok((output.status.code(), String::from_utf8_lossy(&said).into_owned()))
+    }
+
     fn program(&self) -> Command {
         let mut program = Command::new(binary());
         program
