@@ -6,6 +6,7 @@ mod fake;
 mod gpus;
 mod host;
 mod jobs;
+mod nvml;
 mod secrets;
 mod tls;
 mod trace;
