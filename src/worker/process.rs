@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::ErrorKind;
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
@@ -112,6 +113,19 @@ pub fn with_environment(entry: &str) -> Vec<ProcId> {
         .collect()
 }
 
+/// Whether a living process carries this `NAME=value`; none if there is no such process, or nobody can tell.
+pub fn carries(pid: i32, entry: &str) -> Option<bool> {
+    ProcId::of(pid).filter(|process| process.is_alive())?;
+    match fs::read(format!("/proc/{pid}/environ")) {
+        // It is ending, and has none any more.
+        Ok(environ) if environ.is_empty() => None,
+        Ok(environ) => Some(environ.split(|byte| *byte == 0).any(|found| found == entry.as_bytes())),
+        // Somebody else's; what we start is of our own user.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Some(false),
+        Err(_) => None,
+    }
+}
+
 /// What differs once every process here was ended from outside: the kernel's id of this boot, and the start of process 1,
 /// which in a container is the container's own.
 pub fn host_boot() -> String {
@@ -136,6 +150,16 @@ mod tests {
         let own = ProcId::of(i32::try_from(std::process::id()).unwrap_or_default());
         assert!(own.is_some_and(ProcId::is_alive));
         assert!(own.is_some_and(|own| !ProcId { start: own.start + 1, ..own }.is_alive()));
+    }
+
+    #[test]
+    fn what_a_process_carries_is_known_of_living_ones() {
+        let own = i32::try_from(std::process::id()).unwrap_or_default();
+        assert_eq!(carries(own, "NO_SUCH_NAME=value"), Some(false));
+        // As the system started it, which is before any test could change it.
+        let entry = std::env::vars().next().map(|(name, value)| format!("{name}={value}")).unwrap_or_default();
+        assert_eq!(carries(own, &entry), Some(true), "{entry}");
+        assert_eq!(carries(i32::MAX, &entry), None);
     }
 
     #[test]

@@ -73,7 +73,7 @@ impl Attempt {
     /// The supervisor is gone without a word: what it left running is ended.
     async fn orphaned(&self) -> Exit {
         let rebooted = process::host_boot() != self.spec.host_boot;
-        let marker = format!("SIMPLETUNER_STOP_FILE={}", self.dir.stop_file().display());
+        let marker = self.marker();
         if !rebooted {
             while let Ok(left) = blocking({
                 let marker = marker.clone();

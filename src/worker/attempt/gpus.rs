@@ -3,6 +3,7 @@
 use super::Attempt;
 use super::prepare::host_fault;
 use crate::files::Exit;
+use crate::process;
 
 impl Attempt {
     /// # Errors
@@ -14,6 +15,14 @@ impl Attempt {
 
     /// Waits, for as long as that makes sense.
     pub(super) async fn gpus_are_free(&self) {
-        self.context.gpus.freed(&self.spec.offer.gpus).await;
+        let marker = self.marker();
+        // In a container the ids may be the host's: then there is no such process here, and nobody is taken for a stranger.
+        let is_stranger = |pid: u32| i32::try_from(pid).is_ok_and(|pid| process::carries(pid, &marker) == Some(false));
+        self.context.gpus.freed(&self.spec.offer.gpus, is_stranger).await;
+    }
+
+    /// What every process of this attempt has in its environment, and no other.
+    pub(super) fn marker(&self) -> String {
+        format!("SIMPLETUNER_STOP_FILE={}", self.dir.stop_file().display())
     }
 }

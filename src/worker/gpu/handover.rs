@@ -61,9 +61,9 @@ impl Gpus {
         Err(sentence)
     }
 
-    /// Waits until nobody computes on these any more: their job has ended, and nobody else was there when it began. What is
-    /// not free in time is withheld.
-    pub async fn freed(&self, granted: &[String]) {
+    /// Waits until nobody of a job that has ended computes on these any more. Strangers may have come meanwhile, and are not
+    /// waited for. What is not free in time is withheld.
+    pub async fn freed(&self, granted: &[String], is_stranger: impl Fn(u32) -> bool) {
         let ours = self.known(granted);
         let deadline = Instant::now() + FREEING;
         let mut left = Left::Unknown;
@@ -71,7 +71,7 @@ impl Gpus {
             match tokio::time::timeout_at(deadline, self.look()).await {
                 // Nobody looks here, so there is nobody to ask.
                 Ok(None) => return,
-                Ok(Some(look)) => left = Left::of(&ours, &look),
+                Ok(Some(look)) => left = Left::of(&ours, &look, &is_stranger),
                 Err(_) => left = Left::Unknown,
             }
             if left == Left::Nobody {
@@ -95,12 +95,13 @@ enum Left {
 }
 
 impl Left {
-    fn of(ours: &[String], look: &Look) -> Self {
+    fn of(ours: &[String], look: &Look, is_stranger: impl Fn(u32) -> bool) -> Self {
         let Ok(seen) = look else { return Self::Unknown };
         let mine = seen.iter().filter(|gpu| ours.contains(&gpu.reading.uuid));
         let on = |gpu: &Seen| {
-            let users = gpu.users.clone().filter(|users| !users.is_empty())?;
-            Some((gpu.reading.uuid.clone(), users))
+            let mut users = gpu.users.clone().unwrap_or_default();
+            users.retain(|user| !is_stranger(user.pid));
+            (!users.is_empty()).then(|| (gpu.reading.uuid.clone(), users))
         };
         let left: Vec<_> = mine.filter_map(on).collect();
         if left.is_empty() { Self::Nobody } else { Self::Some(left) }
@@ -186,12 +187,14 @@ mod tests {
     #[test]
     fn who_is_left_after_a_job() {
         let ours = ["GPU-1".to_owned()];
-        assert_eq!(Left::of(&ours, &seen(Some(&[]), &[])), Left::Nobody);
-        assert_eq!(Left::of(&ours, &seen(None, &[])), Left::Nobody);
-        assert_eq!(Left::of(&["GPU-2".to_owned()], &seen(Some(&[7]), &[])), Left::Nobody);
+        let left = |look: Look| Left::of(&ours, &look, |pid| pid == 9);
+        assert_eq!(left(seen(Some(&[]), &[])), Left::Nobody);
+        assert_eq!(left(seen(None, &[])), Left::Nobody);
+        assert_eq!(left(seen(Some(&[9]), &[])), Left::Nobody);
+        assert_eq!(Left::of(&["GPU-2".to_owned()], &seen(Some(&[7]), &[]), |_| false), Left::Nobody);
         let details = |left: Left| left.broken(&ours).into_iter().map(|broken| broken.detail).collect::<Vec<_>>();
-        let held = Left::of(&ours, &seen(Some(&[7]), &[]));
+        let held = left(seen(Some(&[7, 9]), &[]));
         assert_eq!(details(held), ["its memory is still held by process 7, 30 s after its job ended"]);
-        assert_eq!(details(Left::of(&ours, &Err(String::new()))).len(), 1);
+        assert_eq!(details(left(Err(String::new()))).len(), 1);
     }
 }

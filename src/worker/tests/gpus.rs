@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 use super::fake::{Fake, Shared};
 use super::host::{Host, until};
 
+/// The id of a process that no host has.
+const ELSEWHERE: u32 = 2_147_483_001;
+
 fn config() -> Value {
     json!({"config.json": "{}"})
 }
@@ -216,7 +219,7 @@ async fn the_end_is_reported_when_the_gpu_is_free() -> io::Result<()> {
     fake.until("its GPUs", |shared| shared.log.ends_with(b"\n").then_some(())).await;
     assert_eq!(String::from_utf8_lossy(&fake.shared().log), "GPU-1/0/0\n");
     // In a container the id is the host's, and nobody can tell that it is the trainer's.
-    gpus.set("processes", json!([{"pid": 4711}]))?;
+    gpus.set("processes", json!([{"pid": ELSEWHERE}]))?;
     gpus.set("reading", json!({"power_watts": 300.0}))?;
     fake.until("a look", |shared| (newest(shared, 0)?["power_watts"] == 300.0).then_some(())).await;
     assert!(newest(&fake.shared(), 0).is_some_and(|gpu| gpu["withheld"].is_null()));
@@ -232,6 +235,23 @@ async fn the_end_is_reported_when_the_gpu_is_free() -> io::Result<()> {
 }
 
 #[tokio::test]
+async fn who_came_while_a_job_ran_is_not_waited_for_and_keeps_the_next_one_away() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let mut host = Host::with_script("while [ ! -e ../go ]; do sleep 0.02; done")?.flags(&["--persistent"]);
+    let mut gpus = Gpus::one(&mut host)?;
+    let agent = host.start(&fake)?;
+    fake.offer_on(&["GPU-1"], "j_1", 1, &config());
+    fake.status("running").await;
+    // This process can be seen to be no part of the job.
+    let stranger = std::process::id();
+    gpus.set("processes", json!([{"pid": stranger, "name": "blender"}]))?;
+    std::fs::write(host.attempt("j_1", 1).join("go"), "")?;
+    fake.status("completed").await;
+    assert_eq!(withheld(&fake, "in_use").await, format!("used by process {stranger} (blender)"));
+    agent.kill().await
+}
+
+#[tokio::test]
 async fn a_gpu_whose_memory_stays_held_is_withheld_and_the_end_reported() -> io::Result<()> {
     let fake = Fake::start().await?;
     let mut host = Host::with_script("while [ ! -e ../go ]; do sleep 0.02; done")?.flags(&["--persistent"]);
@@ -239,11 +259,11 @@ async fn a_gpu_whose_memory_stays_held_is_withheld_and_the_end_reported() -> io:
     let agent = host.start(&fake)?;
     fake.offer_on(&["GPU-1"], "j_1", 1, &config());
     fake.status("running").await;
-    gpus.set("processes", json!([{"pid": 4711, "name": "python3"}]))?;
+    gpus.set("processes", json!([{"pid": ELSEWHERE, "name": "python3"}]))?;
     std::fs::write(host.attempt("j_1", 1).join("go"), "")?;
     fake.status("completed").await;
     let detail = withheld(&fake, "quarantined").await;
-    assert_eq!(detail, "its memory is still held by process 4711 (python3), 30 s after its job ended");
+    assert_eq!(detail, "its memory is still held by process 2147483001 (python3), 30 s after its job ended");
     agent.kill().await
 }
 
