@@ -4,7 +4,8 @@
 
 use std::time::{Duration, Instant};
 
-use app::domain::capability::{Capability, Gpu};
+use app::domain::capability::Capability;
+use app::domain::gpu::Gpu;
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Demand, Job, Spec, Target};
 use app::domain::labels::Labels;
@@ -33,8 +34,13 @@ fn worker(n: u32) -> Worker {
         ("rack", format!("r{}", set / 5)),
         ("team", ["nlp", "vision"][(set % 2) as usize].to_owned()),
     ]);
-    let gpu =
-        |i: u32| Gpu { uuid: format!("GPU-{n}-{i}"), name: "NVIDIA A100-SXM4-80GB".to_owned(), vram_gb: Some(80.0) };
+    let gpu = |i: u32| Gpu {
+        index: i,
+        uuid: format!("GPU-{n}-{i}"),
+        name: "NVIDIA A100-SXM4-80GB".to_owned(),
+        vram_gb: Some(80.0),
+        ..Gpu::default()
+    };
     let gpus = (0..=n % 4).map(gpu).collect();
     let capability = Capability { gpus, accelerator: "cuda".to_owned(), protocol: Some(1), ..Capability::default() };
     let made = Worker { labels, ..Worker::made(WorkerId::new(NOW, entropy(n)), format!("gpu-{n:05}"), NOW) };

@@ -1,17 +1,7 @@
 //! What a worker can run on: its GPUs, and the facts about its host.
 
+use super::gpu::Gpu;
 use super::labels::Labels;
-
-/// One GPU as the rules see it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Gpu {
-    /// Stable id; GPUs are granted by it.
-    pub uuid: String,
-    /// Model.
-    pub name: String,
-    /// Memory in GB; none where the part does not say.
-    pub vram_gb: Option<f64>,
-}
 
 /// What an agent reported when it registered.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +20,8 @@ pub struct Capability {
     pub protocol: Option<u32>,
     /// The GPU driver's version.
     pub driver: Option<String>,
+    /// The newest CUDA (or ROCm) version that the driver runs.
+    pub runtime: Option<String>,
     /// Which work directory the agent uses: tells two hosts with one token apart. Older agents say none.
     pub install_id: Option<String>,
     /// Whether the agent verifies the orchestrator's certificate. Older agents say nothing.
@@ -48,6 +40,7 @@ impl Default for Capability {
             agent_version: None,
             protocol: None,
             driver: None,
+            runtime: None,
             install_id: None,
             tls_verify: None,
             max_jobs: 1,
@@ -59,6 +52,16 @@ impl Capability {
     /// Whether its agent is an older one, which speaks no version of the contract and reads few answers.
     pub const fn is_older(&self) -> bool {
         self.protocol.is_none()
+    }
+
+    /// Whether any job can be given what it takes: a GPU, where there are some.
+    pub fn gives(&self) -> bool {
+        self.gpus.is_empty() || self.gpus.iter().any(|gpu| gpu.withheld.is_none())
+    }
+
+    /// How many of its GPUs their agent withholds.
+    pub fn withheld(&self) -> usize {
+        self.gpus.iter().filter(|gpu| gpu.withheld.is_some()).count()
     }
 
     /// A fact that can be matched like a label.

@@ -1,6 +1,7 @@
 //! What the rules are tested with.
 
-use super::capability::{Capability, Gpu};
+use super::capability::Capability;
+use super::gpu::{Gpu, Withheld, WithheldReason, Word};
 use super::ids::{JobId, WorkerId};
 use super::job::{Demand, Job, Spec, Target};
 use super::labels::Labels;
@@ -48,11 +49,27 @@ fn entropy(n: u16) -> [u8; 10] {
 /// GPUs of these sizes in GB, all of one model; 0 for one that does not say.
 pub(crate) fn gpus(owner: u16, sizes: &[u32]) -> Vec<Gpu> {
     let gpu = |(index, gb): (usize, &u32)| Gpu {
+        index: u32::try_from(index).expect("few"),
         uuid: format!("GPU-{owner}-{index}"),
         name: format!("A{gb}"),
         vram_gb: (*gb > 0).then(|| f64::from(*gb)),
+        ..Gpu::default()
     };
     sizes.iter().enumerate().map(gpu).collect()
+}
+
+/// An error of a GPU that keeps it from jobs.
+pub(crate) fn withheld(detail: &str) -> Withheld {
+    Withheld { reason: WithheldReason::Quarantined, detail: detail.to_owned() }
+}
+
+/// The worker, with its GPUs of these numbers withheld.
+pub(crate) fn withholding(worker: Worker, numbers: &[u32]) -> Worker {
+    let gpus = worker.capability().expect("registered").gpus.iter();
+    let said = gpus.filter(|gpu| numbers.contains(&gpu.index));
+    let said = said.map(|gpu| Word { uuid: gpu.uuid.clone(), withheld: Some(withheld("XID 79")) });
+    let said: Vec<Word> = said.collect();
+    worker.gpus_said(&said)
 }
 
 /// The `n`-th worker: it listens, and has GPUs of these sizes.

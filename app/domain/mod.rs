@@ -13,6 +13,7 @@ pub(crate) mod fixtures;
 #[cfg(test)]
 mod fleet_tests;
 pub mod glob;
+pub mod gpu;
 pub mod health;
 pub mod ids;
 pub mod job;

@@ -94,6 +94,8 @@ pub enum BlockerCode {
     GpuCount,
     /// Less memory.
     Vram,
+    /// Too few of its GPUs are given out.
+    GpusWithheld,
     /// An ephemeral worker that has run its job.
     Spent,
     /// It drains.

@@ -1,7 +1,8 @@
-//! A host's GPUs as agents report them: what there is, and how it is.
+//! GPUs: what agents report of them, and what is shown.
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::ids::JobId;
 use crate::domain::time::Timestamp;
 
 /// Hardware in the older agent's shape, also in every worker's view.
@@ -127,4 +128,52 @@ pub struct Telemetry {
     pub at: Timestamp,
     /// Every GPU, once.
     pub gpus: Vec<GpuReading>,
+}
+
+/// A GPU of a worker, as it is shown.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GpuView {
+    /// What its agent has said of it, and why no job may have it now.
+    #[serde(flatten)]
+    pub gpu: Gpu,
+    /// The job that holds it.
+    #[serde(default)]
+    pub job_id: Option<JobId>,
+    /// How it was last. Readings are in the memory of the server that the worker's agent talks to: there is none before
+    /// the first heartbeat since that server started, nor from an older agent, nor on another server of the same database.
+    #[serde(default)]
+    pub reading: Option<Reading>,
+}
+
+/// How a GPU was when its agent was last heard of.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Reading {
+    /// When it arrived, by the server's clock.
+    pub at: Timestamp,
+    /// How much of the time it computed, in percent.
+    #[serde(default)]
+    pub utilization_percent: Option<f64>,
+    /// Memory in use, in GB.
+    #[serde(default)]
+    pub memory_used_gb: Option<f64>,
+    /// In degrees Celsius.
+    #[serde(default)]
+    pub temperature_celsius: Option<f64>,
+    /// What it draws, in watts.
+    #[serde(default)]
+    pub power_watts: Option<f64>,
+    /// What it may draw, in watts.
+    #[serde(default)]
+    pub power_limit_watts: Option<f64>,
+    /// The clock of what computes, in MHz.
+    #[serde(default)]
+    pub clock_mhz: Option<u32>,
+    /// The memory's clock, in MHz.
+    #[serde(default)]
+    pub memory_clock_mhz: Option<u32>,
+    /// Uncorrected memory errors since the driver was loaded.
+    #[serde(default)]
+    pub ecc_errors: Option<u64>,
 }

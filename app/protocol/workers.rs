@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::gpu::{GpuInfo, GpuView};
 use super::status::{JobStatus, WorkerStatus, WorkerType};
-use super::worker::GpuInfo;
 use crate::domain::ids::{JobId, WorkerId};
 use crate::domain::labels::Labels;
 use crate::domain::time::Timestamp;
@@ -156,6 +156,12 @@ pub struct WorkerView {
     pub gpu_name: Option<String>,
     /// The first GPU's memory in GB.
     pub gpu_vram_gb: Option<f64>,
+    /// How many of its GPUs no job may have now: their agent withholds them.
+    #[serde(default)]
+    pub gpus_withheld: u32,
+    /// Each GPU; only where one worker is asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<GpuView>,
     /// `cuda`, `rocm`, `mps`, `xpu` or `cpu`.
     pub accelerator_type: Option<String>,
     /// The same, as older clients read it.

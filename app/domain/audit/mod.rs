@@ -54,6 +54,8 @@ actions! {
     WorkerSpent => "worker.spent",
     /// An older agent runs a job that it does not hold, or none any more.
     WorkerAstray => "worker.astray",
+    /// A worker's agent withholds GPUs from jobs, or gives some back; the detail says which, and why.
+    WorkerGpus => "worker.gpus",
     /// An admin gave a worker a new token.
     WorkerTokenRotated => "worker.token_rotated",
     /// An admin changed a worker's name, type, labels or networks, or settled its alarm.

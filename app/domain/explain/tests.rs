@@ -1,7 +1,7 @@
 //! Each verdict, and that it agrees with the planner.
 
 use super::*;
-use crate::domain::fixtures::{NOW, job, job_id, label, unseen, wants, worker, worker_id};
+use crate::domain::fixtures::{NOW, job, job_id, label, unseen, wants, withholding, worker, worker_id};
 use crate::domain::job::{Demand, Loss};
 use crate::domain::plan::{Limits, STARVING};
 
@@ -24,6 +24,7 @@ fn verdicts_row_by_row() {
         (large.clone(), vec![fit(), small()], Verdict::Never),
         (any(1), vec![fit().stopped_listening(NOW, "s")], Verdict::Busy),
         (any(1), vec![fit().drained(NOW, None, None)], Verdict::Away),
+        (any(1), vec![withholding(fit(), &[0])], Verdict::Away),
         (any(1), vec![unseen(3)], Verdict::Away),
         (large, vec![fit(), unseen(3)], Verdict::Away),
         (any(1), vec![fit().drained(NOW, None, None), small().stopped_listening(NOW, "s")], Verdict::Busy),

@@ -122,6 +122,8 @@ pub(super) enum Command {
     },
     /// An older agent's heartbeat: which job it runs, if any.
     Word(usize, Option<usize>),
+    /// A heartbeat that withholds some of the worker's GPUs: a bit for each.
+    Gpus(usize, u8),
     /// The stream of this number opened.
     Listen(usize, u8),
     StreamEnded(usize, u8),
@@ -211,6 +213,7 @@ fn command() -> impl Strategy<Value = Command> {
             .prop_map(|(worker, elsewhere, claims)| Command::Register { worker, elsewhere, claims }),
         3 => (worker.clone(), claims()).prop_map(|(worker, claims)| Command::Heartbeat { worker, claims }),
         3 => (worker.clone(), option::of(job)).prop_map(|(worker, runs)| Command::Word(worker, runs)),
+        3 => (worker.clone(), 0_u8..16).prop_map(|(worker, withheld)| Command::Gpus(worker, withheld)),
         4 => stream.clone().prop_map(|(worker, stream)| Command::Listen(worker, stream)),
         1 => stream.prop_map(|(worker, stream)| Command::StreamEnded(worker, stream)),
         1 => worker.clone().prop_map(Command::Goodbye),

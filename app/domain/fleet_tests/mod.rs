@@ -2,9 +2,10 @@
 //! say the same, and the invariants hold.
 //!
 //! `server` calls the rules as the service does, `model` knows what should follow, `planning` what a plan may be; `words`
-//! is both for what older agents say.
+//! and `gpus` are both for what agents say of themselves.
 
 mod commands;
+mod gpus;
 mod model;
 mod planning;
 mod server;

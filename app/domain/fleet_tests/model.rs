@@ -2,8 +2,8 @@
 
 use super::commands::{Ask, By, Claims, Command, Host, Newest};
 use super::server::{HEARTBEAT_TIMEOUT, OFFER_TIMEOUT};
-use crate::domain::capability::Gpu;
 use crate::domain::fixtures::{NOW, gpus};
+use crate::domain::gpu::Gpu;
 use crate::domain::ids::Attempt;
 use crate::domain::job::Report;
 use crate::domain::plan::Limits;
@@ -248,6 +248,7 @@ impl Model {
                 self.hears(*worker).filter(|worker| worker.connected())?;
                 self.beat(*worker, *runs);
             }
+            Command::Gpus(worker, withheld) => self.gpus_said(*worker, *withheld)?,
             Command::Listen(worker, stream) => {
                 self.hears(*worker).filter(|worker| worker.connected())?.link = Link::Listening(*stream);
             }
@@ -289,7 +290,7 @@ impl Model {
         self.workers.get_mut(worker).filter(|worker| !worker.removed)
     }
 
-    fn hears(&mut self, worker: usize) -> Option<&mut Worker> {
+    pub fn hears(&mut self, worker: usize) -> Option<&mut Worker> {
         let now = self.now;
         let worker = self.there(worker)?;
         worker.heard = now;
@@ -316,6 +317,7 @@ impl Model {
         }
         there.kind.get_or_insert(there.host.kind);
         (there.link, there.elsewhere, there.heard, there.astray) = (Link::Connecting, elsewhere, now, None);
+        there.withhold(0);
         let claims = claims.of(worker, &self.newest());
         self.keep(worker, claims.clone());
         for (n, job) in self.jobs.iter_mut().enumerate().filter(|(_, job)| job.holder() == Some(worker)) {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
 use super::model::{Job, Link, Model, Stands};
-use crate::domain::capability::Gpu;
+use crate::domain::gpu::Gpu;
 use crate::domain::job::Target;
 use crate::domain::plan::{AGING, STARVING};
 
@@ -71,7 +71,7 @@ impl Model {
         };
         let open = there.connected() && there.drain.is_none() && !there.spent && !there.removed;
         let rack = ask.rack.is_none_or(|rack| there.rack == Some(rack));
-        target && open && rack && self.suiting(job, worker).len() >= self.wanted(job, worker)
+        target && open && rack && self.suiting(job, worker).count() >= self.wanted(job, worker)
     }
 
     /// How many GPUs the job takes on this worker.
@@ -82,16 +82,16 @@ impl Model {
         ask.gpus.map_or(least, |count| count as usize)
     }
 
-    /// GPUs with memory enough.
-    fn suiting(&self, job: usize, worker: usize) -> Vec<&String> {
+    /// GPUs with memory enough that a job may have.
+    fn suiting(&self, job: usize, worker: usize) -> impl Iterator<Item = &String> {
         let least = self.jobs[job].ask.vram_gb.map_or(0.0, f64::from);
-        let suits = |gpu: &&Gpu| gpu.vram_gb.is_some_and(|gb| gb >= least);
-        self.workers[worker].gpus.iter().filter(suits).map(|gpu| &gpu.uuid).collect()
+        let suits = move |gpu: &&Gpu| gpu.vram_gb.is_some_and(|gb| gb >= least);
+        self.given(worker).filter(suits).map(|gpu| &gpu.uuid)
     }
 
     fn free(&self, job: usize, worker: usize) -> Vec<&String> {
         let held: Vec<&String> = self.held_by(worker).flat_map(|job| &job.offers.last().expect("held").1).collect();
-        self.suiting(job, worker).into_iter().filter(|gpu| !held.contains(gpu)).collect()
+        self.suiting(job, worker).filter(|gpu| !held.contains(gpu)).collect()
     }
 
     fn check_grant(&self, job: usize, worker: usize, gpus: &[String]) -> Result<(), TestCaseError> {
@@ -121,7 +121,7 @@ impl Model {
         let room = |worker: usize| {
             let there = &self.workers[worker];
             let hears = matches!(there.link, Link::Listening(_)) && there.astray.is_none();
-            let open = hears && there.drain.is_none() && !there.removed;
+            let open = hears && there.drain.is_none() && !there.removed && self.gives(worker);
             open && self.held_by(worker).count() < there.host.max_jobs as usize
         };
         (0..self.workers.len()).any(room)

@@ -110,6 +110,7 @@ impl Server {
                 let word = runs.map_or(Word::Idle, |job| Word::Runs(job_id(number(job))));
                 self.beat(*worker, &word)
             }
+            Command::Gpus(worker, withheld) => self.gpus_said(*worker, *withheld),
             Command::Listen(worker, stream) => self.listen(*worker, *stream),
             Command::StreamEnded(worker, stream) => self.stream_ended(*worker, *stream),
             Command::Goodbye(worker) => self.goodbye(*worker),
@@ -151,7 +152,7 @@ impl Server {
     }
 
     /// A worker's token was accepted.
-    fn heard(&mut self, worker: usize) -> Option<()> {
+    pub fn heard(&mut self, worker: usize) -> Option<()> {
         self.workers[worker].as_ref()?;
         self.seen[worker] = Some(self.now);
         Some(())

@@ -5,8 +5,9 @@
 #[cfg(test)]
 mod tests;
 
-use super::capability::{Capability, Gpu};
+use super::capability::Capability;
 use super::glob;
+use super::gpu::{Gpu, Withheld};
 use super::ids::JobId;
 use super::job::{Demand, Spec, Target};
 use super::worker::{Link, Worker};
@@ -62,6 +63,15 @@ pub enum Blocker {
         /// What it has on so many GPUs, in GB; none where it does not say.
         found_gb: Option<f64>,
     },
+    /// Too few of its GPUs are given out: its agent withholds the others.
+    GpusWithheld {
+        /// How many were asked for.
+        wanted: u32,
+        /// How many that would do are left.
+        left: u32,
+        /// The others that would do: their numbers on the host, and why.
+        why: Vec<(u32, Withheld)>,
+    },
     /// An ephemeral worker whose job has ended.
     Spent,
     /// A person wants it to drain.
@@ -114,7 +124,7 @@ impl Blocker {
             | Self::Occupied { .. }
             | Self::GpusBusy { .. }
             | Self::Reserved { .. } => Remedy::Time,
-            Self::Draining | Self::Offline => Remedy::Worker,
+            Self::Draining | Self::Offline | Self::GpusWithheld { .. } => Remedy::Worker,
             Self::WrongTarget { .. }
             | Self::Label { .. }
             | Self::Accelerator { .. }
@@ -128,7 +138,7 @@ impl Blocker {
 type Rule = fn(&Spec, &Candidate<'_>) -> Option<Blocker>;
 
 /// First what only a change of job or worker helps against, then what a person sees to, then what passes by itself.
-const RULES: [Rule; 10] = [target, label, accelerator, gpus, vram, spent, draining, contact, astray, room];
+const RULES: [Rule; 11] = [target, label, accelerator, gpus, vram, spent, draining, withheld, contact, astray, room];
 
 /// Everything that keeps the job from the worker, in the order in which it is worth telling.
 pub fn blockers<'a>(spec: &'a Spec, candidate: &'a Candidate<'_>) -> impl Iterator<Item = Blocker> + 'a {
@@ -144,7 +154,8 @@ pub fn fits(spec: &Spec, candidate: &Candidate<'_>) -> bool {
 /// The GPUs that the job would get, by UUID; none if too few are free.
 ///
 /// A worker that takes one job at a time gives it the whole host, less the GPUs whose memory would not do. Otherwise it
-/// gives as many as were asked for, or one; of one model if that is possible, and no larger than needed.
+/// gives as many as were asked for, or one; of one model if that is possible, and no larger than needed. What its agent
+/// withholds is not given.
 pub fn grant<'w>(demand: &Demand, candidate: &Candidate<'w>) -> Option<Vec<&'w str>> {
     let Some(capability) = candidate.worker.capability() else { return Some(Vec::new()) };
     let free = candidate.free().filter(|gpu| suits(demand, gpu));
@@ -172,17 +183,18 @@ impl<'w> Candidate<'w> {
         has_room(self.worker, self.held.len())
     }
 
-    /// GPUs that no job holds.
+    /// GPUs that no job holds, and that one may have.
     fn free(&self) -> impl Iterator<Item = &'w Gpu> {
         let all = self.worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
-        all.iter().filter(|gpu| !self.held.iter().any(|held| held.contains(&gpu.uuid.as_str())))
+        let given = all.iter().filter(|gpu| gpu.withheld.is_none());
+        given.filter(|gpu| !self.held.iter().any(|held| held.contains(&gpu.uuid.as_str())))
     }
 }
 
 /// Whether a worker that has so many jobs hears of one more, and takes it.
 pub fn has_room(worker: &Worker, jobs: usize) -> bool {
     let hears = worker.stream().is_some() && worker.drain.is_none() && worker.astray.is_none();
-    hears && worker.capability().is_some_and(|capability| count(jobs) < capability.max_jobs)
+    hears && worker.capability().is_some_and(|capability| count(jobs) < capability.max_jobs && capability.gives())
 }
 
 /// How many GPUs the job takes here: what it asks for; else one, if there are any.
@@ -250,6 +262,22 @@ fn draining(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
     candidate.worker.drain.is_some().then_some(Blocker::Draining)
 }
 
+fn withheld(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    // How the GPUs of a worker are that is gone, nobody knows: it says so when it registers.
+    let (Link::Connecting { capability, .. } | Link::Online { capability, .. }) = &candidate.worker.link else {
+        return None;
+    };
+    let wanted = wanted(&spec.demand, capability);
+    let would_do = || capability.gpus.iter().filter(|gpu| suits(&spec.demand, gpu));
+    let left = would_do().filter(|gpu| gpu.withheld.is_none()).count();
+    // That the host has too few in all was said by an earlier rule.
+    if left >= wanted || would_do().count() < wanted {
+        return None;
+    }
+    let why = would_do().filter_map(|gpu| Some((gpu.index, gpu.withheld.clone()?))).collect();
+    Some(Blocker::GpusWithheld { wanted: count(wanted), left: count(left), why })
+}
+
 fn contact(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
     match candidate.worker.link {
         Link::NeverSeen | Link::Offline { .. } => Some(Blocker::Offline),
@@ -268,8 +296,9 @@ fn room(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
         return Some(Blocker::Occupied { max_jobs: capability.max_jobs });
     }
     let wanted = wanted(&spec.demand, capability);
-    let there = capability.gpus.iter().filter(|gpu| suits(&spec.demand, gpu)).count();
+    let would_do = capability.gpus.iter().filter(|gpu| suits(&spec.demand, gpu));
+    let given = would_do.filter(|gpu| gpu.withheld.is_none()).count();
     let free = candidate.free().filter(|gpu| suits(&spec.demand, gpu)).count();
-    // That the host has too few in all was said by an earlier rule.
-    (free < wanted && wanted <= there).then(|| Blocker::GpusBusy { wanted: count(wanted), free: count(free) })
+    // That the host has too few in all, or gives too few out, was said by an earlier rule.
+    (free < wanted && wanted <= given).then(|| Blocker::GpusBusy { wanted: count(wanted), free: count(free) })
 }

@@ -1,7 +1,9 @@
 //! Every rule with what it lets through and what it stops.
 
+use proptest::prelude::*;
+
 use super::*;
-use crate::domain::fixtures::{NOW, job_id, label, spec, unseen, wants, worker};
+use crate::domain::fixtures::{NOW, job_id, label, spec, unseen, wants, withheld, withholding, worker};
 use crate::domain::worker::OfflineCause;
 
 fn found(demand: Demand, worker: &Worker) -> Vec<Blocker> {
@@ -107,6 +109,37 @@ fn slots_and_gpus_that_others_hold() {
 }
 
 #[test]
+fn gpus_that_their_agent_withholds() {
+    let host = |max_jobs, numbers: &[u32]| withholding(worker(1, &[80, 80, 40], max_jobs), numbers);
+    let held = |wanted, left, numbers: &[u32]| Blocker::GpusWithheld {
+        wanted,
+        left,
+        why: numbers.iter().map(|number| (*number, withheld("XID 79"))).collect(),
+    };
+    let rows = [
+        (host(3, &[0]), wants(2), vec![]),
+        (host(3, &[0]), wants(3), vec![held(3, 2, &[0])]),
+        (host(3, &[0, 1, 2]), Demand::default(), vec![held(1, 0, &[0, 1, 2])]),
+        (host(3, &[0, 1]), memory(60.0), vec![held(1, 0, &[0, 1])]),
+        (host(3, &[2]), memory(60.0), vec![]),
+        (host(1, &[0, 2]), Demand::default(), vec![]),
+        (host(3, &[0]), wants(4), vec![Blocker::Gpus { wanted: 4, found: 3 }]),
+        (host(3, &[0, 1, 2]).drained(NOW, None, None), wants(1), vec![Blocker::Draining, held(1, 0, &[0, 1, 2])]),
+        (host(3, &[0, 1, 2]).stopped_listening(NOW, "s"), wants(1), vec![held(1, 0, &[0, 1, 2]), Blocker::Connecting]),
+        (host(3, &[0, 1, 2]).gone(NOW, OfflineCause::Silent), wants(1), vec![Blocker::Offline]),
+    ];
+    for (n, (worker, demand, expected)) in rows.into_iter().enumerate() {
+        assert_eq!(found(demand, &worker), expected, "row {n}");
+    }
+    // What is with other jobs comes back by itself; what is withheld does not.
+    let some = host(3, &[0]);
+    let blocked = |demand: Demand, held: &[&[&str]]| blockers(&spec(demand), &holding(&some, held)).collect::<Vec<_>>();
+    assert_eq!(blocked(wants(2), &[&["GPU-1-1"]]), [Blocker::GpusBusy { wanted: 2, free: 1 }]);
+    assert_eq!(blocked(wants(3), &[&["GPU-1-1"]]), [held(3, 2, &[0])]);
+    assert_eq!(blocked(wants(2), &[&["GPU-1-0"]]), [], "a job keeps what it has, and takes nothing else");
+}
+
+#[test]
 fn what_is_granted() {
     fn granted<'w>(worker: &'w Worker, demand: &Demand, held: &[&[&'w str]]) -> Option<Vec<&'w str>> {
         grant(demand, &holding(worker, held))
@@ -124,6 +157,10 @@ fn what_is_granted() {
     assert_eq!(granted(&shared, &wants(4), &[]), uuids(&["GPU-1-3", "GPU-1-1", "GPU-1-0", "GPU-1-2"]));
     assert_eq!(granted(&shared, &wants(4), &[&["GPU-1-2"]]), None);
     assert_eq!(granted(&unseen(1), &wants(4), &[]), Some(vec![]));
+    let broken = withholding(shared, &[0, 3]);
+    assert_eq!(granted(&broken, &Demand::default(), &[]), uuids(&["GPU-1-1"]), "not what is withheld");
+    assert_eq!(granted(&broken, &wants(3), &[]), None);
+    assert_eq!(granted(&withholding(whole, &[1]), &Demand::default(), &[]), uuids(&["GPU-1-0"]), "the host's rest");
 }
 
 #[test]
@@ -145,6 +182,7 @@ fn what_helps() {
         (Blocker::GpusBusy { wanted: 1, free: 0 }, Remedy::Time),
         (Blocker::Reserved { job: job_id(1) }, Remedy::Time),
         (Blocker::Draining, Remedy::Worker),
+        (Blocker::GpusWithheld { wanted: 1, left: 0, why: vec![] }, Remedy::Worker),
         (Blocker::Offline, Remedy::Worker),
         (Blocker::Spent, Remedy::Demand),
         (Blocker::WrongTarget { wanted: Target::Local }, Remedy::Demand),
@@ -168,8 +206,47 @@ fn who_has_room() {
         host.clone().stopped_listening(NOW, "s"),
         host.clone().gone(NOW, OfflineCause::Silent),
         Worker { astray: Some(job_id(1)), ..host.clone() },
+        withholding(host.clone(), &[0, 1]),
         unseen(1),
     ];
     assert!(away.iter().all(|worker| !has_room(worker, 0)));
+    assert!(has_room(&withholding(host.clone(), &[0]), 0) && has_room(&worker(2, &[], 1), 0));
     assert!(free(&host).has_room() && !holding(&host, &[&[], &[]]).has_room());
+}
+
+prop_compose! {
+    /// A host as a planner may meet it: sizes of its GPUs, how many jobs it takes, what is withheld, what is held.
+    fn any_host()(
+        sizes in prop::collection::vec(prop_oneof![Just(0_u32), Just(24), Just(80)], 0..5),
+        max_jobs in 1_u32..4,
+        withheld in prop::collection::vec(0_u32..5, 0..4),
+        held in prop::collection::vec(0_usize..5, 0..3),
+    ) -> (Worker, Vec<String>) {
+        let held = held.into_iter().filter(|number| *number < sizes.len()).map(|number| format!("GPU-1-{number}"));
+        (withholding(worker(1, &sizes, max_jobs), &withheld), held.collect())
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_job_fits_if_nothing_is_in_the_way_and_then_it_is_granted_what_it_takes(
+        (worker, held) in any_host(),
+        gpu_count in prop::option::of(1_u32..5),
+        min_vram_gb in prop::option::of(prop_oneof![Just(20.0), Just(60.0)]),
+    ) {
+        let demand = Demand { gpu_count, min_vram_gb, ..Demand::default() };
+        let candidate = Candidate::new(&worker, held.iter().map(|uuid| vec![uuid.as_str()]).collect());
+        let fits = fits(&spec(demand.clone()), &candidate);
+        prop_assert_eq!(fits, blockers(&spec(demand.clone()), &candidate).next().is_none());
+        let granted = grant(&demand, &candidate);
+        let slot = candidate.held.len() < worker.capability().map_or(0, |capability| capability.max_jobs as usize);
+        prop_assert_eq!(fits, slot && granted.is_some());
+        prop_assert!(!fits || candidate.has_room(), "the planner looks at those with room only");
+        let of_any_use = |uuid: &str| {
+            let gpus = &worker.capability().expect("registered").gpus;
+            let gpu = gpus.iter().find(|gpu| gpu.uuid == uuid).expect("one of its own");
+            gpu.withheld.is_none() && !held.iter().any(|held| held == uuid)
+        };
+        prop_assert!(granted.unwrap_or_default().into_iter().all(of_any_use));
+    }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::fixtures::{NOW, job, job_id, label, wants, worker, worker_id};
+use crate::domain::fixtures::{NOW, job, job_id, label, wants, withholding, worker, worker_id};
 use crate::domain::ids::Attempt;
 use crate::domain::job::{Demand, Loss, Report};
 use crate::domain::worker::Worker;
@@ -84,6 +84,17 @@ fn several_jobs_share_a_host_and_no_gpu() {
 }
 
 #[test]
+fn a_worker_whose_gpus_are_withheld_is_passed_over_and_not_kept_for_anybody() {
+    let broken = withholding(worker(1, &[80], 1), &[0]);
+    assert_eq!(pairs(&[any(1)], &[broken.clone(), worker(2, &[80, 80], 1)]), [pair(1, 2)]);
+    let starving = Job { submitted_at: Timestamp(NOW.0 - STARVING.0), ..any(1) };
+    let workers = [broken, worker(2, &[80], 1)];
+    let leased = [running(9, 2, &["GPU-2-0"])];
+    let plan = plan(std::slice::from_ref(&starving), Fleet::new(&workers, &leased, Limits::default()), NOW);
+    assert_eq!((plan.assignments.len(), plan.fleet.with_room), (0, 0));
+}
+
+#[test]
 fn only_what_waits_and_is_due_is_assigned() {
     let workers = [worker(1, &[80], 1)];
     let held = running(1, 9, &[]);
@@ -160,13 +171,14 @@ type Asked = ((Option<u32>, Option<f64>, u8), u8, i64, u8);
 
 /// A small fleet and queue with everything that matters to the planner.
 fn scene() -> impl Strategy<Value = (Vec<Worker>, Vec<Job>)> {
-    let host = (prop::collection::vec(prop_oneof![Just(0_u32), Just(24), Just(80)], 0..4), 1_u32..4, 0_u8..6);
+    let withheld = prop::collection::vec(0_u32..4, 0..2);
+    let host = (prop::collection::vec(prop_oneof![Just(0_u32), Just(24), Just(80)], 0..4), 1_u32..4, 0_u8..6, withheld);
     let demand = (prop::option::of(1_u32..4), prop::option::of(prop_oneof![Just(20.0), Just(60.0)]), 0_u8..3);
     let asked = (demand, 0_u8..50, 0_i64..7_200_000, 0_u8..3);
     (prop::collection::vec(host, 0..6), prop::collection::vec(asked, 0..14)).prop_map(|(hosts, asked)| {
-        let host = |(n, (sizes, max_jobs, kind)): (u16, (Vec<u32>, u32, u8))| {
-            let made =
-                Worker { labels: label("rack", if kind % 2 == 0 { "a" } else { "b" }), ..worker(n, &sizes, max_jobs) };
+        let host = |(n, (sizes, max_jobs, kind, withheld)): (u16, (Vec<u32>, u32, u8, Vec<u32>))| {
+            let listens = withholding(worker(n, &sizes, max_jobs), &withheld);
+            let made = Worker { labels: label("rack", if kind % 2 == 0 { "a" } else { "b" }), ..listens };
             if kind == 5 { made.drained(NOW, None, None) } else { made }
         };
         let ask = |(n, (demand, priority, waited, by)): (u16, Asked)| {
@@ -191,6 +203,11 @@ proptest! {
         granted.sort();
         granted.dedup();
         prop_assert_eq!(granted.len(), number, "a GPU is granted to one job (I3)");
+        let given = |uuid: &&String| {
+            let gpus = workers.iter().filter_map(Worker::capability).flat_map(|capability| &capability.gpus);
+            gpus.filter(|gpu| gpu.uuid == **uuid).all(|gpu| gpu.withheld.is_none())
+        };
+        prop_assert!(granted.iter().all(given), "what is withheld is not given");
         for worker in &workers {
             let taken = plan.assignments.iter().filter(|a| a.worker == worker.id).count();
             prop_assert!(taken <= worker.capability().map_or(0, |c| c.max_jobs as usize));

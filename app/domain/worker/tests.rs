@@ -1,6 +1,8 @@
 //! Tables for single steps, and what holds for all.
 
 use super::*;
+use crate::domain::fixtures::{withheld, worker};
+use crate::domain::gpu::{Gpu, Withheld};
 
 const NOW: Timestamp = Timestamp(1_000);
 const LATER: Timestamp = Timestamp(2_000);
@@ -105,7 +107,7 @@ fn labels_of_the_admin_come_before_reported_ones_before_facts() {
         accelerator: "cuda".to_owned(),
         hostname: Some("reported".to_owned()),
         labels: label("hostname", "label"),
-        gpus: vec![crate::domain::capability::Gpu { uuid: "u".to_owned(), name: "A100".to_owned(), vram_gb: None }],
+        gpus: vec![Gpu { uuid: "u".to_owned(), name: "A100".to_owned(), ..Gpu::default() }],
         ..Capability::default()
     };
     let mut worker = made().registered(NOW, capability, Kind::Persistent);
@@ -208,4 +210,22 @@ fn only_an_older_agent_of_an_ephemeral_worker_is_told_to_end_by_a_drain() {
         assert_eq!(worker.drained_away(), None, "it does not drain");
         assert_eq!(worker.drained(NOW, None, None).drained_away().is_some(), told, "{protocol:?} {kind:?}");
     }
+}
+
+#[test]
+fn an_agent_says_which_of_its_gpus_no_job_may_have() {
+    let said = |withheld: Option<Withheld>| [Word { uuid: "GPU-1-1".to_owned(), withheld }];
+    let listens = worker(1, &[80, 80], 1);
+    let withholds = listens.clone().gpus_said(&said(Some(withheld("XID 79"))));
+    let of = |worker: &Worker| {
+        worker.capability().expect("registered").gpus.iter().map(|gpu| gpu.withheld.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&withholds), [None, Some(withheld("XID 79"))]);
+    assert_eq!(withholds.clone().gpus_said(&[]), withholds, "what nothing is said of stays");
+    assert_eq!(withholds.clone().gpus_said(&said(None)), listens);
+    assert_eq!(of(&withholds.clone().stopped_listening(NOW, "s")), of(&withholds));
+    let gone = listens.clone().gone(NOW, OfflineCause::Silent);
+    assert_eq!(gone.clone().gpus_said(&said(Some(withheld("XID 79")))), gone, "who is gone says nothing");
+    let again = withholds.registered(NOW, listens.capability().expect("registered").clone(), Kind::Persistent);
+    assert_eq!(of(&again), [None, None], "who registers says anew");
 }

@@ -46,6 +46,7 @@ use crate::service::access::Doors;
 use crate::service::audit::checkpoint::Signer;
 use crate::service::audit::refused::Floods;
 use crate::service::contention::Contention;
+use crate::service::gpus::Readings;
 use crate::service::leader::Leadership;
 use crate::service::presence::Presence;
 use crate::service::rates::Quotas;
@@ -248,6 +249,7 @@ async fn open(database_url: Option<&Secret>, policy: &Policy, data: &Path) -> Re
         store,
         hub: Hub::default(),
         presence: Presence::default(),
+        readings: Readings::default(),
         contention: Contention::default(),
         doors: Doors::default(),
         floods: Floods::default(),

@@ -2,6 +2,8 @@
 
 /// An API call.
 pub const API: usize = 256 << 10;
+/// A heartbeat: at most 12 moments of 64 GPUs.
+pub const HEARTBEAT: usize = 1 << 20;
 /// A configuration: its text, with room for JSON's escapes.
 pub const CONFIG: usize = 2 * crate::service::configs::MAX_BUNDLE;
 /// A piece of a log.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use app::domain::astray::{Word, is_news, offer_taken};
 use app::domain::audit::Action;
 use app::domain::capability::Capability;
+use app::domain::gpu;
 use app::domain::ids::WorkerId;
 use app::domain::reconcile::{Claim, Verdict, forsakes, judge, unclaimed};
 use app::domain::time::Timestamp;
@@ -18,6 +19,7 @@ use super::Core;
 use super::astray::{heartbeat_says, word_of};
 use super::contention::{host_at, host_of, listens_elsewhere};
 use super::desired::desired;
+use super::gpus::{self, all_on_record, check_telemetry, gpus_said};
 use super::keys::{WorkerKey, take_up};
 use super::refusal::{Invalid, Refusal};
 use super::registration::{MAX_GPUS, capability};
@@ -150,14 +152,15 @@ impl Core {
     ) -> Result<HeartbeatAnswer, Refusal> {
         check_heartbeat(&key.worker, &beat)?;
         let worker = key.worker;
-        let (claims, word) = (claims_of_heartbeat(&beat), word_of(&beat));
+        let (claims, word, said) = (claims_of_heartbeat(&beat), word_of(&beat), gpus::words(&beat.telemetry));
         let mut tx = self.recent().await?;
         let stored = tx.worker(&worker).await?.ok_or_else(|| Refusal::NoWorker(worker.clone()))?;
         let held = tx.leased_jobs(Some(&worker)).await?;
+        self.keep_readings(&stored.worker, &beat.telemetry);
         // Nobody is sent away, or told to stop, by what may be known too late: the transaction judges again.
         let known = &stored.worker;
         let news = |word| is_news(known, &held, word) || offer_taken(known, &held, word).is_some();
-        let mut doubtful = stored.worker.may_beat().is_err() || word.as_ref().is_some_and(news);
+        let mut doubtful = known.may_beat().is_err() || word.as_ref().is_some_and(news) || gpus::is_news(known, &said);
         for claim in &claims {
             let job = tx.job(&claim.job).await?;
             let verdict = judge(self.now(), &stored.worker, &held, claim, job.as_ref());
@@ -165,7 +168,7 @@ impl Core {
         }
         if doubtful {
             drop(tx);
-            return self.take_back(caller, worker, claims, word).await;
+            return self.take_back(caller, worker, claims, word, said).await;
         }
         let desired = desired(self, &mut *tx, &stored, &claims).await?;
         drop(tx);
@@ -181,18 +184,20 @@ impl Core {
         worker: WorkerId,
         claims: Vec<Claim>,
         word: Option<Word>,
+        said: Vec<gpu::Word>,
     ) -> Result<HeartbeatAnswer, Refusal> {
-        let input = Arc::new((worker, claims, word));
+        let input = Arc::new((worker, claims, word, said));
         self.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
-                let (worker, claims, word) = &*input;
+                let (worker, claims, word, said) = &*input;
                 let stored = unit.worker(worker).await?;
                 stored.worker.may_beat()?;
                 keep_claims(unit, &stored.worker, claims).await?;
                 if let Some(word) = word {
                     heartbeat_says(unit, &stored.worker, word).await?;
                 }
+                gpus_said(unit, worker, said).await?;
                 let stored = unit.worker(worker).await?;
                 Ok(HeartbeatAnswer { desired: desired(unit.core, unit.tx, &stored, claims).await? })
             })
@@ -210,6 +215,7 @@ impl Core {
         if goodbye.worker_id.as_ref().is_some_and(|id| *id != worker) {
             return Err(Invalid::OtherWorker.into());
         }
+        let gone = worker.clone();
         self.change(caller, move |unit| {
             let worker = worker.clone();
             Box::pin(async move {
@@ -221,7 +227,9 @@ impl Core {
                 Ok(())
             })
         })
-        .await
+        .await?;
+        self.readings.forget(&gone);
+        Ok(())
     }
 
     /// Nobody listens on a server that is gone, nor on one that has just started. Streams that open say so anew.
@@ -291,6 +299,9 @@ async fn register_in(
     if old_token_ended {
         detail["old_token_ended"] = json!(true);
     }
+    if capability.withheld() > 0 {
+        detail["withheld"] = json!(all_on_record(&capability.gpus));
+    }
     unit.save_worker(&before, &after, Action::WorkerRegistered, &detail).await?;
     keep_claims(unit, &after, claims).await?;
     for job in unit.tx.leased_jobs(Some(worker)).await? {
@@ -354,6 +365,7 @@ fn check_heartbeat(worker: &WorkerId, beat: &Heartbeat) -> Result<(), Refusal> {
         None | Some("idle" | "busy" | "connecting" | "draining") => {}
         Some(other) => return Err(Invalid::Status(other.chars().take(40).collect()).into()),
     }
+    check_telemetry(&beat.telemetry)?;
     if beat.attempts.len() > MAX_GPUS as usize {
         return Err(Invalid::TooMuch { what: "attempts", limit: MAX_GPUS.into() }.into());
     }

@@ -64,10 +64,14 @@ impl Core {
                 Box::pin(async move { act(unit, &id).await })
             });
             match acted.await {
-                Ok(Some(Verdict::Silent | Verdict::Abandoned)) => checked.silent += 1,
+                Ok(Some(Verdict::Silent | Verdict::Abandoned)) => {
+                    self.readings.forget(&worker);
+                    checked.silent += 1;
+                }
                 Ok(Some(Verdict::Removed)) => {
                     self.presence.forget(&worker);
                     self.contention.forget(&worker);
+                    self.readings.forget(&worker);
                     checked.removed += 1;
                 }
                 Ok(None) => {}

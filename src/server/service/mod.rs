@@ -10,6 +10,7 @@ pub mod configs;
 pub mod contention;
 pub mod desired;
 pub mod dispatch;
+pub mod gpus;
 pub mod health;
 pub mod jobs;
 pub mod keys;
@@ -50,6 +51,7 @@ use crate::vault::Vault;
 use self::audit::checkpoint::Signer;
 use self::audit::refused::Floods;
 use self::contention::Contention;
+use self::gpus::Readings;
 use self::leader::Leadership;
 use self::presence::Presence;
 use self::rates::Quotas;
@@ -123,6 +125,8 @@ pub struct Core {
     pub hub: Hub,
     /// When workers were last heard of.
     pub presence: Presence,
+    /// How workers' GPUs are.
+    pub readings: Readings,
     /// What is in memory about those who come in.
     pub doors: Doors,
     /// Which streams went from host to host.

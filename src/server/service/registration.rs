@@ -1,9 +1,11 @@
 //! What an agent says of its host, checked.
 
-use app::domain::capability::{Capability, Gpu};
+use app::domain::capability::Capability;
+use app::domain::gpu::Gpu;
 use app::domain::ids::WorkerId;
 use app::protocol::worker::Register;
 
+use super::gpus::registered;
 use super::refusal::{Invalid, Refusal};
 
 /// The most GPUs that one host may report, and the most jobs that it may take.
@@ -23,10 +25,11 @@ pub fn capability(worker: &WorkerId, register: &Register) -> Result<Capability, 
         let vram_gb = register.gpu_vram_gb.or(info.vram_gb);
         let name = name.unwrap_or_else(|| "GPU".to_owned());
         // Older agents report no ids: these are stable as long as the worker is.
-        let gpu = |index| Gpu { uuid: format!("{worker}/gpu{index}"), name: name.clone(), vram_gb };
+        let uuid = |index| format!("{worker}/gpu{index}");
+        let gpu = |index| Gpu { index, uuid: uuid(index), name: name.clone(), vram_gb, ..Gpu::default() };
         (0..count.min(MAX_GPUS + 1)).map(gpu).collect()
     } else {
-        register.gpus.iter().map(|g| Gpu { uuid: g.uuid.clone(), name: g.name.clone(), vram_gb: g.vram_gb }).collect()
+        register.gpus.iter().map(registered).collect()
     };
     if gpus.len() > MAX_GPUS as usize {
         return Err(Invalid::TooMuch { what: "GPUs", limit: MAX_GPUS.into() }.into());
@@ -39,6 +42,7 @@ pub fn capability(worker: &WorkerId, register: &Register) -> Result<Capability, 
         agent_version: register.agent_version.clone(),
         protocol: register.protocol,
         driver: info.driver,
+        runtime: info.runtime,
         install_id: register.install_id.clone(),
         tls_verify: register.tls_verify,
         max_jobs: max_jobs(register)?,
@@ -55,9 +59,10 @@ fn max_jobs(register: &Register) -> Result<u32, Refusal> {
 }
 
 fn check_texts(capability: &Capability) -> Result<(), Refusal> {
-    let gpus = capability.gpus.iter().flat_map(|gpu| [&gpu.uuid, &gpu.name]);
-    let others = [&capability.hostname, &capability.agent_version, &capability.driver, &capability.install_id];
-    let texts = gpus.chain(others.into_iter().flatten()).chain([&capability.accelerator]);
+    let gpus = capability.gpus.iter().flat_map(|gpu| [&gpu.uuid, &gpu.name].into_iter().chain(&gpu.part_of));
+    let versions = [&capability.agent_version, &capability.driver, &capability.runtime];
+    let others = versions.into_iter().chain([&capability.hostname, &capability.install_id]);
+    let texts = gpus.chain(others.flatten()).chain([&capability.accelerator]);
     for text in texts {
         if text.chars().count() > MAX_TEXT || text.chars().any(char::is_control) {
             return Err(Invalid::Name(text.chars().take(40).filter(|c| !c.is_control()).collect()).into());

@@ -183,6 +183,7 @@ impl Core {
         .await?;
         self.presence.forget(&removed);
         self.contention.forget(&removed);
+        self.readings.forget(&removed);
         Ok(())
     }
 }

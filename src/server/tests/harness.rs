@@ -34,6 +34,7 @@ use crate::service::audit::checkpoint::Signer;
 use crate::service::audit::refused::Floods;
 use crate::service::contention::Contention;
 use crate::service::dispatch::hooks;
+use crate::service::gpus::Readings;
 use crate::service::leader::Leadership;
 use crate::service::presence::Presence;
 use crate::service::space::Room;
@@ -179,6 +180,7 @@ impl Server {
             store,
             hub: Hub::default(),
             presence: Presence::default(),
+            readings: Readings::default(),
             contention: Contention::default(),
             doors: Doors::default(),
             floods: Floods::default(),

@@ -140,7 +140,15 @@ fn of_workers(key: &By, other: &By, job: &str) -> Vec<Route> {
                 ("protocol", no_count()),
                 ("max_jobs", or(no_count(), &[json!(0), json!(65)])),
                 ("persistent", vec![json!("yes"), json!(1)]),
-                ("gpus", vec![json!(5), json!([{"index": 0}]), json!([{"index": 0, "uuid": "u\u{7}", "name": "n"}])]),
+                (
+                    "gpus",
+                    vec![
+                        json!(5),
+                        json!([{"index": 0}]),
+                        json!([{"index": 0, "uuid": "u\u{7}", "name": "n"}]),
+                        json!([{"index": 0, "uuid": "u", "name": "n", "withheld": {"reason": "banana"}}]),
+                    ],
+                ),
                 ("attempts", attempts()),
                 ("current_job_id", or(no_text(), &[json!("../x")])),
             ],
@@ -152,6 +160,7 @@ fn of_workers(key: &By, other: &By, job: &str) -> Vec<Route> {
                 ("status", or(no_text(), &[json!("banana")])),
                 ("worker_id", or(no_text(), &[json!("w_other"), json!("../x")])),
                 ("attempts", attempts()),
+                ("telemetry", vec![json!(5), json!([5]), json!([{"gpus": []}]), json!([{"at": "now", "gpus": [{}]}])]),
             ],
         ),
         route(

@@ -17,6 +17,7 @@ mod events;
 mod explain;
 mod files;
 mod floods;
+mod gpus;
 pub mod harness;
 mod headers;
 mod health;

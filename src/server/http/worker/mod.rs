@@ -18,13 +18,15 @@ pub fn routes(app: &App) -> Routes {
         .post("/workers/register", Access::Newcomer, agent::REGISTER, agent::register)
         .get("/workers/stream", Access::Worker, stream::STREAM, stream::stream)
         .get("/workers/next", Access::Worker, stream::NEXT, stream::next)
-        .post("/workers/heartbeat", Access::Worker, agent::HEARTBEAT, agent::heartbeat)
         .get("/workers/queue", Access::Worker, agent::QUEUE, agent::queue)
         .post("/workers/disconnect", Access::Worker, agent::DISCONNECT, agent::disconnect)
         .post("/workers/job/{id}/status", Access::Job, job::STATUS, job::status)
         .get("/workers/job/{id}/bundle", Access::Job, job::BUNDLE, job::bundle)
         .post("/workers/job/{id}/secrets", Access::Job, job::SECRETS, job::secrets)
         .within(|router| router.layer(DefaultBodyLimit::max(limits::API)));
+    let heartbeat = none()
+        .post("/workers/heartbeat", Access::Worker, agent::HEARTBEAT, agent::heartbeat)
+        .within(|router| router.layer(DefaultBodyLimit::max(limits::HEARTBEAT)));
     let progress = none()
         .post("/workers/job/{id}/progress", Access::Job, job::PROGRESS, job::progress)
         .within(|router| router.layer(DefaultBodyLimit::max(limits::PROGRESS)));
@@ -35,5 +37,5 @@ pub fn routes(app: &App) -> Routes {
     let artifacts = none()
         .put("/workers/job/{id}/artifacts/{*path}", Access::Job, job::ARTIFACT, job::artifact)
         .within(|router| router.layer(DefaultBodyLimit::disable()));
-    agent.and(progress).and(logs).and(artifacts)
+    agent.and(heartbeat).and(progress).and(logs).and(artifacts)
 }

@@ -1,6 +1,7 @@
 //! Explanations as clients see them: codes with parameters, and the same in words.
 
 use app::domain::explain::{self, Answer, Explanation, Verdict};
+use app::domain::gpu::{Withheld, WithheldReason};
 use app::domain::ids::JobId;
 use app::domain::job::{Job, Target};
 use app::domain::matching::Blocker;
@@ -117,6 +118,7 @@ fn blocker(blocker: &Blocker) -> BlockerView {
         },
         Blocker::Gpus { wanted, found } => gpu_count(*wanted, *found),
         Blocker::Vram { wanted_gb, gpus, found_gb } => vram(*wanted_gb, *gpus, *found_gb),
+        Blocker::GpusWithheld { wanted, left, why } => gpus_withheld(*wanted, *left, why),
         Blocker::Spent => says(
             BlockerCode::Spent,
             "It is an ephemeral worker and has run its job.".to_owned(),
@@ -242,6 +244,40 @@ fn vram(wanted_gb: f64, count: u32, found_gb: Option<f64>) -> BlockerView {
         found: found_gb.map(|gb| gb.to_string()),
         text: format!("The job asks for {} with {wanted_gb} GB each, and this worker {has}.", gpus(count)),
         change,
+    }
+}
+
+/// The most GPUs whose reasons are told.
+const TOLD: usize = 4;
+
+fn gpus_withheld(wanted: u32, left: u32, why: &[(u32, Withheld)]) -> BlockerView {
+    let mut text = format!("The job takes {}, and {left} that would do may be given out.", gpus(wanted));
+    for (number, withheld) in why.iter().take(TOLD) {
+        let detail = withheld.detail.trim().trim_end_matches('.');
+        let why = match (withheld.reason, detail.is_empty()) {
+            (WithheldReason::InUse, true) => "in use by a process that belongs to no job".to_owned(),
+            (WithheldReason::InUse, false) => format!("in use by {detail}"),
+            (WithheldReason::Quarantined, true) => "quarantined".to_owned(),
+            (WithheldReason::Quarantined, false) => format!("quarantined: {detail}"),
+        };
+        text.push_str(&format!(" GPU {number} is {why}."));
+    }
+    if let Some(more) = why.len().checked_sub(TOLD).filter(|more| *more > 0) {
+        text.push_str(&format!(" So it is with {more} more."));
+    }
+    let in_use = why.iter().any(|(_, withheld)| withheld.reason == WithheldReason::InUse);
+    let change = match (in_use, why.iter().all(|(_, withheld)| withheld.reason == WithheldReason::InUse)) {
+        (_, true) => "End that process, and its agent gives the GPU back.",
+        (true, false) => "End what uses them, or see to those with errors, and its agent gives them back.",
+        (false, _) => "See to the GPU on its host; its agent gives it back when it is well.",
+    };
+    BlockerView {
+        code: BlockerCode::GpusWithheld,
+        key: None,
+        wanted: Some(wanted.to_string()),
+        found: Some(left.to_string()),
+        text,
+        change: change.to_owned(),
     }
 }
 

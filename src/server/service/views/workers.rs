@@ -3,16 +3,18 @@
 use std::collections::HashMap;
 
 use app::domain::glob;
+use app::domain::gpu::Gpu;
 use app::domain::ids::WorkerId;
 use app::domain::job::Job;
 use app::domain::worker::{Conflict, Kind, Status, Worker};
+use app::protocol::gpu::{GpuInfo, GpuView};
 use app::protocol::status::{WorkerStatus, WorkerType};
-use app::protocol::worker::GpuInfo;
 use app::protocol::workers::{HeldJob, TokenConflict, WorkerCounts, WorkerView, WorkersPage, WorkersQuery};
 
 use super::jobs::{progress, status as job_status};
 use crate::service::Core;
 use crate::service::agents::last_sight;
+use crate::service::gpus::shown;
 use crate::service::refusal::Refusal;
 use crate::service::workers::revision;
 use crate::store::Tx;
@@ -42,8 +44,25 @@ impl Core {
     pub async fn worker_page(&self, id: &WorkerId) -> Result<WorkerView, Refusal> {
         let mut tx = self.read().await?;
         let stored = tx.worker(id).await?.ok_or_else(|| Refusal::NoWorker(id.clone()))?;
+        let gpus = self.gpu_views(&stored.worker, &tx.leased_jobs(Some(id)).await?);
         let mut held = held(&mut *tx, Some(id)).await?;
-        Ok(self.worker_view(&stored, &mut held))
+        Ok(WorkerView { gpus, ..self.worker_view(&stored, &mut held) })
+    }
+
+    /// Its GPUs, with what is known of them and who holds them.
+    fn gpu_views(&self, worker: &Worker, leased: &[Job]) -> Vec<GpuView> {
+        let mut readings = self.readings.look(&worker.id, self.now());
+        if worker.may_beat().is_err() {
+            readings.clear();
+        }
+        let holds = |job: &&Job, uuid: &str| job.live_lease().is_some_and(|lease| lease.held().contains(&uuid));
+        let gpus = worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
+        let view = |gpu: &Gpu| GpuView {
+            gpu: shown(gpu),
+            job_id: leased.iter().find(|job| holds(job, &gpu.uuid)).map(|job| job.id.clone()),
+            reading: readings.get(&gpu.uuid).cloned(),
+        };
+        gpus.iter().map(view).collect()
     }
 
     fn worker_view(&self, stored: &StoredWorker, held: &mut Held) -> WorkerView {
@@ -71,6 +90,8 @@ impl Core {
                 Kind::Persistent => WorkerType::Persistent,
             }),
             gpu_count,
+            gpus_withheld: capability.map_or(0, |capability| u32::try_from(capability.withheld()).unwrap_or(u32::MAX)),
+            gpus: Vec::new(),
             gpu_name: gpu.map(|gpu| gpu.name.clone()),
             gpu_vram_gb: gpu.and_then(|gpu| gpu.vram_gb),
             accelerator_type: capability.map(|capability| capability.accelerator.clone()),
@@ -79,7 +100,7 @@ impl Core {
                 vram_gb: gpu.and_then(|gpu| gpu.vram_gb),
                 count: gpu_count,
                 driver: capability.driver.clone(),
-                runtime: None,
+                runtime: capability.runtime.clone(),
                 accelerator: Some(capability.accelerator.clone()),
             }),
             labels: if ignores_reported { worker.labels.clone() } else { worker.labels.or(&reported_labels) },

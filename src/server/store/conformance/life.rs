@@ -2,7 +2,8 @@
 
 use std::cmp::Reverse;
 
-use app::domain::capability::{Capability, Gpu};
+use app::domain::capability::Capability;
+use app::domain::gpu::{Gpu, MemoryKind, Withheld, WithheldReason, Word};
 use app::domain::ids::Attempt;
 use app::domain::job::{Job, Loss, Report};
 use app::domain::labels::Labels;
@@ -35,8 +36,16 @@ on_every_engine!(
 fn capability() -> Capability {
     Capability {
         gpus: vec![
-            Gpu { uuid: "GPU-1".to_owned(), name: "NVIDIA A100".to_owned(), vram_gb: Some(79.25) },
-            Gpu { uuid: "GPU-2".to_owned(), name: "GB10".to_owned(), vram_gb: None },
+            Gpu {
+                index: 1,
+                uuid: "GPU-1".to_owned(),
+                name: "NVIDIA A100".to_owned(),
+                vram_gb: Some(79.25),
+                memory: Some(MemoryKind::Dedicated),
+                ..Gpu::default()
+            },
+            Gpu { index: 2, uuid: "GPU-2".to_owned(), memory: Some(MemoryKind::Unified), ..Gpu::default() },
+            Gpu { uuid: "MIG-1".to_owned(), part_of: Some("GPU-3".to_owned()), ..Gpu::default() },
         ],
         accelerator: "cuda".to_owned(),
         hostname: Some("höst".to_owned()),
@@ -44,6 +53,7 @@ fn capability() -> Capability {
         agent_version: Some("0.1.0".to_owned()),
         protocol: Some(1),
         driver: Some("570.1".to_owned()),
+        runtime: Some("13.0".to_owned()),
         install_id: Some("4f".to_owned()),
         tls_verify: Some(false),
         max_jobs: 2,
@@ -59,8 +69,15 @@ async fn workers_come_back_as_they_went(fresh: &Fresh) {
     fresh.insert_worker(&made, "digest").await.expect("new");
     let connecting = made.clone().registered(Timestamp(NOW.0 + 1), capability(), Kind::Persistent);
     let online = connecting.clone().listening(Timestamp(NOW.0 + 2), "s").expect("registered");
+    let [xid, python] = [(WithheldReason::Quarantined, "XID 79: \"höst\""), (WithheldReason::InUse, "")];
+    let word = |uuid: &str, (reason, detail): (WithheldReason, &str)| Word {
+        uuid: uuid.to_owned(),
+        withheld: Some(Withheld { reason, detail: detail.to_owned() }),
+    };
+    let withholding = online.clone().gpus_said(&[word("GPU-1", xid), word("MIG-1", python)]);
+    let giving = withholding.clone().gpus_said(&[Word { uuid: "GPU-1".to_owned(), withheld: None }]);
     let drained =
-        online.clone().drained(Timestamp(NOW.0 + 3), Some("driver update".to_owned()), Some(Timestamp(NOW.0 + 9)));
+        giving.clone().drained(Timestamp(NOW.0 + 3), Some("driver update".to_owned()), Some(Timestamp(NOW.0 + 9)));
     let gone = drained.clone().gone(Timestamp(NOW.0 + 4), OfflineCause::Disconnected);
     let silent = connecting.clone().gone(Timestamp(NOW.0 + 5), OfflineCause::Silent);
     let mut before = made.clone();
@@ -72,7 +89,9 @@ async fn workers_come_back_as_they_went(fresh: &Fresh) {
     let contended = pinned.clone().contended(Timestamp(NOW.0 + 8), "other");
     let settled = contended.clone().rekeyed();
     let astray = Worker { astray: Some(job(1).id), ..settled.clone() };
-    for after in [connecting, online, drained, gone, silent, ephemeral, pinned, contended, settled, astray] {
+    for after in
+        [connecting, online, withholding, giving, drained, gone, silent, ephemeral, pinned, contended, settled, astray]
+    {
         fresh.update_worker(&before, &after).await.expect("as it was read");
         assert_eq!(stored(fresh, &made).await, after);
         before = after;

@@ -1,6 +1,7 @@
 //! `workers` rows.
 
-use app::domain::capability::{Capability, Gpu};
+use app::domain::capability::Capability;
+use app::domain::gpu::{Gpu, MemoryKind, Withheld, WithheldReason};
 use std::sync::Arc;
 
 use app::domain::labels::Labels;
@@ -25,6 +26,7 @@ struct CapabilityJson {
     agent_version: Option<String>,
     protocol: Option<u32>,
     driver: Option<String>,
+    runtime: Option<String>,
     install_id: Option<String>,
     /// Older rows have none.
     #[serde(default)]
@@ -34,9 +36,18 @@ struct CapabilityJson {
 
 #[derive(Serialize, Deserialize)]
 struct GpuJson {
+    #[serde(default)]
+    index: u32,
     uuid: String,
     name: String,
     vram_gb: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    memory: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    part_of: Option<String>,
+    /// Reason and detail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    withheld: Option<(String, String)>,
 }
 
 /// The words of a link, and what belongs to it.
@@ -161,31 +172,65 @@ fn link(row: &Named<'_>) -> Result<Link> {
 
 fn capability(row: &Named<'_>) -> Result<Capability> {
     let kept: CapabilityJson = row.json("capability")?;
-    let gpu = |gpu: GpuJson| Gpu { uuid: gpu.uuid, name: gpu.name, vram_gb: gpu.vram_gb };
     Ok(Capability {
-        gpus: kept.gpus.into_iter().map(gpu).collect(),
+        gpus: kept.gpus.into_iter().map(|kept| gpu(row, kept)).collect::<Result<_>>()?,
         accelerator: kept.accelerator,
         hostname: kept.hostname,
         labels: kept.labels,
         agent_version: kept.agent_version,
         protocol: kept.protocol,
         driver: kept.driver,
+        runtime: kept.runtime,
         install_id: kept.install_id,
         tls_verify: kept.tls_verify,
         max_jobs: kept.max_jobs,
     })
 }
 
+fn gpu(row: &Named<'_>, kept: GpuJson) -> Result<Gpu> {
+    let memory = kept.memory.map(|word| {
+        let kind = MemoryKind::ALL.into_iter().find(|kind| kind.as_str() == word);
+        kind.ok_or_else(|| row.broken(format!("the memory of GPU {:?} is {word:?}", kept.uuid)))
+    });
+    let withheld = kept.withheld.map(|(word, detail)| {
+        let reason = WithheldReason::ALL.into_iter().find(|reason| reason.as_str() == word);
+        let reason =
+            reason.ok_or_else(|| row.broken(format!("GPU {:?} is withheld because of {word:?}", kept.uuid)))?;
+        Ok(Withheld { reason, detail })
+    });
+    Ok(Gpu {
+        index: kept.index,
+        name: kept.name,
+        vram_gb: kept.vram_gb,
+        memory: memory.transpose()?,
+        part_of: kept.part_of,
+        withheld: withheld.transpose()?,
+        uuid: kept.uuid,
+    })
+}
+
+fn gpu_json(gpu: &Gpu) -> GpuJson {
+    GpuJson {
+        index: gpu.index,
+        uuid: gpu.uuid.clone(),
+        name: gpu.name.clone(),
+        vram_gb: gpu.vram_gb,
+        memory: gpu.memory.map(|kind| kind.as_str().to_owned()),
+        part_of: gpu.part_of.clone(),
+        withheld: gpu.withheld.as_ref().map(|why| (why.reason.as_str().to_owned(), why.detail.clone())),
+    }
+}
+
 fn capability_text(capability: &Capability) -> String {
-    let gpu = |gpu: &Gpu| GpuJson { uuid: gpu.uuid.clone(), name: gpu.name.clone(), vram_gb: gpu.vram_gb };
     to_json(&CapabilityJson {
-        gpus: capability.gpus.iter().map(gpu).collect(),
+        gpus: capability.gpus.iter().map(gpu_json).collect(),
         accelerator: capability.accelerator.clone(),
         hostname: capability.hostname.clone(),
         labels: capability.labels.clone(),
         agent_version: capability.agent_version.clone(),
         protocol: capability.protocol,
         driver: capability.driver.clone(),
+        runtime: capability.runtime.clone(),
         install_id: capability.install_id.clone(),
         tls_verify: capability.tls_verify,
         max_jobs: capability.max_jobs,

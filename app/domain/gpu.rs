@@ -1,0 +1,121 @@
+//! GPUs, and what keeps one from jobs: its agent withholds it while it is broken, or while somebody else uses it.
+
+/// One GPU, or one partition of one, as the rules see it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Gpu {
+    /// Its number on the host; people know it by it.
+    pub index: u32,
+    /// Stable id; GPUs are granted by it.
+    pub uuid: String,
+    /// Model.
+    pub name: String,
+    /// Memory in GB; none where the part does not say.
+    pub vram_gb: Option<f64>,
+    /// Whose memory that is; none where nobody knows.
+    pub memory: Option<MemoryKind>,
+    /// Of a partition, the id of the GPU that it is a part of.
+    pub part_of: Option<String>,
+    /// Why no job may have it now. Who has it already keeps it.
+    pub withheld: Option<Withheld>,
+}
+
+/// Whose memory a GPU uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryKind {
+    /// Its own.
+    Dedicated,
+    /// The host's.
+    Unified,
+}
+
+impl MemoryKind {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Dedicated, Self::Unified];
+
+    /// Its word in the database.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Dedicated => "dedicated",
+            Self::Unified => "unified",
+        }
+    }
+}
+
+/// Why a GPU is not given out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Withheld {
+    /// What kind of reason.
+    pub reason: WithheldReason,
+    /// In the agent's words: which error, or whose process. May be empty.
+    pub detail: String,
+}
+
+/// What keeps a GPU from jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WithheldReason {
+    /// It has shown an error, or did not pass the test before a job.
+    Quarantined,
+    /// A process that belongs to no job uses it.
+    InUse,
+}
+
+impl WithheldReason {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Quarantined, Self::InUse];
+
+    /// Its word: in the database, in the trail and in metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Quarantined => "quarantined",
+            Self::InUse => "in_use",
+        }
+    }
+}
+
+/// What an agent says of a GPU: why no job may have it, or that one may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    /// Which, by its id.
+    pub uuid: String,
+    /// Why not.
+    pub withheld: Option<Withheld>,
+}
+
+/// The GPUs of which something is said that was not known, each with what is said. Ids that are not here mean nothing, a
+/// GPU that nothing is said of stays as it is, and of two words about one the first counts.
+pub fn news<'g>(gpus: &'g [Gpu], said: &'g [Word]) -> impl Iterator<Item = (&'g Gpu, &'g Option<Withheld>)> {
+    let word = |gpu: &'g Gpu| said.iter().find(|word| word.uuid == gpu.uuid).map(|word| (gpu, &word.withheld));
+    gpus.iter().filter_map(word).filter(|(gpu, withheld)| gpu.withheld != **withheld)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::fixtures::{gpus, withheld};
+
+    fn says(uuid: &str, withheld: Option<Withheld>) -> Word {
+        Word { uuid: uuid.to_owned(), withheld }
+    }
+
+    #[test]
+    fn what_is_said_of_gpus_and_what_of_it_is_new() {
+        let mut known = gpus(1, &[80, 80]);
+        known[1].withheld = Some(withheld("XID 79"));
+        let rows: [(&[Word], &[&str]); 8] = [
+            (&[], &[]),
+            (&[says("GPU-1-0", None), says("GPU-1-1", Some(withheld("XID 79")))], &[]),
+            (&[says("GPU-1-0", Some(withheld("XID 48")))], &["GPU-1-0"]),
+            (&[says("GPU-1-1", None)], &["GPU-1-1"]),
+            (&[says("GPU-1-1", Some(withheld("XID 48")))], &["GPU-1-1"]),
+            (&[says("GPU-9-9", Some(withheld("XID 48")))], &[]),
+            (&[says("GPU-1-0", None), says("GPU-1-0", Some(withheld("XID 48")))], &[]),
+            (&[says("GPU-1-1", None), says("GPU-1-0", Some(withheld("XID 48")))], &["GPU-1-0", "GPU-1-1"]),
+        ];
+        for (n, (said, expected)) in rows.into_iter().enumerate() {
+            let found: Vec<&str> = news(&known, said).map(|(gpu, _)| gpu.uuid.as_str()).collect();
+            assert_eq!(found, expected, "row {n}");
+        }
+        let in_use = Withheld { reason: WithheldReason::InUse, ..withheld("XID 79") };
+        assert_eq!(news(&known, &[says("GPU-1-1", Some(in_use))]).count(), 1, "another reason in the same words");
+    }
+}

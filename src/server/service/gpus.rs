@@ -1,0 +1,202 @@
+//! What agents say of their GPUs: at registration what there is, with heartbeats how it does.
+//!
+//! How a GPU does is kept in memory ([`Readings`]) and costs no commit. That an agent withholds one, or gives it back, is
+//! the worker's state: it is written when it is news, and only then.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use app::domain::audit::Action;
+use app::domain::gpu::{Gpu, MemoryKind, Withheld, WithheldReason, Word, news};
+use app::domain::ids::WorkerId;
+use app::domain::time::{Millis, Timestamp};
+use app::domain::worker::Worker;
+use app::protocol::gpu::{self as wire, GpuReading, Reading, Telemetry};
+use app::protocol::topic::Topic;
+use serde_json::{Value, json};
+
+use super::Core;
+use super::refusal::{Invalid, Refusal};
+use super::registration::MAX_GPUS;
+use super::unit::Unit;
+
+/// The most moments that one heartbeat may tell of.
+const MAX_MOMENTS: usize = 12;
+/// The longest reason for withholding a GPU, in characters; what is longer is cut.
+const MAX_DETAIL: usize = 256;
+/// Who looks at a worker is told of its readings so often at most.
+const RING_EVERY: Millis = Millis::seconds(5);
+/// Who has not asked for a worker for so long does not look at it any more. Agents send readings every 30 s at most.
+const LOOKS_FOR: Millis = Millis::seconds(90);
+
+/// The newest readings of the workers whose agents talk to this server, and who looks at them.
+#[derive(Default)]
+pub struct Readings(Mutex<HashMap<WorkerId, Kept>>);
+
+#[derive(Default)]
+struct Kept {
+    readings: Vec<(String, Reading)>,
+    rung_at: Timestamp,
+    looked_at: Timestamp,
+}
+
+impl Readings {
+    /// Takes readings instead of those before; true if somebody looks at the worker and is to be told.
+    fn note(&self, worker: &WorkerId, readings: Vec<(String, Reading)>, now: Timestamp) -> bool {
+        let mut kept = self.0.lock().expect("no panic while it is held");
+        let kept = kept.entry(worker.clone()).or_default();
+        kept.readings = readings;
+        let rings = now - kept.looked_at <= LOOKS_FOR && now - kept.rung_at >= RING_EVERY;
+        if rings {
+            kept.rung_at = now;
+        }
+        rings
+    }
+
+    /// The newest reading of each GPU of a worker, by its id; somebody looks at them.
+    pub fn look(&self, worker: &WorkerId, now: Timestamp) -> HashMap<String, Reading> {
+        let mut kept = self.0.lock().expect("no panic while it is held");
+        let kept = kept.entry(worker.clone()).or_default();
+        kept.looked_at = now;
+        kept.readings.iter().cloned().collect()
+    }
+
+    /// Forgets those of a worker that is gone.
+    pub fn forget(&self, worker: &WorkerId) {
+        self.0.lock().expect("no panic while it is held").remove(worker);
+    }
+}
+
+/// What a heartbeat tells of GPUs, checked.
+pub fn check_telemetry(telemetry: &[Telemetry]) -> Result<(), Refusal> {
+    if telemetry.len() > MAX_MOMENTS {
+        return Err(Invalid::TooMuch { what: "moments of telemetry", limit: MAX_MOMENTS as u64 }.into());
+    }
+    if telemetry.iter().any(|moment| moment.gpus.len() > MAX_GPUS as usize) {
+        return Err(Invalid::TooMuch { what: "GPUs", limit: MAX_GPUS.into() }.into());
+    }
+    Ok(())
+}
+
+/// What the newest moment says of whether jobs may have the GPUs; nothing if there is none.
+pub fn words(telemetry: &[Telemetry]) -> Vec<Word> {
+    let word =
+        |reading: &GpuReading| Word { uuid: reading.uuid.clone(), withheld: withheld(reading.withheld.as_ref()) };
+    telemetry.last().map(|newest| newest.gpus.iter().map(word).collect()).unwrap_or_default()
+}
+
+/// Whether that is news of a worker.
+pub fn is_news(worker: &Worker, said: &[Word]) -> bool {
+    worker.capability().is_some_and(|capability| news(&capability.gpus, said).next().is_some())
+}
+
+/// Writes what an agent says of its GPUs, if it is news, and looks who fits now.
+pub async fn gpus_said(unit: &mut Unit<'_>, worker: &WorkerId, said: &[Word]) -> Result<(), Refusal> {
+    let before = unit.worker(worker).await?.worker;
+    let after = before.clone().gpus_said(said);
+    let known = before.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
+    let (mut withheld, mut given_back) = (Vec::new(), Vec::new());
+    for (gpu, now) in news(known, said) {
+        match (now, &gpu.withheld) {
+            (Some(why), _) => withheld.push(on_record(gpu, why)),
+            (None, why) => given_back.extend(why.as_ref().map(|why| on_record(gpu, why))),
+        }
+    }
+    let detail = json!({"withheld": withheld, "given_back": given_back});
+    unit.save_worker(&before, &after, Action::WorkerGpus, &detail).await?;
+    if before != after {
+        unit.plan_after();
+    }
+    Ok(())
+}
+
+/// The withheld ones of these, for the trail.
+pub fn all_on_record(gpus: &[Gpu]) -> Vec<Value> {
+    gpus.iter().filter_map(|gpu| Some(on_record(gpu, gpu.withheld.as_ref()?))).collect()
+}
+
+fn on_record(gpu: &Gpu, why: &Withheld) -> Value {
+    json!({"index": gpu.index, "uuid": gpu.uuid, "reason": why.reason.as_str(), "detail": why.detail})
+}
+
+impl Core {
+    /// Keeps how a worker's GPUs are, and tells who looks at it. Ids that are not the worker's mean nothing.
+    pub(super) fn keep_readings(self: &Arc<Self>, worker: &Worker, telemetry: &[Telemetry]) {
+        let (Some(newest), Some(capability), Ok(())) = (telemetry.last(), worker.capability(), worker.may_beat())
+        else {
+            return;
+        };
+        let now = self.now();
+        let newest_of = |gpu: &Gpu| newest.gpus.iter().find(|said| said.uuid == gpu.uuid);
+        let of = |gpu: &Gpu| Some((gpu.uuid.clone(), reading(newest_of(gpu)?, now)));
+        if self.readings.note(&worker.id, capability.gpus.iter().filter_map(of).collect(), now) {
+            // Only browsers of this server's can see them.
+            self.hub.bump([Topic::Worker(worker.id.clone())]);
+        }
+    }
+}
+
+/// What sensors said, as far as it makes sense: a broken one costs what it says, not the heartbeat.
+fn reading(said: &GpuReading, at: Timestamp) -> Reading {
+    let within = |value: Option<f64>, least: f64, most: f64| value.filter(|value| (least..=most).contains(value));
+    let clock = |mhz: Option<u32>| mhz.filter(|mhz| *mhz <= 100_000);
+    Reading {
+        at,
+        utilization_percent: within(said.utilization_percent, 0.0, 100.0),
+        memory_used_gb: within(said.memory_used_gb, 0.0, 100_000.0),
+        temperature_celsius: within(said.temperature_celsius, -100.0, 300.0),
+        power_watts: within(said.power_watts, 0.0, 100_000.0),
+        power_limit_watts: within(said.power_limit_watts, 0.0, 100_000.0),
+        clock_mhz: clock(said.clock_mhz),
+        memory_clock_mhz: clock(said.memory_clock_mhz),
+        ecc_errors: said.ecc_errors,
+    }
+}
+
+/// A registered GPU, in the rules' words.
+pub fn registered(gpu: &wire::Gpu) -> Gpu {
+    Gpu {
+        index: gpu.index,
+        uuid: gpu.uuid.clone(),
+        name: gpu.name.clone(),
+        vram_gb: gpu.vram_gb,
+        memory: gpu.memory_kind.map(|kind| match kind {
+            wire::MemoryKind::Dedicated => MemoryKind::Dedicated,
+            wire::MemoryKind::Unified => MemoryKind::Unified,
+        }),
+        part_of: gpu.part_of.clone(),
+        withheld: withheld(gpu.withheld.as_ref()),
+    }
+}
+
+/// The same, in the wire's.
+pub fn shown(gpu: &Gpu) -> wire::Gpu {
+    wire::Gpu {
+        index: gpu.index,
+        uuid: gpu.uuid.clone(),
+        name: gpu.name.clone(),
+        vram_gb: gpu.vram_gb,
+        memory_kind: gpu.memory.map(|kind| match kind {
+            MemoryKind::Dedicated => wire::MemoryKind::Dedicated,
+            MemoryKind::Unified => wire::MemoryKind::Unified,
+        }),
+        part_of: gpu.part_of.clone(),
+        withheld: gpu.withheld.as_ref().map(|withheld| wire::Withheld {
+            reason: match withheld.reason {
+                WithheldReason::Quarantined => wire::WithheldReason::Quarantined,
+                WithheldReason::InUse => wire::WithheldReason::InUse,
+            },
+            detail: withheld.detail.clone(),
+        }),
+    }
+}
+
+fn withheld(said: Option<&wire::Withheld>) -> Option<Withheld> {
+    said.map(|said| Withheld {
+        reason: match said.reason {
+            wire::WithheldReason::Quarantined => WithheldReason::Quarantined,
+            wire::WithheldReason::InUse => WithheldReason::InUse,
+        },
+        detail: said.detail.chars().filter(|c| !c.is_control()).take(MAX_DETAIL).collect(),
+    })
+}

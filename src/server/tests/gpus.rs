@@ -1,0 +1,265 @@
+//! What agents say of their GPUs: what is withheld is not given out, and how they do is shown.
+
+use app::domain::time::Millis;
+use axum::body::Body;
+use serde_json::{Value, json};
+
+use super::harness::{By, Events, Server};
+
+/// The GPUs of a host: the first `withheld` of them in use by somebody else.
+fn gpus(count: u32, withheld: u32) -> Vec<Value> {
+    let gpu = |n: u32| {
+        let mut gpu = json!({"index": n, "uuid": format!("GPU-{n}"), "name": "A100", "vram_gb": 80.0, "memory_kind": "dedicated"});
+        if n < withheld {
+            gpu["withheld"] = in_use();
+        }
+        gpu
+    };
+    (0..count).map(gpu).collect()
+}
+
+fn in_use() -> Value {
+    json!({"reason": "in_use", "detail": "process 4711 (python)"})
+}
+
+fn quarantined() -> Value {
+    json!({"reason": "quarantined", "detail": "XID 79, it has fallen off the bus"})
+}
+
+async fn register(server: &Server, key: &By, gpus: Vec<Value>, max_jobs: u32) {
+    let info = json!({"driver": "580.1", "runtime": "13.0", "count": gpus.len()});
+    let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cuda", "gpu_info": info, "gpus": gpus, "max_jobs": max_jobs});
+    server.post(key, "/api/workers/register", body).await.ok(200);
+}
+
+async fn online(server: &Server, gpus: Vec<Value>, max_jobs: u32) -> (String, By, Events) {
+    server.config("digits").await;
+    let (id, key) = server.worker("gpu-1").await;
+    register(server, &key, gpus, max_jobs).await;
+    let mut events = server.stream(&key).await;
+    events.of_type("drain").await;
+    (id, key, events)
+}
+
+async fn show(server: &Server, id: &str) -> Value {
+    server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200)
+}
+
+/// A heartbeat with one moment that tells of these GPUs.
+async fn tell(server: &Server, key: &By, gpus: Value) {
+    let moment = json!({"at": "2024-01-15T10:30:00Z", "gpus": gpus});
+    server.post(key, "/api/workers/heartbeat", json!({"telemetry": [moment]})).await.ok(200);
+}
+
+/// What the trail says of GPUs, newest first.
+async fn on_record(server: &Server) -> Vec<Value> {
+    let page = server.get(&By::Admin, "/api/audit?action=worker.gpus").await.ok(200);
+    page["entries"].as_array().expect("a list").clone()
+}
+
+#[tokio::test]
+async fn a_gpu_that_is_withheld_is_not_given_out_and_whoever_waits_is_told_why() {
+    let server = Server::start().await;
+    let mut four = gpus(4, 0);
+    (four[1]["withheld"], four[3]["withheld"]) = (quarantined(), in_use());
+    let (id, _, mut events) = online(&server, four, 4).await;
+    let ask = async |count: u32, dry_run: bool| {
+        let body = json!({"config_name": "digits", "gpu_count": count, "dry_run": dry_run});
+        server.post(&By::Admin, "/api/queue/submit", body).await.json()
+    };
+    let waits = ask(3, true).await["explanation"].clone();
+    assert_eq!(waits["verdict"], "away");
+    let blocker = &waits["workers"][0]["blockers"][0];
+    assert_eq!(
+        (&blocker["code"], &blocker["wanted"], &blocker["found"]),
+        (&json!("gpus_withheld"), &json!("3"), &json!("2"))
+    );
+    assert_eq!(
+        blocker["text"],
+        "The job takes 3 GPUs, and 2 that would do may be given out. GPU 1 is quarantined: XID 79, it has fallen off \
+         the bus. GPU 3 is in use by process 4711 (python)."
+    );
+    let taken = ask(2, false).await["job_id"].clone();
+    let offer = events.offer().await;
+    assert_eq!((json!(offer.job_id), offer.gpus), (taken.clone(), vec!["GPU-0".to_owned(), "GPU-2".to_owned()]));
+    let worker = show(&server, &id).await;
+    let held: Vec<_> = worker["gpus"].as_array().expect("a list").iter().map(|gpu| gpu["job_id"].clone()).collect();
+    assert_eq!(held, [taken.clone(), Value::Null, taken, Value::Null]);
+    assert_eq!((&worker["gpus_withheld"], &worker["gpu_info"]["runtime"]), (&json!(2), &json!("13.0")));
+    let gpu = json!({
+        "index": 3, "uuid": "GPU-3", "name": "A100", "vram_gb": 80.0, "memory_kind": "dedicated", "withheld": in_use(),
+        "job_id": null, "reading": null
+    });
+    assert_eq!(worker["gpus"][3], gpu);
+    let listed = server.get(&By::Admin, "/api/admin/workers").await.ok(200)["workers"][0].clone();
+    assert_eq!((&listed["gpus_withheld"], listed.get("gpus")), (&json!(2), None), "lists are short");
+}
+
+#[tokio::test]
+async fn one_job_gets_what_is_left_of_the_host() {
+    let server = Server::start().await;
+    let (_, _, mut events) = online(&server, gpus(3, 1), 1).await;
+    server.submit("digits").await;
+    assert_eq!(events.offer().await.gpus, ["GPU-1", "GPU-2"]);
+}
+
+#[tokio::test]
+async fn a_heartbeat_withholds_gpus_and_gives_them_back() {
+    let server = Server::start().await;
+    let (id, key, mut events) = online(&server, gpus(1, 0), 1).await;
+    let first = server.submit("digits").await;
+    assert_eq!(events.offer().await.job_id.as_str(), first);
+    server.report(&key, &first, json!({"status": "running", "attempt": 1})).await.ok(200);
+    tell(&server, &key, json!([{"uuid": "GPU-0", "withheld": quarantined()}])).await;
+    let gpu = show(&server, &id).await["gpus"][0].clone();
+    assert_eq!((&gpu["withheld"], &gpu["job_id"]), (&quarantined(), &json!(first)), "who has it keeps it");
+    assert_eq!(server.status_of(&first).await, "running");
+    let waits = server.submit("digits").await;
+    server.report(&key, &first, json!({"status": "completed", "attempt": 1})).await.ok(200);
+    let explained = server.get(&By::Admin, &format!("/api/queue/{waits}/explain")).await.ok(200);
+    assert_eq!((&explained["verdict"], server.status_of(&waits).await.as_str()), (&json!("away"), "queued"));
+    assert!(explained["text"].as_str().is_some_and(|text| text.contains("GPU 0 is quarantined: XID 79")));
+    tell(&server, &key, json!([{"uuid": "GPU-0"}])).await;
+    assert_eq!(events.offer().await.job_id.as_str(), waits, "given back, it is planned");
+    let trail = on_record(&server).await;
+    let entry =
+        |reason: &Value| json!([{"index": 0, "uuid": "GPU-0", "reason": reason["reason"], "detail": reason["detail"]}]);
+    let details: Vec<&Value> = trail.iter().map(|entry| &entry["detail"]).collect();
+    assert_eq!(
+        details,
+        [
+            &json!({"withheld": [], "given_back": entry(&quarantined())}),
+            &json!({"withheld": entry(&quarantined()), "given_back": []})
+        ]
+    );
+    assert!(trail.iter().all(|entry| entry["target"] == json!(id) && entry["actor"] == json!(format!("worker:{id}"))));
+}
+
+#[tokio::test]
+async fn a_heartbeat_without_news_of_gpus_writes_nothing() {
+    let server = Server::start().await;
+    let (id, key, _events) = online(&server, gpus(2, 1), 1).await;
+    let commits = || server.app.core.metrics.commits.sizes.counted().count;
+    let (before, version) = (commits(), server.app.core.hub.version());
+    assert!(before > 0, "they are counted");
+    let same = json!([{"uuid": "GPU-0", "withheld": in_use(), "power_watts": 300.0}, {"uuid": "GPU-1"}]);
+    tell(&server, &key, same).await;
+    tell(&server, &key, json!([{"uuid": "GPU-9", "withheld": in_use()}])).await;
+    tell(&server, &key, json!([])).await;
+    server.post(&key, "/api/workers/heartbeat", json!({"telemetry": []})).await.ok(200);
+    let older = json!({"at": "2024-01-15T10:30:00Z", "gpus": [{"uuid": "GPU-1", "withheld": in_use()}]});
+    let newer = json!({"at": "2024-01-15T10:30:05Z", "gpus": [{"uuid": "GPU-1"}]});
+    server.post(&key, "/api/workers/heartbeat", json!({"telemetry": [older, newer]})).await.ok(200);
+    assert_eq!((commits(), server.app.core.hub.version()), (before, version));
+    assert_eq!((on_record(&server).await.len(), &show(&server, &id).await["gpus_withheld"]), (0, &json!(1)));
+    tell(&server, &key, json!([{"uuid": "GPU-0", "withheld": quarantined()}])).await;
+    assert_eq!((commits(), on_record(&server).await.len()), (before + 1, 1), "another reason is news");
+}
+
+#[tokio::test]
+async fn readings_are_shown_as_far_as_they_make_sense_with_the_servers_time() {
+    let server = Server::start().await;
+    let (id, key, _events) = online(&server, gpus(2, 0), 1).await;
+    server.clock.advance(Millis::seconds(7));
+    let at = show(&server, &id).await["status_since"].clone();
+    let long = json!({"reason": "quarantined", "detail": format!("XID\u{7} 79 {}", "x".repeat(300))});
+    let said = json!([
+        {"uuid": "GPU-0", "utilization_percent": 97.0, "memory_used_gb": 61.5, "temperature_celsius": 71.0, "power_watts": 390.5,
+         "power_limit_watts": 400.0, "clock_mhz": 1410, "memory_clock_mhz": 1593, "ecc_errors": 2, "withheld": long},
+        {"uuid": "GPU-1", "utilization_percent": 101.0, "memory_used_gb": -1.0, "temperature_celsius": 4e9, "power_watts": -0.1,
+         "power_limit_watts": 1e300, "clock_mhz": 4_000_000_000_u32, "memory_clock_mhz": 100_001},
+        {"uuid": "GPU-9", "temperature_celsius": 50.0}
+    ]);
+    tell(&server, &key, said).await;
+    let shown = show(&server, &id).await;
+    let reading = shown["gpus"][0]["reading"].clone();
+    assert_ne!(reading["at"], at);
+    let arrived = reading["at"].clone();
+    assert_eq!(arrived, shown["last_heartbeat"], "agents' clocks do not count");
+    assert_eq!(
+        reading,
+        json!({"at": arrived, "utilization_percent": 97.0, "memory_used_gb": 61.5, "temperature_celsius": 71.0,
+            "power_watts": 390.5, "power_limit_watts": 400.0, "clock_mhz": 1410, "memory_clock_mhz": 1593, "ecc_errors": 2})
+    );
+    let nothing = shown["gpus"][1]["reading"].as_object().expect("a reading");
+    assert!(nothing.iter().all(|(name, value)| name == "at" || value.is_null()), "{nothing:?}");
+    assert_eq!(shown["gpus"].as_array().map(Vec::len), Some(2));
+    let detail = shown["gpus"][0]["withheld"]["detail"].as_str().expect("text");
+    assert!(detail.starts_with("XID 79 xxx") && detail.chars().count() == 256, "cut, not refused: {detail}");
+}
+
+#[tokio::test]
+async fn too_much_telemetry_is_refused() {
+    let server = Server::start().await;
+    let (_, key, _events) = online(&server, gpus(1, 0), 1).await;
+    let moment = |gpus: usize| json!({"at": "2024-01-15T10:30:00Z", "gpus": vec![json!({"uuid": "GPU-0"}); gpus]});
+    let beat =
+        async |telemetry: Value| server.post(&key, "/api/workers/heartbeat", json!({"telemetry": telemetry})).await;
+    beat(json!(vec![moment(64); 12])).await.ok(200);
+    beat(json!(vec![moment(1); 13])).await.problem(422, "too_much");
+    beat(json!([moment(65)])).await.problem(422, "too_much");
+    let detail = json!({"uuid": "GPU-0", "withheld": {"reason": "in_use", "detail": "x".repeat(256)}});
+    let largest = json!({"at": "2024-01-15T10:30:00Z", "gpus": vec![detail; 64]});
+    beat(json!(vec![largest; 12])).await.ok(200);
+}
+
+#[tokio::test]
+async fn what_an_agent_registers_is_cut_or_refused() {
+    let server = Server::start().await;
+    let (id, key) = server.worker("gpu-1").await;
+    let mut one = gpus(1, 1);
+    one[0]["withheld"]["detail"] = json!(format!("\n{}", "x".repeat(500)));
+    one[0]["part_of"] = json!("GPU-9");
+    one[0]["memory_kind"] = json!("unified");
+    register(&server, &key, one.clone(), 1).await;
+    let gpu = show(&server, &id).await["gpus"][0].clone();
+    assert_eq!((&gpu["part_of"], &gpu["memory_kind"]), (&json!("GPU-9"), &json!("unified")));
+    assert_eq!(gpu["withheld"], json!({"reason": "in_use", "detail": "x".repeat(256)}));
+    one[0]["part_of"] = json!("x".repeat(257));
+    let body = json!({"protocol": 1, "gpus": one});
+    server.post(&key, "/api/workers/register", body).await.problem(422, "invalid_name");
+    let trail = server.get(&By::Admin, "/api/audit?action=worker.registered").await.ok(200);
+    assert_eq!(trail["entries"][0]["detail"]["withheld"][0]["reason"], "in_use");
+}
+
+#[tokio::test]
+async fn readings_go_with_the_worker() {
+    let server = Server::start().await;
+    let (id, key, events) = online(&server, gpus(1, 0), 1).await;
+    let reading = async || show(&server, &id).await["gpus"][0]["reading"].clone();
+    let hot = json!([{"uuid": "GPU-0", "temperature_celsius": 90.0}]);
+    tell(&server, &key, hot.clone()).await;
+    assert_eq!(reading().await["temperature_celsius"], 90.0);
+    drop(events);
+    server.post(&key, "/api/workers/disconnect", json!({})).await.ok(200);
+    assert_eq!(reading().await, Value::Null);
+    register(&server, &key, gpus(1, 0), 1).await;
+    assert_eq!(reading().await, Value::Null, "what was said before it went is forgotten");
+    tell(&server, &key, hot).await;
+    server.pass(Millis::seconds(200)).await;
+    assert_eq!(show(&server, &id).await["status"], "offline");
+    register(&server, &key, gpus(1, 0), 1).await;
+    assert_eq!(reading().await, Value::Null, "nor does silence keep it");
+}
+
+#[tokio::test]
+async fn who_looks_at_a_worker_is_told_of_readings_now_and_then() {
+    let server = Server::start().await;
+    let (id, key, _events) = online(&server, gpus(1, 0), 1).await;
+    let path = format!("/api/events?topics=worker:{id}");
+    let mut bell = Events::of(server.open(&By::Admin, "GET", &path, Body::empty()).await);
+    bell.next().await.expect("the first message always comes");
+    let beat = async |seconds: i64| {
+        let before = server.app.core.hub.version();
+        server.clock.advance(Millis::seconds(seconds));
+        tell(&server, &key, json!([{"uuid": "GPU-0", "temperature_celsius": 50.0}])).await;
+        server.app.core.hub.version() - before
+    };
+    assert_eq!(beat(1).await, 0, "nobody looks");
+    show(&server, &id).await;
+    assert_eq!(beat(1).await, 1);
+    assert_eq!(bell.next().await.expect("news")["topics"], json!([format!("worker:{id}")]));
+    assert_eq!((beat(4).await, beat(1).await), (0, 1), "every 5 s at most");
+    show(&server, &id).await;
+    assert_eq!((beat(90).await, beat(1).await, beat(10).await), (1, 0, 0), "who does not ask again has gone");
+}
