@@ -1,5 +1,6 @@
 //! English: what every page shares.
 
+use super::en_gpus::GPUS;
 use super::en_pages::{JOB, JOBS, LOG, OVERVIEW, WORKER, WORKERS};
 use super::en_token::TOKEN;
 use super::{Common, FlashWords, Messages, Nav, ProblemWords, StatusWords, TimeWords};
@@ -17,6 +18,7 @@ pub(crate) const EN: Messages = Messages {
     workers: WORKERS,
     worker: WORKER,
     token: TOKEN,
+    gpus: GPUS,
     flash: FLASH,
     problem: PROBLEM,
     #[cfg(feature = "ssr")]

@@ -204,6 +204,7 @@ pub(super) const WORKER: Worker = Worker {
     accelerator: "Accelerator",
     memory_each: "Memory each",
     driver: "Driver",
+    runtime: "CUDA or ROCm",
     host: "Host",
     agent: "Agent",
     kind: "Type",

@@ -5,16 +5,19 @@
 //! Machine words (status words of the API, ids, commands) are not translated; their display words are.
 
 mod en;
+mod en_gpus;
 mod en_pages;
 #[cfg(feature = "ssr")]
 mod en_plain;
 mod en_token;
+mod gpus;
 mod jobs;
 #[cfg(feature = "ssr")]
 mod plain;
 mod token;
 
 pub(crate) use en::EN;
+pub(crate) use gpus::Gpus;
 #[cfg(feature = "ssr")]
 pub(crate) use jobs::Train;
 pub(crate) use jobs::{Job, Jobs, Log};
@@ -42,6 +45,7 @@ pub(crate) struct Messages {
     pub workers: Workers,
     pub worker: Worker,
     pub token: WorkerToken,
+    pub gpus: Gpus,
     pub flash: FlashWords,
     pub problem: ProblemWords,
     #[cfg(feature = "ssr")]
@@ -199,6 +203,7 @@ pub(crate) struct Worker {
     pub accelerator: Text,
     pub memory_each: Text,
     pub driver: Text,
+    pub runtime: Text,
     pub host: Text,
     pub agent: Text,
     pub kind: Text,

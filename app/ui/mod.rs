@@ -25,6 +25,7 @@ mod pages;
 mod plain;
 pub mod port;
 pub mod prefs;
+mod readings;
 mod safe_url;
 #[cfg(feature = "ssr")]
 mod shell;

@@ -1,8 +1,9 @@
 //! Numbers, sizes and moments as the pages show them, for terminals.
 
-use super::format;
 use super::locales::EN;
+use super::{format, readings};
 use crate::domain::time::{Millis, Timestamp};
+use crate::protocol::gpu::{GpuView, Reading};
 
 /// How long ago: `20 s ago`.
 pub fn ago(at: Timestamp, now: Timestamp) -> String {
@@ -32,6 +33,26 @@ pub fn percent(percent: f64) -> String {
 /// A measured number in about four digits: `0.0823`.
 pub fn number(value: f64) -> String {
     format::number(value)
+}
+
+/// A GPU's memory, in use and in all: `61.5 / 80 GB`.
+pub fn memory(gpu: &GpuView) -> String {
+    plain(&readings::memory(gpu))
+}
+
+/// How warm a GPU is: `71 °C`.
+pub fn temperature(reading: &Reading) -> String {
+    plain(&readings::temperature(reading))
+}
+
+/// What a GPU draws and may draw: `390 / 400 W`.
+pub fn power(reading: &Reading) -> String {
+    plain(&readings::power(reading))
+}
+
+/// A GPU's clocks: `1410 / 1593 MHz`.
+pub fn clocks(reading: &Reading) -> String {
+    plain(&readings::clocks(reading))
 }
 
 /// With spaces that a search finds.

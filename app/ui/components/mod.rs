@@ -10,6 +10,7 @@ pub(crate) mod failure;
 pub(crate) mod field;
 pub(crate) mod filters;
 pub(crate) mod flash_banner;
+pub(crate) mod gpu_table;
 pub(crate) mod icon;
 pub(crate) mod job_head;
 pub(crate) mod job_table;

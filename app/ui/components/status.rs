@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use super::gpu_table::WithheldBadge;
 use super::icon::{Glyph, Icon};
 use super::worker_token::TokenBadges;
 use crate::protocol::status::{ArtifactKind, JobStatus, Target, WorkerStatus, WorkerType};
@@ -119,6 +120,7 @@ pub(crate) fn WorkerBadge(worker: WorkerView) -> impl IntoView {
                 <span>{t().worker.unverified}</span>
             </span>
         })}
+        <WithheldBadge worker=worker.clone()/>
         <TokenBadges worker=worker/>
     }
     .erased()

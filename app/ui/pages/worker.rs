@@ -13,6 +13,7 @@ use crate::ui::components::action::{ActionButton, ButtonLink, ConfirmedAction, D
 use crate::ui::components::copy::IdText;
 use crate::ui::components::empty::Empty;
 use crate::ui::components::failure::Failure;
+use crate::ui::components::gpu_table::GpuTable;
 use crate::ui::components::icon::Glyph;
 use crate::ui::components::labels::LabelChips;
 use crate::ui::components::page_head::PageHead;
@@ -89,6 +90,7 @@ fn Shown(first: WorkerView, id: WorkerId, port: SharedPort) -> impl IntoView {
         <div class="space-y-6">
             {is_new.then(|| view! { <FirstContact worker=worker token_shown=token_shown/> })}
             {created.map(|created| view! { <TokenOnce created=created worker=worker/> })}
+            <GpuTable worker=worker/>
             <div class="worker-grid">
                 <Held worker=worker/>
                 <div class="space-y-6">
@@ -198,6 +200,7 @@ fn facts(worker: WorkerView) -> impl IntoView {
     let of = |name, value: Option<String>| value.map(|value| view! { <div><dt>{name}</dt><dd>{value}</dd></div> });
     let memory = worker.gpu_vram_gb.map(|gb| format!("{gb:.0} GB"));
     let driver = worker.gpu_info.as_ref().and_then(|info| info.driver.clone());
+    let runtime = worker.gpu_info.as_ref().and_then(|info| info.runtime.clone());
     view! {
         <div><dt>{words.worker.seen}</dt><dd><Seen worker=worker.clone()/></dd></div>
         {of(words.worker.seen_from, worker.last_used_from.clone())}
@@ -205,6 +208,7 @@ fn facts(worker: WorkerView) -> impl IntoView {
         {of(words.worker.memory_each, memory)}
         {of(words.worker.accelerator, worker.accelerator_type.clone())}
         {of(words.worker.driver, driver)}
+        {of(words.worker.runtime, runtime)}
         <div><dt>{words.worker.kind}</dt><dd>{type_word(&words.status, worker.worker_type)}</dd></div>
         <div><dt>{words.worker.labels}</dt><dd><LabelChips labels=worker.labels.clone() none=words.worker.no_labels/></dd></div>
         {of(words.worker.host, worker.hostname.clone())}

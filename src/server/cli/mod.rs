@@ -8,6 +8,7 @@ mod config;
 mod configs;
 mod edge;
 mod generate;
+mod gpus;
 mod jobs;
 pub mod limits;
 mod operate;

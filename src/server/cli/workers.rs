@@ -11,6 +11,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::client::Client;
+use super::gpus;
 use super::operate::{read, words};
 use super::screen::{Form, Screen};
 use super::table::{Cell, Paint, Table};
@@ -125,7 +126,8 @@ pub async fn run(command: WorkersCommand, client: &Client, screen: &mut Screen<'
     match command {
         WorkersCommand::List(list) => self::list(list, client, screen).await,
         WorkersCommand::Show(which) => {
-            let worker = find(client, &which).await?;
+            let found = find(client, &which).await?;
+            let worker = client.get(&["admin", "workers", id(&found)]).await?;
             show(&worker, screen)
         }
         WorkersCommand::Create(create) => self::create(create, client, screen).await,
@@ -252,7 +254,7 @@ fn table(workers: &[WorkerView], now: Timestamp) -> Table {
         table.row(vec![
             Cell::from(&worker.name),
             status(worker),
-            gpus(worker).into(),
+            models(worker).into(),
             jobs.join(", ").into(),
             labels(&worker.labels).into(),
             Cell::new(seen(worker, now), Paint::Dim),
@@ -267,23 +269,31 @@ fn show(document: &Value, screen: &mut Screen<'_>) -> Result<(), Exit> {
     let now = screen.now();
     screen.answer(document, [worker.id.to_string()], |screen| {
         let none = || "–".to_owned();
+        let withheld = match worker.gpus_withheld {
+            0 => String::new(),
+            number => format!(", {number} withheld"),
+        };
         let jobs: Vec<String> = worker.jobs.iter().map(|job| format!("{} ({})", job.job_id, job.config_name)).collect();
         let kind = worker.worker_type.map_or("as its agent says", WorkerType::as_str);
-        screen.facts(&[
+        let facts = screen.facts(&[
             ("name", Cell::from(&worker.name)),
             ("id", Cell::from(worker.id.as_str())),
             ("status", status(&worker)),
             ("since", terminal::moment(worker.status_since).into()),
             ("drain reason", worker.drain_reason.clone().unwrap_or_else(none).into()),
             ("type", kind.into()),
-            ("gpus", gpus(&worker).into()),
+            ("gpus", format!("{}{withheld}", models(&worker)).into()),
             ("labels", labels(&worker.labels).into()),
             ("jobs", jobs.join(", ").into()),
             ("seen", seen(&worker, now).into()),
             ("host", worker.hostname.clone().unwrap_or_else(none).into()),
             ("agent", worker.agent_version.clone().unwrap_or_else(none).into()),
             ("made", terminal::moment(worker.created_at).into()),
-        ])
+        ]);
+        if worker.gpus.is_empty() {
+            return facts;
+        }
+        format!("{facts}\n{}", screen.table(&gpus::table(&worker.gpus, now)))
     })
 }
 
@@ -300,7 +310,7 @@ fn status(worker: &WorkerView) -> Cell {
     Cell::new(if draining { format!("{word}, draining") } else { word.to_owned() }, paint)
 }
 
-fn gpus(worker: &WorkerView) -> String {
+fn models(worker: &WorkerView) -> String {
     let memory = worker.gpu_vram_gb.map(|gb| format!(" {gb:.0} GB")).unwrap_or_default();
     match (&worker.gpu_name, worker.gpu_count) {
         (_, 0) => worker.accelerator_type.clone().unwrap_or_default(),

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use app::domain::audit::verify::Head;
-use app::domain::job::State;
+use app::domain::gpu::WithheldReason;
+use app::domain::job::{Job, State};
 use app::domain::time::Millis;
-use app::domain::worker::Link;
+use app::domain::worker::{Link, Worker};
 use app::protocol::status::{JobStatus, WorkerStatus};
 
 use super::Core;
@@ -20,6 +21,8 @@ use crate::store::known::Known;
 pub struct Measured {
     /// How many workers there are in each state.
     pub workers: BTreeMap<WorkerStatus, u64>,
+    /// How many GPUs of connected workers there are in each state; one that is withheld counts as that, whoever has it.
+    pub gpus: BTreeMap<&'static str, u64>,
     /// How many jobs there are in each state that is not an end.
     pub jobs: BTreeMap<JobStatus, u64>,
     /// How long the one has waited that was submitted first of those that wait; zero if none does.
@@ -61,6 +64,9 @@ impl Core {
         let now = self.now();
         let mut measured = Measured::default();
         measured.workers.extend(WorkerStatus::ALL.iter().map(|status| (*status, 0)));
+        measured.gpus.extend(
+            ["free", "busy"].into_iter().chain(WithheldReason::ALL.map(WithheldReason::as_str)).map(|state| (state, 0)),
+        );
         let lives = JobStatus::ALL.iter().filter(|status| !status.is_terminal());
         measured.jobs.extend(lives.map(|status| (*status, 0)));
         for stored in known.workers() {
@@ -69,6 +75,9 @@ impl Core {
             *measured.workers.entry(status).or_default() += 1;
             let unverified = worker.capability().is_some_and(|capability| capability.tls_verify == Some(false));
             measured.unverified += u64::from(unverified && status != WorkerStatus::Offline);
+            if matches!(worker.link, Link::Online { .. } | Link::Connecting { .. }) {
+                count_gpus(&mut measured.gpus, worker, &known.leased(Some(&worker.id)));
+            }
             if matches!(worker.link, Link::Online { .. } | Link::Connecting { .. })
                 && let Some(seen) = last_seen(self, stored)
             {
@@ -82,5 +91,18 @@ impl Core {
             }
         }
         measured
+    }
+}
+
+fn count_gpus(counts: &mut BTreeMap<&'static str, u64>, worker: &Worker, leased: &[&Job]) {
+    let is_held =
+        |uuid: &String| leased.iter().any(|job| job.live_lease().is_some_and(|lease| lease.gpus.contains(uuid)));
+    for gpu in worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default() {
+        let state = match &gpu.withheld {
+            Some(withheld) => withheld.reason.as_str(),
+            None if is_held(&gpu.uuid) => "busy",
+            None => "free",
+        };
+        *counts.entry(state).or_default() += 1;
     }
 }

@@ -263,3 +263,71 @@ async fn who_looks_at_a_worker_is_told_of_readings_now_and_then() {
     show(&server, &id).await;
     assert_eq!((beat(90).await, beat(1).await, beat(10).await), (1, 0, 0), "who does not ask again has gone");
 }
+
+#[tokio::test]
+async fn the_page_shows_gpus_in_words_and_the_list_marks_the_worker() {
+    let server = Server::start().await;
+    let mut three = gpus(3, 0);
+    (three[1]["memory_kind"], three[2]["part_of"]) = (json!("unified"), json!("GPU-9"));
+    let (id, key, mut events) = online(&server, three, 3).await;
+    let ada = server.person("ada", "admin").await;
+    let page = async |path: &str| server.get(&ada, path).await.text().replace('\u{a0}', " ");
+    let path = format!("/admin/workers/{id}");
+    let before = page(&path).await;
+    assert!(before.contains("no reading") && before.contains(">Free<") && !before.contains("GPU withheld"), "{before}");
+    let job = server.submit("digits").await;
+    let held = events.offer().await.gpus.remove(0);
+    let broken = if held == "GPU-1" { "GPU-2" } else { "GPU-1" };
+    let full = json!({"uuid": held, "utilization_percent": 97.0, "memory_used_gb": 61.5, "temperature_celsius": 71.0,
+        "power_watts": 390.0, "power_limit_watts": 400.0, "clock_mhz": 1410, "memory_clock_mhz": 1593});
+    let why = json!({"reason": "quarantined", "detail": "XID 79 <fallen>"});
+    tell(&server, &key, json!([full, {"uuid": broken, "withheld": why}])).await;
+    let shown = page(&path).await;
+    let said = [
+        "61.5 / 80 GB",
+        "97%",
+        "71 °C",
+        "390 / 400 W",
+        "1410 / 1593 MHz",
+        "2024-01-15 10:30:00 UTC",
+        ">Quarantined<",
+        "XID 79 &lt;fallen",
+        ">With a job<",
+        "Part of GPU-9",
+        "Shares the host’s memory",
+        "13.0",
+        "1 GPU withheld",
+    ];
+    for words in said.into_iter().chain([format!("href=\"/jobs/{job}\"").as_str()]) {
+        assert!(shown.contains(words), "{words} in\n{shown}");
+    }
+    assert!(page("/admin/workers").await.contains("1 GPU withheld"));
+    drop(events);
+    server.post(&key, "/api/workers/disconnect", json!({})).await.ok(200);
+    let gone = page(&path).await;
+    assert!(gone.contains(">Not connected<") && !gone.contains(">Free<"), "{gone}");
+}
+
+#[tokio::test]
+async fn metrics_count_gpus_by_state() {
+    let server = Server::start().await;
+    let count = async |state: &str| {
+        let page = server.get(&By::Admin, "/metrics").await.text();
+        let line = page
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("simpletuner_gpus{{state=\"{state}\"}} ")).map(str::to_owned));
+        line.unwrap_or_else(|| panic!("no {state} in\n{page}")).parse::<f64>().expect("a number")
+    };
+    assert_eq!((count("free").await, count("quarantined").await), (0.0, 0.0), "states are there before there are any");
+    let mut four = gpus(4, 1);
+    four[3]["withheld"] = quarantined();
+    let (_, key, mut events) = online(&server, four, 4).await;
+    let job = server.submit("digits").await;
+    events.offer().await;
+    let states = async || [count("free").await, count("busy").await, count("in_use").await, count("quarantined").await];
+    assert_eq!(states().await, [1.0, 1.0, 1.0, 1.0]);
+    server.report(&key, &job, json!({"status": "cancelled", "attempt": 1})).await.ok(200);
+    assert_eq!(states().await, [2.0, 0.0, 1.0, 1.0]);
+    server.post(&key, "/api/workers/disconnect", json!({})).await.ok(200);
+    assert_eq!(states().await, [0.0; 4]);
+}

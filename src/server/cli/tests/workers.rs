@@ -84,3 +84,35 @@ made          2024-01-15 10:30:00 UTC
     assert!(gone.err.contains("gpu-1 is gone") && gone.ok().is_empty());
     desk.run(&["workers", "show", "gpu-1"]).await.refused(1, "there is no worker \"gpu-1\"");
 }
+
+#[tokio::test]
+async fn a_workers_gpus_are_shown_with_their_readings_and_why_they_are_withheld() {
+    let desk = Desk::open().await;
+    let (_, key) = desk.server.worker("gpu-1").await;
+    let gpu = |n: u32| json!({"index": n, "uuid": format!("GPU-{n}"), "name": "A100", "vram_gb": 80.0});
+    let register =
+        json!({"protocol": 1, "persistent": true, "accelerator_type": "cuda", "gpus": [gpu(0), gpu(1)], "max_jobs": 2});
+    desk.server.post(&key, "/api/workers/register", register).await.ok(200);
+    let _stream = desk.server.stream(&key).await;
+    desk.server.config("digits").await;
+    let job = desk.server.submit("digits").await;
+    let withheld = json!({"reason": "in_use", "detail": "process 4711 (python\u{1b})"});
+    let full = json!({"uuid": "GPU-0", "utilization_percent": 97.0, "memory_used_gb": 61.5, "temperature_celsius": 71.0,
+        "power_watts": 390.0, "power_limit_watts": 400.0, "clock_mhz": 1410, "memory_clock_mhz": 1593});
+    let moment = json!({"at": "2024-01-15T10:30:00Z", "gpus": [full, {"uuid": "GPU-1", "withheld": withheld}]});
+    desk.server.post(&key, "/api/workers/heartbeat", json!({"telemetry": [moment]})).await.ok(200);
+    let shown = desk.run(&["workers", "show", "gpu-1"]).await.ok();
+    assert!(shown.contains("gpus          2× A100 80 GB, 1 withheld\n"), "{shown}");
+    let table = format!(
+        "\
+GPU  MODEL  STATE                                    MEMORY        USE  TEMP   POWER        CLOCKS           READ      UUID
+0    A100   {job}             61.5 / 80 GB  97%  71 °C  390 / 400 W  1410 / 1593 MHz  just now  GPU-0
+1    A100   in use by others: process 4711 (python)  80 GB         –    –      –            –                just now  GPU-1
+"
+    );
+    assert!(shown.ends_with(&table), "{shown}\n{table}");
+    assert_eq!(
+        desk.run(&["workers", "show", "gpu-1", "--json"]).await.json()["gpus"][1]["withheld"]["reason"],
+        "in_use"
+    );
+}
