@@ -20,7 +20,7 @@ pub struct Capability {
     pub protocol: Option<u32>,
     /// The GPU driver's version.
     pub driver: Option<String>,
-    /// The newest CUDA (or ROCm) version that the driver runs.
+    /// The newest CUDA (or `ROCm`) version that the driver runs.
     pub runtime: Option<String>,
     /// Which work directory the agent uses: tells two hosts with one token apart. Older agents say none.
     pub install_id: Option<String>,

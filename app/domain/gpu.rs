@@ -88,6 +88,15 @@ pub fn news<'g>(gpus: &'g [Gpu], said: &'g [Word]) -> impl Iterator<Item = (&'g 
     gpus.iter().filter_map(word).filter(|(gpu, withheld)| gpu.withheld != **withheld)
 }
 
+/// The GPUs as they are after that was said.
+pub fn taken_in(gpus: &[Gpu], said: &[Word]) -> Vec<Gpu> {
+    let now = |gpu: &Gpu| match news(std::slice::from_ref(gpu), said).next() {
+        Some((_, withheld)) => Gpu { withheld: withheld.clone(), ..gpu.clone() },
+        None => gpu.clone(),
+    };
+    gpus.iter().map(now).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,7 +8,7 @@ pub mod takeovers;
 pub(crate) mod tests;
 
 use super::capability::Capability;
-use super::gpu::{Word, news};
+use super::gpu::{Word, taken_in};
 use super::ids::{JobId, WorkerId};
 use super::labels::Labels;
 use super::network::Network;
@@ -313,14 +313,8 @@ impl Worker {
     /// Its agent said which GPUs no job may have now, and which one may have again. What its jobs hold they keep.
     #[must_use]
     pub fn gpus_said(mut self, said: &[Word]) -> Self {
-        let (Link::Connecting { capability, .. } | Link::Online { capability, .. }) = &mut self.link else {
-            return self;
-        };
-        let changes: Vec<_> = news(&capability.gpus, said).map(|(gpu, now)| (gpu.uuid.clone(), now.clone())).collect();
-        for (uuid, now) in changes {
-            for gpu in capability.gpus.iter_mut().filter(|gpu| gpu.uuid == uuid) {
-                gpu.withheld.clone_from(&now);
-            }
+        if let Link::Connecting { capability, .. } | Link::Online { capability, .. } = &mut self.link {
+            capability.gpus = taken_in(&capability.gpus, said);
         }
         self
     }

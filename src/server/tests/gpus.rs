@@ -96,6 +96,27 @@ async fn a_gpu_that_is_withheld_is_not_given_out_and_whoever_waits_is_told_why()
 }
 
 #[tokio::test]
+async fn of_many_gpus_that_are_withheld_a_few_are_told() {
+    let server = Server::start().await;
+    let mut six = gpus(6, 6);
+    six[0]["withheld"] = json!({"reason": "in_use", "detail": ""});
+    six[1]["withheld"] = json!({"reason": "quarantined", "detail": "It did not pass the test."});
+    six[2]["withheld"] = json!({"reason": "quarantined", "detail": ""});
+    let (_, _, _events) = online(&server, six, 1).await;
+    let job = server.submit("digits").await;
+    let explained = server.get(&By::Admin, &format!("/api/queue/{job}/explain")).await.ok(200);
+    let blocker = &explained["workers"][0]["blockers"][0];
+    assert_eq!(
+        blocker["text"],
+        "The job takes 1 GPU, and 0 that would do may be given out. GPU 0 is in use by a process that belongs to no job. \
+         GPU 1 is quarantined: It did not pass the test. GPU 2 is quarantined. GPU 3 is in use by process 4711 (python). \
+         So it is with 2 more."
+    );
+    let all_in_use = |text: &Value| text.as_str().is_some_and(|text| text.starts_with("End what uses one, see to"));
+    assert!(all_in_use(&blocker["change"]), "{blocker}");
+}
+
+#[tokio::test]
 async fn one_job_gets_what_is_left_of_the_host() {
     let server = Server::start().await;
     let (_, _, mut events) = online(&server, gpus(3, 1), 1).await;
@@ -316,18 +337,22 @@ async fn metrics_count_gpus_by_state() {
         let line = page
             .lines()
             .find_map(|line| line.strip_prefix(&format!("simpletuner_gpus{{state=\"{state}\"}} ")).map(str::to_owned));
-        line.unwrap_or_else(|| panic!("no {state} in\n{page}")).parse::<f64>().expect("a number")
+        line.unwrap_or_else(|| panic!("no {state} in\n{page}"))
     };
-    assert_eq!((count("free").await, count("quarantined").await), (0.0, 0.0), "states are there before there are any");
+    assert_eq!(
+        (count("free").await, count("quarantined").await),
+        ("0.0".to_owned(), "0.0".to_owned()),
+        "states are there before there are any"
+    );
     let mut four = gpus(4, 1);
     four[3]["withheld"] = quarantined();
     let (_, key, mut events) = online(&server, four, 4).await;
     let job = server.submit("digits").await;
     events.offer().await;
     let states = async || [count("free").await, count("busy").await, count("in_use").await, count("quarantined").await];
-    assert_eq!(states().await, [1.0, 1.0, 1.0, 1.0]);
+    assert_eq!(states().await, ["1.0", "1.0", "1.0", "1.0"]);
     server.report(&key, &job, json!({"status": "cancelled", "attempt": 1})).await.ok(200);
-    assert_eq!(states().await, [2.0, 0.0, 1.0, 1.0]);
+    assert_eq!(states().await, ["2.0", "0.0", "1.0", "1.0"]);
     server.post(&key, "/api/workers/disconnect", json!({})).await.ok(200);
-    assert_eq!(states().await, [0.0; 4]);
+    assert_eq!(states().await, ["0.0"; 4]);
 }

@@ -51,6 +51,23 @@ async fn an_agent_on_one_gets_what_is_submitted_on_the_other() {
 }
 
 #[tokio::test]
+async fn what_an_agent_says_of_its_gpus_counts_on_both_and_is_measured_on_its_own() {
+    let (a, b) = two().await;
+    let (id, key) = a.worker("gpu-1").await;
+    let gpu = json!({"index": 0, "uuid": "GPU-0", "name": "A100"});
+    a.post(&key, "/api/workers/register", json!({"protocol": 1, "gpus": [gpu]})).await.ok(200);
+    let withheld = json!({"reason": "in_use", "detail": "process 4711 (python)"});
+    let gpu = json!({"uuid": "GPU-0", "temperature_celsius": 50.0, "withheld": withheld});
+    let telemetry = json!([{"at": "2024-01-15T10:30:00Z", "gpus": [gpu]}]);
+    a.post(&key, "/api/workers/heartbeat", json!({"telemetry": telemetry})).await.ok(200);
+    let path = format!("/api/admin/workers/{id}");
+    let [here, there] =
+        [a.get(&By::Admin, &path).await, b.get(&By::Admin, &path).await].map(|page| page.ok(200)["gpus"][0].clone());
+    assert_eq!((&here["withheld"], &there["withheld"]), (&withheld, &withheld));
+    assert_eq!((&here["reading"]["temperature_celsius"], &there["reading"]), (&json!(50.0), &json!(null)));
+}
+
+#[tokio::test]
 async fn a_rotation_on_one_ends_the_stream_on_the_other() {
     let (a, b) = two().await;
     let (id, _, mut events) = a.online("gpu-1").await;

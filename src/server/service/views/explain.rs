@@ -251,25 +251,16 @@ fn vram(wanted_gb: f64, count: u32, found_gb: Option<f64>) -> BlockerView {
 const TOLD: usize = 4;
 
 fn gpus_withheld(wanted: u32, left: u32, why: &[(u32, Withheld)]) -> BlockerView {
-    let mut text = format!("The job takes {}, and {left} that would do may be given out.", gpus(wanted));
-    for (number, withheld) in why.iter().take(TOLD) {
-        let detail = withheld.detail.trim().trim_end_matches('.');
-        let why = match (withheld.reason, detail.is_empty()) {
-            (WithheldReason::InUse, true) => "in use by a process that belongs to no job".to_owned(),
-            (WithheldReason::InUse, false) => format!("in use by {detail}"),
-            (WithheldReason::Quarantined, true) => "quarantined".to_owned(),
-            (WithheldReason::Quarantined, false) => format!("quarantined: {detail}"),
-        };
-        text.push_str(&format!(" GPU {number} is {why}."));
-    }
-    if let Some(more) = why.len().checked_sub(TOLD).filter(|more| *more > 0) {
-        text.push_str(&format!(" So it is with {more} more."));
-    }
-    let in_use = why.iter().any(|(_, withheld)| withheld.reason == WithheldReason::InUse);
-    let change = match (in_use, why.iter().all(|(_, withheld)| withheld.reason == WithheldReason::InUse)) {
-        (_, true) => "End that process, and its agent gives the GPU back.",
-        (true, false) => "End what uses them, or see to those with errors, and its agent gives them back.",
-        (false, _) => "See to the GPU on its host; its agent gives it back when it is well.",
+    let sentence = format!("The job takes {}, and {left} that would do may be given out.", gpus(wanted));
+    let told = why.iter().take(TOLD).map(|(number, withheld)| format!("GPU {number} is {}.", withheld_words(withheld)));
+    let more = why.len().saturating_sub(TOLD);
+    let more = (more > 0).then(|| format!("So it is with {more} more."));
+    let text = std::iter::once(sentence).chain(told).chain(more).collect::<Vec<_>>().join(" ");
+    let is_in_use = |(_, withheld): &(u32, Withheld)| withheld.reason == WithheldReason::InUse;
+    let change = match (why.iter().any(is_in_use), why.iter().all(is_in_use)) {
+        (_, true) => "End what uses it on its host, and its agent gives it back.",
+        (true, false) => "End what uses one, see to the one with an error, and their agent gives them back.",
+        (false, _) => "See to it on its host; its agent gives it back when it is well.",
     };
     BlockerView {
         code: BlockerCode::GpusWithheld,
@@ -278,6 +269,16 @@ fn gpus_withheld(wanted: u32, left: u32, why: &[(u32, Withheld)]) -> BlockerView
         found: Some(left.to_string()),
         text,
         change: change.to_owned(),
+    }
+}
+
+fn withheld_words(withheld: &Withheld) -> String {
+    let detail = withheld.detail.trim().trim_end_matches('.');
+    match (withheld.reason, detail) {
+        (WithheldReason::InUse, "") => "in use by a process that belongs to no job".to_owned(),
+        (WithheldReason::InUse, process) => format!("in use by {process}"),
+        (WithheldReason::Quarantined, "") => "quarantined".to_owned(),
+        (WithheldReason::Quarantined, error) => format!("quarantined: {error}"),
     }
 }
 
