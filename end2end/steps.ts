@@ -35,6 +35,24 @@ export async function makeWorker(server: Server, name: string): Promise<{ worker
   return answer.json();
 }
 
+/** Says something in the name of a worker's agent. */
+export async function say(server: Server, token: string, path: string, body: unknown): Promise<void> {
+  const headers = { 'x-worker-token': token, 'content-type': 'application/json' };
+  const answer = await fetch(`${server.url}/api/workers/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  expect(answer.status).toBe(200);
+}
+
+/** Registers a worker with so many GPUs. */
+export async function registerGpus(server: Server, token: string, count: number): Promise<void> {
+  const gpus = Array.from({ length: count }, (_, index) => ({ index, uuid: `GPU-${index}`, name: 'NVIDIA A100-SXM4-80GB', vram_gb: 80 }));
+  await say(server, token, 'register', { protocol: 1, persistent: true, accelerator_type: 'cuda', gpus, max_jobs: count });
+}
+
+/** A heartbeat that tells how the GPUs are. */
+export async function tellGpus(server: Server, token: string, gpus: object[]): Promise<void> {
+  await say(server, token, 'heartbeat', { telemetry: [{ at: new Date().toISOString(), gpus }] });
+}
+
 /** Submits a configuration through the API; returns the job's id. */
 export async function submit(server: Server, config: string): Promise<string> {
   const answer = await server.api('/api/queue/submit', { method: 'POST', body: JSON.stringify({ config_name: config, target: 'worker' }) });

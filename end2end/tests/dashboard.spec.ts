@@ -1,6 +1,6 @@
 // Everything that a reader can do, with and without JavaScript.
 import { expect, expectAccessible, picture, test } from '../fixtures';
-import { jobIs, makeWorker, signIn, submit } from '../steps';
+import { jobIs, makeWorker, registerGpus, signIn, submit, tellGpus } from '../steps';
 
 test('strangers are shown the way in, and a wrong token says so', async ({ page }) => {
   await page.goto('/admin/workers');
@@ -49,6 +49,36 @@ test('a worker is drained, resumed and deleted', async ({ page, server }) => {
   await page.getByRole('button', { name: 'Delete this worker' }).click();
   await expect(page).toHaveURL(/\/admin\/workers$/);
   expect((await server.api(`/api/admin/workers/${id}`)).status).toBe(404);
+});
+
+test('a worker shows its GPUs: how they do, and why one is withheld', async ({ page, server }) => {
+  const { worker_id: id, token } = await makeWorker(server, 'gpu-1');
+  await registerGpus(server, token, 3);
+  await tellGpus(server, token, [
+    {
+      uuid: 'GPU-0', utilization_percent: 97, memory_used_gb: 61.5, temperature_celsius: 71, power_watts: 390,
+      power_limit_watts: 400, clock_mhz: 1410, memory_clock_mhz: 1593,
+    },
+    { uuid: 'GPU-1', withheld: { reason: 'quarantined', detail: 'XID 79: the GPU has fallen off the bus' } },
+    { uuid: 'GPU-2', temperature_celsius: 40, withheld: { reason: 'in_use', detail: 'process 4711 (python)' } },
+  ]);
+  await signIn(page, server);
+  await page.goto('/admin/workers');
+  await expect(page.getByRole('row').filter({ hasText: 'gpu-1' })).toContainText('2 GPUs withheld');
+  await page.goto(`/admin/workers/${id}`);
+  const row = (text: string) => page.getByRole('table', { name: 'GPUs' }).getByRole('row').filter({ hasText: text });
+  await expect(row('0\u{a0}·')).toContainText('Free');
+  for (const reading of ['61.5\u{a0}/\u{a0}80\u{a0}GB', '97%', '71\u{a0}°C', '390\u{a0}/\u{a0}400\u{a0}W', '1410\u{a0}/\u{a0}1593\u{a0}MHz']) {
+    await expect(row('0\u{a0}·')).toContainText(reading);
+  }
+  await expect(row('Quarantined')).toContainText('XID 79: the GPU has fallen off the bus');
+  await expect(row('In use by others')).toContainText('process 4711 (python)');
+  for (const [width, height] of [[1280, 900], [380, 900]] as const) {
+    await page.setViewportSize({ width, height });
+    await picture(page, `worker-gpus-${width}`);
+  }
+  await expectAccessible(page);
+  expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(380);
 });
 
 test('a job is submitted and cancelled', async ({ page, server }) => {

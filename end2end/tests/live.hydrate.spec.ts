@@ -1,6 +1,6 @@
 // What only the hydrated page does.
 import { expect, test } from '../fixtures';
-import { live, makeWorker, signIn, submit } from '../steps';
+import { live, makeWorker, registerGpus, signIn, submit, tellGpus } from '../steps';
 
 test('lists follow the fleet without a reload', async ({ page, server }) => {
   await signIn(page, server);
@@ -12,6 +12,20 @@ test('lists follow the fleet without a reload', async ({ page, server }) => {
   await live(page);
   await submit(server, 'digits');
   await expect(page.getByRole('row').filter({ hasText: 'digits' })).toContainText('Queued');
+});
+
+test('readings of GPUs follow without a reload', async ({ page, server }) => {
+  const { worker_id: id, token } = await makeWorker(server, 'gpu-1');
+  await registerGpus(server, token, 1);
+  await tellGpus(server, token, [{ uuid: 'GPU-0', temperature_celsius: 40 }]);
+  await signIn(page, server);
+  await page.goto(`/admin/workers/${id}`);
+  await live(page);
+  await expect(page.getByRole('cell', { name: /^40\s°C$/ })).toBeVisible();
+  await tellGpus(server, token, [{ uuid: 'GPU-0', temperature_celsius: 71 }]);
+  await expect(page.getByRole('cell', { name: /^71\s°C$/ })).toBeVisible();
+  await tellGpus(server, token, [{ uuid: 'GPU-0', withheld: { reason: 'quarantined', detail: 'XID 79' } }]);
+  await expect(page.getByText('Quarantined')).toBeVisible();
 });
 
 test('a page survives a restart of the server and is live again', async ({ page, server, complaints }) => {

@@ -219,7 +219,11 @@ async fn too_much_telemetry_is_refused() {
     beat(json!(vec![moment(64); 12])).await.ok(200);
     beat(json!(vec![moment(1); 13])).await.problem(422, "too_much");
     beat(json!([moment(65)])).await.problem(422, "too_much");
-    let detail = json!({"uuid": "GPU-0", "withheld": {"reason": "in_use", "detail": "x".repeat(256)}});
+    let detail = json!({
+        "uuid": "x".repeat(256), "utilization_percent": 100.0, "memory_used_gb": 79.25, "temperature_celsius": 65.0,
+        "power_watts": 700.0, "power_limit_watts": 700.0, "clock_mhz": 1980, "memory_clock_mhz": 2619,
+        "withheld": {"reason": "in_use", "detail": "ä".repeat(256)}
+    });
     let largest = json!({"at": "2024-01-15T10:30:00Z", "gpus": vec![detail; 64]});
     beat(json!(vec![largest; 12])).await.ok(200);
 }

@@ -65,6 +65,9 @@ async fn what_an_agent_says_of_its_gpus_counts_on_both_and_is_measured_on_its_ow
         [a.get(&By::Admin, &path).await, b.get(&By::Admin, &path).await].map(|page| page.ok(200)["gpus"][0].clone());
     assert_eq!((&here["withheld"], &there["withheld"]), (&withheld, &withheld));
     assert_eq!((&here["reading"]["temperature_celsius"], &there["reading"]), (&json!(50.0), &json!(null)));
+    b.post(&key, "/api/workers/disconnect", json!({})).await.ok(200);
+    until("the goodbye", async || a.get(&By::Admin, &path).await.ok(200)["status"] == "offline").await;
+    assert_eq!(a.get(&By::Admin, &path).await.ok(200)["gpus"][0]["reading"], json!(null));
 }
 
 #[tokio::test]
