@@ -49,8 +49,17 @@ impl Agent {
         self.post("/api/workers/register", &body).await
     }
 
-    pub async fn beat(&self) -> reqwest::Result<StatusCode> {
-        self.post("/api/workers/heartbeat", &json!({"attempts": []})).await
+    /// A heartbeat that says this of GPUs.
+    pub async fn beat(&self, telemetry: &Value) -> reqwest::Result<StatusCode> {
+        self.post("/api/workers/heartbeat", &json!({"attempts": [], "telemetry": telemetry})).await
+    }
+
+    /// Registers anew, with so many GPUs.
+    pub async fn register_gpus(&self, gpus: usize) -> reqwest::Result<StatusCode> {
+        let gpu = |n: usize| json!({"index": n, "uuid": format!("GPU-{n}"), "name": "NVIDIA A100-SXM4-80GB", "vram_gb": 80.0});
+        let gpus: Vec<Value> = (0..gpus).map(gpu).collect();
+        let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cuda", "gpus": gpus});
+        self.post("/api/workers/register", &body).await
     }
 
     pub async fn report(&self, offer: &Offer, status: &str) -> reqwest::Result<StatusCode> {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::stream::iter;
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 
 use super::agent::{Agent, Offer};
@@ -121,19 +121,35 @@ pub async fn lives(server: &Server) {
     );
 }
 
-/// Heartbeats as fast as they go.
+/// Heartbeats as fast as they go, without a word of GPUs and with readings of eight.
 pub async fn heartbeats(server: &Server) {
     const AGENTS: usize = 64;
+    const GPUS: usize = 8;
     let agents = agents(server, AGENTS).await;
+    let rate = beats_per_second(&agents, &json!([])).await;
+    println!("heartbeats: {rate}/s (target >= 20000); {AGENTS} connections, 5 s");
+    for agent in &agents {
+        agent.register_gpus(GPUS).await.expect("registered");
+    }
+    let gpu = |n: usize| {
+        json!({"uuid": format!("GPU-{n}"), "utilization_percent": 97.0, "memory_used_gb": 61.5, "temperature_celsius": 71.0,
+            "power_watts": 390.0, "power_limit_watts": 400.0, "clock_mhz": 1410, "memory_clock_mhz": 1593, "ecc_errors": 0})
+    };
+    let moment = json!({"at": "2024-01-15T10:30:00Z", "gpus": (0..GPUS).map(gpu).collect::<Vec<_>>()});
+    let rate = beats_per_second(&agents, &json!(vec![moment; 6])).await;
+    println!("heartbeats with telemetry: {rate}/s; {AGENTS} connections, 6 moments of {GPUS} GPUs each, 5 s");
+}
+
+async fn beats_per_second(agents: &[Agent], telemetry: &Value) -> usize {
     let (count, end) = (AtomicUsize::new(0), Instant::now() + Duration::from_secs(5));
     let beats = agents.iter().map(async |agent| {
         while Instant::now() < end {
-            assert!(agent.beat().await.is_ok_and(|status| status.is_success()), "a heartbeat was refused");
+            assert!(agent.beat(telemetry).await.is_ok_and(|status| status.is_success()), "a heartbeat was refused");
             count.fetch_add(1, Ordering::Relaxed);
         }
     });
     futures_util::future::join_all(beats).await;
-    println!("heartbeats: {}/s (target >= 20000); {AGENTS} connections, 5 s", count.load(Ordering::Relaxed) / 5);
+    count.load(Ordering::Relaxed) / 5
 }
 
 /// Streams on which nothing happens.
