@@ -88,6 +88,26 @@ pub fn news<'g>(gpus: &'g [Gpu], said: &'g [Word]) -> impl Iterator<Item = (&'g 
     gpus.iter().filter_map(word).filter(|(gpu, withheld)| gpu.withheld != **withheld)
 }
 
+/// How new it is what an agent says of its GPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Novelty {
+    /// It was known.
+    None,
+    /// What is withheld was known, and is explained in other words: it is another process by now.
+    Words,
+    /// A GPU is withheld, or for another kind of reason, or is given back.
+    State,
+}
+
+/// How new that is.
+pub fn novelty(gpus: &[Gpu], said: &[Word]) -> Novelty {
+    let reason = |withheld: &Option<Withheld>| withheld.as_ref().map(|withheld| withheld.reason);
+    let of = |(gpu, now): (&Gpu, &Option<Withheld>)| {
+        if reason(&gpu.withheld) == reason(now) { Novelty::Words } else { Novelty::State }
+    };
+    news(gpus, said).map(of).max().unwrap_or(Novelty::None)
+}
+
 /// The GPUs as they are after that was said.
 pub fn taken_in(gpus: &[Gpu], said: &[Word]) -> Vec<Gpu> {
     let now = |gpu: &Gpu| match news(std::slice::from_ref(gpu), said).next() {
@@ -110,21 +130,24 @@ mod tests {
     fn what_is_said_of_gpus_and_what_of_it_is_new() {
         let mut known = gpus(1, &[80, 80]);
         known[1].withheld = Some(withheld("XID 79"));
-        let rows: [(&[Word], &[&str]); 8] = [
-            (&[], &[]),
-            (&[says("GPU-1-0", None), says("GPU-1-1", Some(withheld("XID 79")))], &[]),
-            (&[says("GPU-1-0", Some(withheld("XID 48")))], &["GPU-1-0"]),
-            (&[says("GPU-1-1", None)], &["GPU-1-1"]),
-            (&[says("GPU-1-1", Some(withheld("XID 48")))], &["GPU-1-1"]),
-            (&[says("GPU-9-9", Some(withheld("XID 48")))], &[]),
-            (&[says("GPU-1-0", None), says("GPU-1-0", Some(withheld("XID 48")))], &[]),
-            (&[says("GPU-1-1", None), says("GPU-1-0", Some(withheld("XID 48")))], &["GPU-1-0", "GPU-1-1"]),
+        let (first, other) = (|withheld| says("GPU-1-0", withheld), |withheld| says("GPU-1-1", withheld));
+        let (old, new) = (|| Some(withheld("XID 79")), || Some(withheld("XID 48")));
+        let rows: [(&[Word], &[&str], Novelty); 9] = [
+            (&[], &[], Novelty::None),
+            (&[first(None), other(old())], &[], Novelty::None),
+            (&[first(new())], &["GPU-1-0"], Novelty::State),
+            (&[other(None)], &["GPU-1-1"], Novelty::State),
+            (&[other(new())], &["GPU-1-1"], Novelty::Words),
+            (&[says("GPU-9-9", new())], &[], Novelty::None),
+            (&[first(None), first(new())], &[], Novelty::None),
+            (&[other(None), first(new())], &["GPU-1-0", "GPU-1-1"], Novelty::State),
+            (&[other(new()), first(new())], &["GPU-1-0", "GPU-1-1"], Novelty::State),
         ];
-        for (n, (said, expected)) in rows.into_iter().enumerate() {
+        for (n, (said, expected, how_new)) in rows.into_iter().enumerate() {
             let found: Vec<&str> = news(&known, said).map(|(gpu, _)| gpu.uuid.as_str()).collect();
-            assert_eq!(found, expected, "row {n}");
+            assert_eq!((found.as_slice(), novelty(&known, said)), (expected, how_new), "row {n}");
         }
         let in_use = Withheld { reason: WithheldReason::InUse, ..withheld("XID 79") };
-        assert_eq!(news(&known, &[says("GPU-1-1", Some(in_use))]).count(), 1, "another reason in the same words");
+        assert_eq!(novelty(&known, &[other(Some(in_use))]), Novelty::State, "another reason in the same words");
     }
 }

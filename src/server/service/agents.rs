@@ -160,7 +160,8 @@ impl Core {
         // Nobody is sent away, or told to stop, by what may be known too late: the transaction judges again.
         let known = &stored.worker;
         let news = |word| is_news(known, &held, word) || offer_taken(known, &held, word).is_some();
-        let mut doubtful = known.may_beat().is_err() || word.as_ref().is_some_and(news) || gpus::is_news(known, &said);
+        let mut doubtful =
+            known.may_beat().is_err() || word.as_ref().is_some_and(news) || self.is_news_of_gpus(known, &said);
         for claim in &claims {
             let job = tx.job(&claim.job).await?;
             let verdict = judge(self.now(), &stored.worker, &held, claim, job.as_ref());

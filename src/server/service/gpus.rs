@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use app::domain::audit::Action;
-use app::domain::gpu::{Gpu, MemoryKind, Withheld, WithheldReason, Word, news};
+use app::domain::gpu::{Gpu, MemoryKind, Novelty, Withheld, WithheldReason, Word, news, novelty};
 use app::domain::ids::WorkerId;
 use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::Worker;
@@ -26,6 +26,8 @@ const MAX_MOMENTS: usize = 12;
 const MAX_DETAIL: usize = 256;
 /// Who looks at a worker is told of its readings so often at most.
 const RING_EVERY: Millis = Millis::seconds(5);
+/// Why a GPU is withheld is written in other words so often at most.
+const REWORD_EVERY: Millis = Millis::seconds(60);
 /// Who has not asked for a worker for so long does not look at it any more. Agents send readings every 30 s at most.
 const LOOKS_FOR: Millis = Millis::seconds(90);
 
@@ -38,6 +40,7 @@ struct Kept {
     readings: Vec<(String, Reading)>,
     rung_at: Timestamp,
     looked_at: Timestamp,
+    reworded_at: Timestamp,
 }
 
 impl Readings {
@@ -59,6 +62,17 @@ impl Readings {
         let kept = kept.entry(worker.clone()).or_default();
         kept.looked_at = now;
         kept.readings.iter().cloned().collect()
+    }
+
+    /// Whether other words about GPUs that are withheld as before are to be written now.
+    fn may_reword(&self, worker: &WorkerId, now: Timestamp) -> bool {
+        let mut kept = self.0.lock().expect("no panic while it is held");
+        let kept = kept.entry(worker.clone()).or_default();
+        let may = now - kept.reworded_at >= REWORD_EVERY;
+        if may {
+            kept.reworded_at = now;
+        }
+        may
     }
 
     /// Forgets those of a worker that is gone.
@@ -83,11 +97,6 @@ pub fn words(telemetry: &[Telemetry]) -> Vec<Word> {
     let word =
         |reading: &GpuReading| Word { uuid: reading.uuid.clone(), withheld: withheld(reading.withheld.as_ref()) };
     telemetry.last().map(|newest| newest.gpus.iter().map(word).collect()).unwrap_or_default()
-}
-
-/// Whether that is news of a worker.
-pub fn is_news(worker: &Worker, said: &[Word]) -> bool {
-    worker.capability().is_some_and(|capability| news(&capability.gpus, said).next().is_some())
 }
 
 /// Writes what an agent says of its GPUs, if it is news, and looks who fits now.
@@ -120,6 +129,16 @@ fn on_record(gpu: &Gpu, why: &Withheld) -> Value {
 }
 
 impl Core {
+    /// Whether what a worker's agent says of its GPUs is to be written. Where only the words are others, that can wait:
+    /// processes come and go, and the trail is no place to follow them.
+    pub(super) fn is_news_of_gpus(&self, worker: &Worker, said: &[Word]) -> bool {
+        match worker.capability().map_or(Novelty::None, |capability| novelty(&capability.gpus, said)) {
+            Novelty::None => false,
+            Novelty::Words => self.readings.may_reword(&worker.id, self.now()),
+            Novelty::State => true,
+        }
+    }
+
     /// Keeps how a worker's GPUs are, and tells who looks at it. Ids that are not the worker's mean nothing.
     pub(super) fn keep_readings(self: &Arc<Self>, worker: &Worker, telemetry: &[Telemetry]) {
         let (Some(newest), Some(capability), Ok(())) = (telemetry.last(), worker.capability(), worker.may_beat())

@@ -100,6 +100,7 @@ async fn of_many_gpus_that_are_withheld_a_few_are_told() {
     let server = Server::start().await;
     let mut six = gpus(6, 6);
     six[0]["withheld"] = json!({"reason": "in_use", "detail": ""});
+    six[3]["withheld"] = json!({"reason": "in_use", "detail": "used by process 4711 (python)"});
     six[1]["withheld"] = json!({"reason": "quarantined", "detail": "It did not pass the test."});
     six[2]["withheld"] = json!({"reason": "quarantined", "detail": ""});
     let (_, _, _events) = online(&server, six, 1).await;
@@ -175,6 +176,24 @@ async fn a_heartbeat_without_news_of_gpus_writes_nothing() {
     assert_eq!((on_record(&server).await.len(), &show(&server, &id).await["gpus_withheld"]), (0, &json!(1)));
     tell(&server, &key, json!([{"uuid": "GPU-0", "withheld": quarantined()}])).await;
     assert_eq!((commits(), on_record(&server).await.len()), (before + 1, 1), "another reason is news");
+}
+
+#[tokio::test]
+async fn processes_that_come_and_go_are_not_followed_by_the_trail() {
+    let server = Server::start().await;
+    let (id, key, _events) = online(&server, gpus(1, 0), 1).await;
+    let uses = async |seconds: i64, process: u32| {
+        server.clock.advance(Millis::seconds(seconds));
+        let withheld = json!({"reason": "in_use", "detail": format!("process {process}")});
+        tell(&server, &key, json!([{"uuid": "GPU-0", "withheld": withheld}])).await;
+        (on_record(&server).await.len(), show(&server, &id).await["gpus"][0]["withheld"]["detail"].clone())
+    };
+    assert_eq!(uses(0, 1).await, (1, json!("process 1")));
+    assert_eq!(uses(5, 2).await, (2, json!("process 2")));
+    assert_eq!(uses(5, 3).await, (2, json!("process 2")), "a minute has not passed");
+    assert_eq!(uses(55, 3).await, (3, json!("process 3")));
+    tell(&server, &key, json!([{"uuid": "GPU-0"}])).await;
+    assert_eq!(on_record(&server).await.len(), 4, "that it is given back does not wait");
 }
 
 #[tokio::test]

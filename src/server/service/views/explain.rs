@@ -274,6 +274,8 @@ fn gpus_withheld(wanted: u32, left: u32, why: &[(u32, Withheld)]) -> BlockerView
 
 fn withheld_words(withheld: &Withheld) -> String {
     let detail = withheld.detail.trim().trim_end_matches('.');
+    // Agents say `used by process 7`, or only whose it is.
+    let detail = detail.strip_prefix("used by ").unwrap_or(detail);
     match (withheld.reason, detail) {
         (WithheldReason::InUse, "") => "in use by a process that belongs to no job".to_owned(),
         (WithheldReason::InUse, process) => format!("in use by {process}"),
