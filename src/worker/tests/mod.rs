@@ -2,11 +2,15 @@
 
 mod adoption;
 mod ends;
+mod exclusive;
 mod fake;
+mod full_disk;
 mod gpus;
 mod host;
 mod jobs;
 mod nvml;
 mod secrets;
+mod spooling;
+mod stopping;
 mod tls;
 mod trace;
