@@ -14,3 +14,4 @@ mod spooling;
 mod stopping;
 mod tls;
 mod trace;
+mod versions;
