@@ -95,7 +95,7 @@ fn last_lines(log_end: &str) -> String {
 }
 
 /// One line without colours, control characters, and what was overwritten by a carriage return.
-fn visible(line: &str) -> String {
+pub fn visible(line: &str) -> String {
     let line = line.trim_end_matches('\r');
     let line = line.rsplit('\r').next().unwrap_or_default();
     let mut text = String::new();

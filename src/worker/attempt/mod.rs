@@ -10,6 +10,7 @@ mod finish;
 mod follow;
 mod given;
 mod gpus;
+mod lastwords;
 mod lease;
 mod logs;
 mod points;
