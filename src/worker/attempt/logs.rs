@@ -140,3 +140,28 @@ fn read_chunk(path: &Path, offset: u64, mask: &Mask, ended: bool) -> std::io::Re
     window.truncate(count);
     Ok(mask.piece(window, from, CHUNK, open).into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Floors;
+
+    #[test]
+    fn what_was_given_up_is_passed_over_with_the_secret_that_it_cuts() -> std::io::Result<()> {
+        let temp = tempfile::tempdir()?;
+        let dir = AttemptDir::at(temp.path());
+        let mask = Mask::of(["hf_abcdefgh"].into_iter());
+        // The floor is in the middle of a secret; another comes soon after it.
+        std::fs::write(dir.log(), b"\0\0\0\0\0\0\0\0efgh and hf_abcdefgh, step 7\n")?;
+        dir.write("log.json", &Floors { log: 8, ..Floors::default() })?;
+        let from = 8 + mask.reach();
+        let rest = &b"\0\0\0\0\0\0\0\0efgh and ***********, step 7\n"[from..];
+        for offset in [0, 3] {
+            let piece = Piece::read(&dir, offset, &mask, true)?;
+            assert_eq!((piece.from, &piece.bytes[..]), (from as u64, rest), "from {offset} on");
+        }
+        // Whoever is behind the floor already reads on.
+        assert_eq!(Piece::read(&dir, 30, &mask, true)?.from, 30);
+        Ok(())
+    }
+}
