@@ -62,7 +62,9 @@ fn own_end(exit: &Exit, log_end: &str) -> (&'static str, Option<String>) {
             ("requeue", Some(with_output(full)))
         }
         (Some(code), _) => {
-            let hint = if last.contains("No module named 'simpletuner'") {
+            let hint = if exit.out_of_memory {
+                ". Meanwhile the kernel killed a process for want of memory"
+            } else if last.contains("No module named 'simpletuner'") {
                 ". Install SimpleTuner into the Python that the worker uses, or name the trainer with --trainer"
             } else {
                 ""
@@ -173,6 +175,8 @@ mod tests {
         assert!(error(killed(9, true)).contains("memory was full"));
         assert!(error(killed(9, false)).contains("often the host ran out of memory"));
         assert!(!error(killed(11, true)).contains("memory"));
+        let of_a_helper = error(Exit { out_of_memory: true, ..code(1) });
+        assert!(of_a_helper.contains("exit code 1: step 3. Meanwhile the kernel killed"), "{of_a_helper}");
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl Attempt {
     }
 
     /// Ends what has nobody above it any more: known by its environment, and by its control group where it had one.
-    async fn kill_left(&self) {
+    pub(super) async fn kill_left(&self) {
         let marker = self.marker();
         let group = self.supervisor().and_then(|running| running.cgroup).map(|path| Cgroup::at(&path));
         loop {

@@ -178,6 +178,8 @@ impl Attempt {
                 }
                 Ok(_) => "it does not start".to_owned(),
             };
+            // Its trainer may have begun.
+            self.kill_left().await;
             let log = self.dir.join("supervisor.log");
             return Err(host_fault(&format!("the trainer's supervisor failed ({why}); see {} there", log.display())));
         }

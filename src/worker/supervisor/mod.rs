@@ -24,12 +24,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use nix::fcntl::{Flock, FlockArg};
+use nix::sys::signal::Signal;
 
 use crate::clock;
 use crate::exit::{self, Fatal};
 use crate::files::{AttemptDir, Exit, Running, Secrets, Spec, VERSION};
 use crate::jobconfig::{self, Local};
-use crate::process::ProcId;
+use crate::process::{self, ProcId};
 
 use cgroup::Cgroup;
 use oom::OutOfMemory;
@@ -37,6 +38,8 @@ use orders::Orders;
 use spool::Keeper;
 use tree::Reaper;
 
+/// How long a killed process may take to be gone.
+const DYING: Duration = Duration::from_millis(20);
 /// How long the rest of a tree gets when its head is gone.
 const REST_GRACE: Duration = Duration::from_secs(3);
 
@@ -53,6 +56,7 @@ pub fn main(path: &Path) -> Result<u8, Fatal> {
     let Some(_lock) = sole(&dir).map_err(|error| Fatal::error(format!("{}: {error}", path.display())))? else {
         return Ok(exit::OK);
     };
+    end_unknown(&dir);
     nix::sys::prctl::set_child_subreaper(true)
         .map_err(|error| Fatal::error(format!("cannot become the reaper of the trainer's processes: {error}")))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -70,6 +74,22 @@ fn sole(dir: &AttemptDir) -> io::Result<Option<Flock<File>>> {
     let Ok(lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else { return Ok(None) };
     let used = dir.join("supervisor.json").exists() || dir.join("exit.json").exists();
     Ok((!used).then_some(lock))
+}
+
+/// A supervisor that was killed before it had written down its trainer has left one running: there must not be two.
+fn end_unknown(dir: &AttemptDir) {
+    let marker = format!("SIMPLETUNER_STOP_FILE={}", dir.stop_file().display());
+    loop {
+        let left = process::with_environment(&marker);
+        if left.is_empty() {
+            return;
+        }
+        for process in left {
+            tracing::warn!("ending process {}, which an earlier supervisor has left", process.pid);
+            process.signal(Signal::SIGKILL);
+        }
+        std::thread::sleep(DYING);
+    }
 }
 
 /// The end of an attempt whose trainer never ran.

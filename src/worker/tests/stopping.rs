@@ -123,6 +123,30 @@ async fn a_killed_supervisor_leaves_nothing_where_there_are_cgroups() -> io::Res
     agent.kill().await
 }
 
+/// As a supervisor leaves it that was killed before it had written down its trainer.
+#[tokio::test]
+async fn a_second_supervisor_first_ends_what_the_first_has_left() -> io::Result<()> {
+    let host = Host::with_script("")?;
+    let dir = host.attempt("j_1", 1);
+    std::fs::create_dir_all(dir.bundle())?;
+    std::fs::write(dir.bundle().join("config.json"), "{}")?;
+    let mut left =
+        std::process::Command::new("sleep").arg("1000").env("SIMPLETUNER_STOP_FILE", dir.stop_file()).spawn()?;
+    let id = i32::try_from(left.id()).map_err(io::Error::other)?;
+    let script = format!("kill -0 {id} && echo two at once; echo done");
+    let spec = include_str!("v1/spec.json")
+        .replace("\"trainer.sh\"", &json!(["-c", script]).to_string().replace(['[', ']'], ""));
+    std::fs::write(dir.join("spec.json"), spec)?;
+    // Reaped at once, or it would still have its number.
+    let reaped = tokio::task::spawn_blocking(move || left.wait());
+    host.supervise(&dir).await?;
+    let status = reaped.await.map_err(io::Error::other)??;
+    assert!(!status.success());
+    let log = std::fs::read_to_string(dir.log())?;
+    assert!(log.ends_with("done\n") && !log.contains("two at once"), "{log}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_silent_trainer_is_dead_within_a_second() -> io::Result<()> {
     let fake = Fake::start().await?;
