@@ -1,5 +1,7 @@
 //! Bounds what the trainer's output and events take of the disk. The oldest bytes go by a hole in the file: nothing is
 //! copied, offsets stay true, and the trainer, which writes into the file itself, notices nothing.
+//!
+//! Between two looks more can come than may stay: of a flood out of nothing, what comes in a second.
 
 use std::fs::{File, OpenOptions};
 use std::io;
