@@ -128,9 +128,10 @@ async fn supervise(dir: &AttemptDir) -> Result<Exit, Exit> {
         }
     };
     let stopped = watch::watch(dir, &mut orders, &mut reaper).await;
-    let disk = keeper.end(dir);
     let rest = if stopped.is_some() { Duration::ZERO } else { orders.at_most(REST_GRACE) };
     reaper.end_all(rest).await;
+    // Not before: a busy disk may hold it up for seconds.
+    let disk = keeper.end(dir);
     listener.finish().await;
     let (code, signal) = reaper.trainer_status();
     let out_of_memory = memory.has_killed();

@@ -27,7 +27,7 @@ const WHOLE: &str = "before 1\nbefore 2\nbefore 3\nafter 1\nafter 2\n";
 /// Stands in for a supervisor of version 1 with its trainer: waits for `go`, goes on with the log, writes down the end.
 fn supervisor(dir: &AttemptDir) -> io::Result<Child> {
     std::fs::write(dir.join("v1-exit.json"), V1_EXIT)?;
-    let script = "while [ ! -e go ]; do sleep 0.02; done; printf 'after 1\\nafter 2\\n' >> trainer.log; mv v1-exit.json exit.json";
+    let script = "while [ -e v1-exit.json ] && [ ! -e go ]; do sleep 0.02; done; printf 'after 1\\nafter 2\\n' >> trainer.log; mv v1-exit.json exit.json";
     Command::new("sh").args(["-c", script]).current_dir(dir.path()).stdin(Stdio::null()).spawn()
 }
 
@@ -77,7 +77,7 @@ async fn an_older_versions_attempt_is_stopped_by_the_order_that_it_knows() -> io
     let dir = host.attempt("j_1", 1);
     std::fs::create_dir_all(dir.path())?;
     std::fs::write(dir.join("v1-exit.json"), V1_EXIT.replace("\"stopped\": null", "\"stopped\": \"cancelled\""))?;
-    let script = "trap 'mv v1-exit.json exit.json; exit' USR1; while true; do sleep 0.02; done";
+    let script = "trap 'mv v1-exit.json exit.json' USR1; while [ -e v1-exit.json ]; do sleep 0.02; done";
     let mut supervisor =
         Command::new("sh").args(["-c", script]).current_dir(dir.path()).stdin(Stdio::null()).spawn()?;
     let process = ProcId::of(i32::try_from(supervisor.id()).map_err(io::Error::other)?);
