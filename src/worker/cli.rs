@@ -1,6 +1,7 @@
 //! The command line, logging, and keeping the token out of the process list.
 
 pub mod gpu;
+mod spool;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -13,6 +14,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::prelude::*;
 
+use self::spool::SpoolArgs;
 use crate::exit::Fatal;
 use crate::{probe, supervisor};
 
@@ -132,6 +134,9 @@ pub struct AgentArgs {
     /// Seconds between asking a trainer to stop and killing it
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub stop_grace: u64,
+    /// What a job may leave on the disk.
+    #[command(flatten)]
+    pub spool: SpoolArgs,
     /// Seconds without any contact after which an idle ephemeral worker gives up
     #[arg(long, value_name = "SECONDS", default_value_t = 600, hide = true)]
     pub give_up_after: u64,

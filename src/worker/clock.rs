@@ -1,7 +1,7 @@
 //! The only places that read the wall clock or draw randomness; decisions elsewhere get both as parameters.
 
 use std::fmt::Write as _;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use app::domain::time::Timestamp;
 
@@ -10,6 +10,12 @@ use app::domain::time::Timestamp;
 pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Milliseconds since the host's boot, those included that it slept: what leases are measured by.
+pub fn boot_ms() -> u64 {
+    let since = nix::time::clock_gettime(nix::time::ClockId::CLOCK_BOOTTIME).map(Duration::from).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A random number, for jitter.

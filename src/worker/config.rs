@@ -12,6 +12,7 @@ use reqwest::Url;
 
 use crate::cli::{AgentArgs, OnStop, is_on_command_line};
 use crate::exit::Fatal;
+use crate::files::Limits;
 use crate::secret::Secret;
 
 /// What the agent was told, in usable form.
@@ -43,6 +44,8 @@ pub struct Config {
     pub on_stop: OnStop,
     /// Between asking a trainer to stop and killing it.
     pub stop_grace: Duration,
+    /// What a job's output may take of the disk, in bytes.
+    pub spool_limit: u64,
     /// How long an idle ephemeral worker looks for its orchestrator.
     pub give_up_after: Duration,
     /// How long a stream may be silent.
@@ -111,12 +114,18 @@ impl Config {
             pass_env: args.pass_env,
             on_stop: args.on_stop.unwrap_or(default_stop),
             stop_grace: Duration::from_secs(args.stop_grace),
+            spool_limit: args.spool.spool_limit,
             give_up_after: Duration::from_secs(args.give_up_after),
             stream_patience: Duration::from_secs(args.stream_patience),
             poll_for: Duration::from_secs(args.poll_for),
         };
         config.warn_of_risks();
         Ok(config)
+    }
+
+    /// What each attempt is held to.
+    pub fn limits(&self) -> Limits {
+        Limits { spool_bytes: self.spool_limit, stop_grace_seconds: self.stop_grace.as_secs() }
     }
 
     /// Whether the orchestrator is on this machine.

@@ -7,8 +7,15 @@
 //! | `spec.json`, `secrets.json` (0600) | agent | what to run, once |
 //! | `state.json` | agent | what the orchestrator has acknowledged |
 //! | `stop.json` | agent | the order to stop |
+//! | `lease.json` | agent | until when an exclusive job may run |
 //! | `supervisor.json`, `exit.json` | supervisor | who runs, how it ended |
 //! | `trainer.log`, `events.jsonl` | trainer, supervisor | appended to only |
+//! | `log.json` | supervisor | how much of the beginning of those was given up |
+//! | `reserve` | supervisor | space for the others when the disk is full |
+//!
+//! An older version's files stay readable: a field that was added is optional.
+
+mod keep;
 
 use std::fs;
 use std::io::{self, Write};
@@ -21,6 +28,8 @@ use app::protocol::dispatch::JobSubmit;
 use app::protocol::worker::{RunningAttempt, StatusReport};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+
+pub use keep::{Disk, Floors, Lease, Limits, free_bytes};
 
 use crate::process::ProcId;
 use crate::secret::Secret;
@@ -71,6 +80,9 @@ pub struct Spec {
     pub host_boot: String,
     /// Whether an earlier attempt's checkpoints were carried over.
     pub resume: bool,
+    /// What it may take.
+    #[serde(default)]
+    pub limits: Limits,
 }
 
 /// What nobody else may read: `secrets.json`. Removed once the end was reported.
@@ -131,12 +143,17 @@ pub struct Running {
     pub port: u16,
     /// When the trainer began.
     pub started_at: Timestamp,
+    /// The control group that the trainer's processes are in, if one could be made.
+    #[serde(default)]
+    pub cgroup: Option<PathBuf>,
 }
 
 /// Why an attempt is to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopCause {
+    /// It is exclusive, and its lease ends: the job goes back to the queue.
+    Lease,
     /// This host leaves: the job goes back to the queue.
     Requeue,
     /// A person cancelled it.
@@ -170,6 +187,12 @@ pub struct Exit {
     /// Whether the host's fault.
     #[serde(default)]
     pub host_fault: bool,
+    /// Whether the kernel killed something of it for want of memory.
+    #[serde(default)]
+    pub out_of_memory: bool,
+    /// How the disk was.
+    #[serde(default)]
+    pub disk: Option<Disk>,
     /// When.
     pub ended_at: Timestamp,
 }
@@ -244,7 +267,8 @@ impl AttemptDir {
     /// # Errors
     /// If the disk refuses.
     pub fn write<T: Serialize>(&self, name: &str, value: &T) -> io::Result<()> {
-        write_atomic(&self.join(name), &serde_json::to_vec_pretty(value).map_err(io::Error::other)?, true)
+        let bytes = serde_json::to_vec_pretty(value).map_err(io::Error::other)?;
+        self.with_reserve(|| write_atomic(&self.join(name), &bytes, true))
     }
 
     /// Like [`Self::write`], but leaves it to the kernel when the disk gets it: for what can be learnt again.
@@ -252,7 +276,8 @@ impl AttemptDir {
     /// # Errors
     /// If the disk refuses.
     pub fn write_soon<T: Serialize>(&self, name: &str, value: &T) -> io::Result<()> {
-        write_atomic(&self.join(name), &serde_json::to_vec_pretty(value).map_err(io::Error::other)?, false)
+        let bytes = serde_json::to_vec_pretty(value).map_err(io::Error::other)?;
+        self.with_reserve(|| write_atomic(&self.join(name), &bytes, false))
     }
 }
 

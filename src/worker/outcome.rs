@@ -2,12 +2,21 @@
 
 use app::protocol::worker::StatusReport;
 
-use crate::files::{Exit, Key, StopCause};
+use crate::files::{Disk, Exit, Key, StopCause};
 
 /// By convention of sysexits (`EX_TEMPFAIL`): not the job's fault, try again elsewhere.
 const TRY_AGAIN: i32 = 75;
+const SIGKILL: i32 = 9;
 /// The longest error that is reported, in characters.
 const LONGEST_ERROR: usize = 1_500;
+
+/// Why an exclusive job was stopped that nobody had asked to stop.
+const LEASE: &str = "the worker had no contact with the orchestrator: the job is exclusive, so its trainer was stopped before the \
+                     worker's lease ended";
+/// With less free than this, a disk is full, in bytes.
+const FULL: u64 = crate::supervisor::spool::LOW_DISK;
+/// How programs say that a disk is full.
+const NO_SPACE: [&str; 3] = ["No space left on device", "ENOSPC", "[Errno 28]"];
 
 /// What to report; none if the attempt is somebody else's by now. `log_end` is the end of its output.
 pub fn report(key: &Key, exit: &Exit, log_end: &str) -> Option<StatusReport> {
@@ -15,6 +24,7 @@ pub fn report(key: &Key, exit: &Exit, log_end: &str) -> Option<StatusReport> {
         (Some(StopCause::Superseded), _) => return None,
         (Some(StopCause::Cancelled), _) => ("cancelled", None),
         (Some(StopCause::Requeue), _) => ("requeue", Some("the worker was asked to leave".to_owned())),
+        (Some(StopCause::Lease), _) => ("requeue", Some(LEASE.to_owned())),
         (None, Some(error)) if exit.host_fault => ("requeue", Some(error.clone())),
         (None, Some(error)) => ("failed", Some(error.clone())),
         (None, None) => own_end(exit, log_end),
@@ -41,8 +51,20 @@ fn own_end(exit: &Exit, log_end: &str) -> (&'static str, Option<String>) {
         (Some(TRY_AGAIN), _) => {
             ("requeue", Some(with_output("the trainer asks to be run again (exit code 75)".to_owned())))
         }
+        _ if exit.out_of_memory && exit.signal == Some(SIGKILL) => (
+            "failed",
+            Some(with_output("the trainer was killed because this host's memory was full (SIGKILL)".to_owned())),
+        ),
+        _ if let Some(disk) = full_disk(exit, log_end) => {
+            let (free, directory) = (disk.free_bytes, disk.directory.display());
+            let full =
+                format!("the worker's disk is full ({free} bytes free for {directory}), and the trainer failed of it");
+            ("requeue", Some(with_output(full)))
+        }
         (Some(code), _) => {
-            let hint = if last.contains("No module named 'simpletuner'") {
+            let hint = if exit.out_of_memory {
+                ". Meanwhile the kernel killed a process for want of memory"
+            } else if last.contains("No module named 'simpletuner'") {
                 ". Install SimpleTuner into the Python that the worker uses, or name the trainer with --trainer"
             } else {
                 ""
@@ -51,10 +73,16 @@ fn own_end(exit: &Exit, log_end: &str) -> (&'static str, Option<String>) {
         }
         (None, signal) => {
             let number = signal.unwrap_or_default();
-            let hint = if number == 9 { " (SIGKILL: often the host ran out of memory)" } else { "" };
+            let hint = if number == SIGKILL { " (SIGKILL: often the host ran out of memory)" } else { "" };
             ("failed", Some(with_output(format!("the trainer was killed by signal {number}{hint}"))))
         }
     }
+}
+
+/// The disk, if it was full and the trainer says that it failed of that.
+fn full_disk<'e>(exit: &'e Exit, log_end: &str) -> Option<&'e Disk> {
+    let says = log_end.lines().rev().take(40).any(|line| NO_SPACE.iter().any(|words| line.contains(words)));
+    exit.disk.as_ref().filter(|disk| says && disk.free_bytes < FULL)
 }
 
 /// The last up to three lines that say something, as a terminal would show them.
@@ -69,7 +97,7 @@ fn last_lines(log_end: &str) -> String {
 }
 
 /// One line without colours, control characters, and what was overwritten by a carriage return.
-fn visible(line: &str) -> String {
+pub fn visible(line: &str) -> String {
     let line = line.trim_end_matches('\r');
     let line = line.rsplit('\r').next().unwrap_or_default();
     let mut text = String::new();
@@ -113,9 +141,42 @@ mod tests {
         assert_eq!(status(&stopped(StopCause::Cancelled)), is("cancelled", Some(0)));
         assert_eq!(status(&stopped(StopCause::Requeue)), is("requeue", Some(0)));
         assert_eq!(status(&stopped(StopCause::Superseded)), None);
+        assert_eq!(status(&stopped(StopCause::Lease)), is("requeue", Some(0)));
         let error = Exit { error: Some("x".to_owned()), ..Exit::default() };
         assert_eq!(status(&error), is("failed", None));
         assert_eq!(status(&Exit { host_fault: true, ..error }), is("requeue", None));
+    }
+
+    #[test]
+    fn a_full_disk_is_no_failure_of_the_job() {
+        let said = "Traceback:\nOSError: [Errno 28] No space left on device\n";
+        let on = |free_bytes, code| Exit {
+            disk: Some(Disk { free_bytes, directory: "/w/jobs/j_1/3".into() }),
+            ..Exit { code: Some(code), ..Exit::default() }
+        };
+        for (exit, log, status) in [
+            (on(4_096, 1), said, "requeue"),
+            (on(4_096, 1), "ValueError: no images\n", "failed"),
+            (on(FULL, 1), said, "failed"),
+            (on(4_096, 0), said, "completed"),
+            (code(1), said, "failed"),
+        ] {
+            assert_eq!(outcome(&exit, log).map(|(status, ..)| status).as_deref(), Some(status), "{exit:?} {log}");
+        }
+        let error = outcome(&on(4_096, 1), said).and_then(|(_, error, _)| error).unwrap_or_default();
+        assert!(error.starts_with("the worker's disk is full (4096 bytes free for /w/jobs/j_1/3)"), "{error}");
+        assert!(error.ends_with("No space left on device"), "{error}");
+    }
+
+    #[test]
+    fn what_the_kernel_killed_for_memory_is_said_so() {
+        let killed = |signal, out_of_memory| Exit { signal: Some(signal), out_of_memory, ..Exit::default() };
+        let error = |exit: Exit| outcome(&exit, "step 3\n").and_then(|(_, error, _)| error).unwrap_or_default();
+        assert!(error(killed(9, true)).contains("memory was full"));
+        assert!(error(killed(9, false)).contains("often the host ran out of memory"));
+        assert!(!error(killed(11, true)).contains("memory"));
+        let of_a_helper = error(Exit { out_of_memory: true, ..code(1) });
+        assert!(of_a_helper.contains("exit code 1: step 3. Meanwhile the kernel killed"), "{of_a_helper}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use reqwest::{Body, RequestBuilder, Url};
 use serde::de::DeserializeOwned;
 
 use super::{Api, ApiError, SHORT, WORKER_TOKEN};
+use crate::clock;
 use crate::files::Key;
 use crate::secret::Secret;
 
@@ -47,6 +48,16 @@ impl JobApi {
 
     /// The job token survives a rotation of the worker's; the worker's opens the same doors if the job's is not known.
     async fn ask<T: DeserializeOwned>(&self, request: impl Fn() -> RequestBuilder) -> Result<T, ApiError> {
+        let sent = clock::boot_ms();
+        let answer = self.ask_by(request).await;
+        // A report of an attempt that is in force is a sign of life.
+        if answer.is_ok() {
+            self.api.lease.renew(sent);
+        }
+        answer
+    }
+
+    async fn ask_by<T: DeserializeOwned>(&self, request: impl Fn() -> RequestBuilder) -> Result<T, ApiError> {
         let request = || self.traced(request());
         if self.token.reveal().is_empty() {
             return self.api.json(request().header(WORKER_TOKEN, self.api.token.header())).await;
@@ -77,9 +88,10 @@ impl JobApi {
         self.ask::<serde::de::IgnoredAny>(send).await.map(drop)
     }
 
-    /// `PUT …/logs`: bytes from this offset on.
-    pub async fn logs(&self, offset: u64, bytes: Bytes) -> Result<LogAck, ApiError> {
-        let url = self.url(&["logs"], &format!("attempt={}&offset={offset}", self.key.attempt))?;
+    /// `PUT …/logs`: bytes from this offset on, before which so many were dropped that the orchestrator does not have.
+    pub async fn logs(&self, offset: u64, dropped: u64, bytes: Bytes) -> Result<LogAck, ApiError> {
+        let gap = if dropped > 0 { format!("&dropped={dropped}") } else { String::new() };
+        let url = self.url(&["logs"], &format!("attempt={}&offset={offset}{gap}", self.key.attempt))?;
         self.ask(|| {
             let request = self.api.http.put(url.clone()).header("Content-Type", "application/octet-stream");
             request.body(bytes.clone()).timeout(SHORT * 3)

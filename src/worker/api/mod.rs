@@ -2,8 +2,10 @@
 
 mod error;
 mod job;
+mod lease;
 mod retry;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use app::protocol::worker::{Disconnect, Heartbeat, HeartbeatAnswer, Register, Registered};
@@ -14,6 +16,7 @@ use serde::de::DeserializeOwned;
 
 pub use error::ApiError;
 pub use job::{JobApi, Upload};
+pub use lease::LeaseTimer;
 pub use retry::{Online, until_answered};
 
 use crate::config::Config;
@@ -32,6 +35,8 @@ pub struct Api {
     http: Client,
     base: Url,
     token: Secret,
+    /// What answers are worth.
+    pub lease: Arc<LeaseTimer>,
 }
 
 impl Api {
@@ -55,7 +60,7 @@ impl Api {
         }
         let http =
             builder.build().map_err(|error| Fatal::config(format!("cannot set up TLS: {}", innermost(&error))))?;
-        Ok(Self { http, base: config.url.clone(), token: config.token.clone() })
+        Ok(Self { http, base: config.url.clone(), token: config.token.clone(), lease: Arc::default() })
     }
 
     /// Where a path that the server named is; it must be on the server itself.

@@ -37,6 +37,7 @@ impl Attempt {
         let (log, given) = (self.dir.log(), Arc::clone(self.given()));
         let end = blocking(move || read_end(&log, &given.mask)).await.unwrap_or_default();
         let mut report = outcome::report(self.key(), &exit, &end)?;
+        self.last_words(&report, &end);
         if !refused.is_empty() {
             let said = report.error.into_iter().chain(refused).collect::<Vec<_>>().join("\n");
             report.error = Some(said.chars().take(2_000).collect());

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use super::{Attempt, blocking};
 use crate::api::until_answered;
 use crate::files::{Exit, Running, StopCause, VERSION};
+use crate::supervisor::cgroup::Cgroup;
 use crate::{clock, process};
 
 /// How often the end is looked for.
@@ -24,8 +25,16 @@ impl Attempt {
             done.send_replace(true);
             exit
         };
+        let mut over = done.subscribe();
+        let lease = async {
+            tokio::select! {
+                () = self.keep_lease() => {}
+                _ = over.wait_for(|done| *done) => {}
+            }
+        };
         let (exit, ..) = tokio::join!(
             end,
+            self.while_ours(lease),
             self.carry_out_orders(done.subscribe()),
             self.while_ours(self.announce()),
             self.while_ours(self.pump_log(done.subscribe())),
@@ -73,22 +82,8 @@ impl Attempt {
     /// The supervisor is gone without a word: what it left running is ended.
     async fn orphaned(&self) -> Exit {
         let rebooted = process::host_boot() != self.spec.host_boot;
-        let marker = self.marker();
         if !rebooted {
-            while let Ok(left) = blocking({
-                let marker = marker.clone();
-                move || Ok::<_, io::Error>(process::with_environment(&marker))
-            })
-            .await
-            {
-                if left.is_empty() {
-                    break;
-                }
-                for process in left {
-                    process.signal(Signal::SIGKILL);
-                }
-                tokio::time::sleep(LOOK).await;
-            }
+            self.kill_left().await;
         }
         let error = if rebooted {
             "the host was restarted while the trainer ran"
@@ -108,6 +103,30 @@ impl Attempt {
         exit
     }
 
+    /// Ends what has nobody above it any more: known by its environment, and by its control group where it had one.
+    pub(super) async fn kill_left(&self) {
+        let marker = self.marker();
+        let group = self.supervisor().and_then(|running| running.cgroup).map(|path| Cgroup::at(&path));
+        loop {
+            let (marker, group) = (marker.clone(), group.clone());
+            let killed = move || {
+                let held = group.filter(|group| !group.is_empty() && group.kill().is_ok());
+                let left = process::with_environment(&marker);
+                for process in &left {
+                    process.signal(Signal::SIGKILL);
+                }
+                Ok::<_, io::Error>(held.is_some() || !left.is_empty())
+            };
+            if !matches!(blocking(killed).await, Ok(true)) {
+                break;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        if let Some(group) = group {
+            group.remove();
+        }
+    }
+
     /// Hands orders on to the supervisor.
     async fn carry_out_orders(&self, mut done: watch::Receiver<bool>) {
         let mut orders = self.stop.subscribe();
@@ -125,7 +144,8 @@ impl Attempt {
 
     async fn hand_on(&self, cause: StopCause) {
         let (dir, order) = (self.dir.clone(), self.order(cause));
-        if let Err(error) = blocking(move || dir.write("stop.json", &order)).await {
+        // Not synced: a disk that is busy with a checkpoint would take seconds, and no trainer outlives what would lose it.
+        if let Err(error) = blocking(move || dir.write_soon("stop.json", &order)).await {
             // The supervisor then gets its default order.
             tracing::error!("{}: the order to stop cannot be written: {error}", self.key());
             if let Some(running) = self.supervisor() {

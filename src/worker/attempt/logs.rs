@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::{Attempt, blocking};
 use crate::api::{ApiError, until_answered};
+use crate::files::AttemptDir;
 use crate::secret::mask::Mask;
 
 /// The largest request.
@@ -35,7 +36,7 @@ impl Attempt {
             let ended = *done.borrow();
             let length = std::fs::metadata(&path).map_or(0, |meta| meta.len());
             if offset < length {
-                match self.send_chunk(path.clone(), offset, ended).await {
+                match self.send_chunk(offset, ended).await {
                     Ok(durable) if durable > offset => offset = durable.min(length),
                     Ok(durable) => {
                         // It has no more than before, or less: whatever is wrong there needs time.
@@ -63,25 +64,67 @@ impl Attempt {
     }
 
     /// Sends what follows an offset. Answers with how much the orchestrator then has.
-    async fn send_chunk(&self, path: PathBuf, offset: u64, ended: bool) -> Result<u64, ApiError> {
-        let given = Arc::clone(self.given());
-        let bytes = match blocking(move || read_chunk(&path, offset, &given.mask, ended)).await {
+    async fn send_chunk(&self, offset: u64, ended: bool) -> Result<u64, ApiError> {
+        let (given, dir) = (Arc::clone(self.given()), self.dir.clone());
+        let piece = match blocking(move || Piece::read(&dir, offset, &given.mask, ended)).await {
             // Perhaps the beginning of a secret: the rest comes.
-            Ok(bytes) if bytes.is_empty() => return Ok(offset),
-            Ok(bytes) => bytes,
+            Ok(piece) if piece.bytes.is_empty() => return Ok(offset),
+            Ok(piece) => piece,
             Err(error) => {
                 tracing::warn!("{}: its log cannot be read: {error}", self.key());
                 return Ok(offset);
             }
         };
         let what = format!("sending the log of {}", self.key());
-        let sent =
-            until_answered(&self.context.online, &what, async || self.api.logs(offset, bytes.clone()).await).await;
-        match sent {
+        let dropped = piece.from - offset;
+        if dropped > 0 {
+            tracing::warn!(
+                "{}: {dropped} bytes of its log were given up, as the disk has room for no more",
+                self.key()
+            );
+        }
+        let send = async || self.api.logs(piece.from, dropped, piece.bytes.clone()).await;
+        match until_answered(&self.context.online, &what, send).await {
             Ok(LogAck { durable }) => Ok(durable),
-            // It has less (a restored backup), or more (an answer that got lost).
-            Err(ApiError::Conflict { durable: Some(durable), code, .. }) if code == "log_gap" => Ok(durable),
+            // It has less (a restored backup), or more (an answer that got lost). But one that has what we took it to have,
+            // and does not take the gap, would never go on.
+            Err(ApiError::Conflict { durable: Some(durable), code, .. })
+                if code == "log_gap" && (dropped == 0 || durable != offset) =>
+            {
+                Ok(durable)
+            }
+            Err(error @ ApiError::Conflict { .. }) if dropped > 0 && is_gap(&error) => Err(ApiError::Answer(format!(
+                "the orchestrator takes no log with a gap ({error}): the rest is not sent"
+            ))),
             Err(error) => Err(error),
+        }
+    }
+}
+
+fn is_gap(error: &ApiError) -> bool {
+    matches!(error, ApiError::Conflict { code, .. } if code == "log_gap")
+}
+
+/// A piece of the log, without secrets.
+struct Piece {
+    /// Its first byte: where it was asked for, or behind what was given up.
+    from: u64,
+    bytes: Bytes,
+}
+
+impl Piece {
+    /// Reads what follows an offset. What was given up is looked for after reading, so that what has become a hole in
+    /// between is not taken for output.
+    fn read(dir: &AttemptDir, offset: u64, mask: &Mask, ended: bool) -> std::io::Result<Self> {
+        let mut from = offset;
+        loop {
+            let bytes = read_chunk(&dir.log(), from, mask, ended)?;
+            let floor = dir.floors().log;
+            if from >= floor {
+                return Ok(Self { from, bytes });
+            }
+            // Of a secret that the floor has cut in two, no mask knows the second half.
+            from = floor + mask.reach() as u64;
         }
     }
 }
@@ -96,4 +139,29 @@ fn read_chunk(path: &Path, offset: u64, mask: &Mask, ended: bool) -> std::io::Re
     let open = !ended && count < window.len();
     window.truncate(count);
     Ok(mask.piece(window, from, CHUNK, open).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Floors;
+
+    #[test]
+    fn what_was_given_up_is_passed_over_with_the_secret_that_it_cuts() -> std::io::Result<()> {
+        let temp = tempfile::tempdir()?;
+        let dir = AttemptDir::at(temp.path());
+        let mask = Mask::of(["hf_abcdefgh"].into_iter());
+        // The floor is in the middle of a secret; another comes soon after it.
+        std::fs::write(dir.log(), b"\0\0\0\0\0\0\0\0efgh and hf_abcdefgh, step 7\n")?;
+        dir.write("log.json", &Floors { log: 8, ..Floors::default() })?;
+        let from = 8 + mask.reach();
+        let rest = &b"\0\0\0\0\0\0\0\0efgh and ***********, step 7\n"[from..];
+        for offset in [0, 3] {
+            let piece = Piece::read(&dir, offset, &mask, true)?;
+            assert_eq!((piece.from, &piece.bytes[..]), (from as u64, rest), "from {offset} on");
+        }
+        // Whoever is behind the floor already reads on.
+        assert_eq!(Piece::read(&dir, 30, &mask, true)?.from, 30);
+        Ok(())
+    }
 }

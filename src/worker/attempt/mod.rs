@@ -10,6 +10,8 @@ mod finish;
 mod follow;
 mod given;
 mod gpus;
+mod lastwords;
+mod lease;
 mod logs;
 mod points;
 mod prepare;
@@ -92,7 +94,8 @@ impl Attempt {
         };
         let host_boot = crate::process::host_boot();
         let trainer = context.config.trainer.clone();
-        let spec = Spec { version: VERSION, key, offer, trainer, host_boot, resume: false };
+        let spec =
+            Spec { version: VERSION, key, offer, trainer, host_boot, resume: false, limits: context.config.limits() };
         let state = State { version: VERSION, ..State::default() };
         dir.write("secrets.json", &secrets)?;
         dir.write("state.json", &state)?;

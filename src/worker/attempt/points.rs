@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use tokio::time::Instant;
 
 use super::{Attempt, blocking};
 use crate::api::until_answered;
+use crate::files::AttemptDir;
 use crate::progress::Reader;
 
 const PERIOD: Duration = Duration::from_secs(1);
@@ -40,10 +40,10 @@ impl Attempt {
         loop {
             let ended = *done.borrow();
             let offset = self.state().events_acked;
-            let path = self.dir.events();
-            let fresh = std::fs::metadata(&path).map_or(0, |meta| meta.len()) > offset;
-            let lines =
-                if fresh { blocking(move || whole_lines(path, offset)).await.unwrap_or_default() } else { Vec::new() };
+            let dir = self.dir.clone();
+            let fresh = std::fs::metadata(dir.events()).map_or(0, |meta| meta.len()) > offset;
+            let read = async || blocking(move || whole_lines(&dir, offset)).await.unwrap_or_default();
+            let (next, lines) = if fresh { read().await } else { (offset, Vec::new()) };
             let points = points(&mut reader, &lines);
             let lease = self.context.refused.load(Ordering::Relaxed) && reported.elapsed() > KEEP_LEASE;
             if !points.is_empty() || lease {
@@ -52,8 +52,8 @@ impl Attempt {
                     return;
                 }
             }
-            if !lines.is_empty() {
-                let acked = offset + lines.len() as u64;
+            if next > offset {
+                let acked = next;
                 self.update(false, |state| state.events_acked = acked).await;
             } else if ended {
                 return;
@@ -89,9 +89,27 @@ fn points(reader: &mut Reader, lines: &[u8]) -> Vec<ProgressPoint> {
         .collect()
 }
 
-/// The whole lines from an offset on; of a line that is too long, whatever was read.
-fn whole_lines(path: PathBuf, offset: u64) -> std::io::Result<Vec<u8>> {
-    let file = File::open(path)?;
+/// The whole lines from an offset on, and where the next begin; of a line that is too long, whatever was read. What was
+/// given up meanwhile is passed over, with the rest of the line that its end has cut.
+fn whole_lines(dir: &AttemptDir, offset: u64) -> std::io::Result<(u64, Vec<u8>)> {
+    let file = File::open(dir.events())?;
+    let lines = lines_at(&file, offset)?;
+    // After reading, as it may have happened in between.
+    let floor = dir.floors().events;
+    if offset >= floor {
+        return Ok((offset + lines.len() as u64, lines));
+    }
+    let mut rest = lines_at(&file, floor)?;
+    let cut = rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |end| end + 1);
+    let next = floor + rest.len() as u64;
+    // It may have happened once more.
+    if dir.floors().events > floor {
+        return Ok((floor, Vec::new()));
+    }
+    Ok((next, rest.split_off(cut)))
+}
+
+fn lines_at(file: &File, offset: u64) -> std::io::Result<Vec<u8>> {
     let length = file.metadata()?.len().saturating_sub(offset);
     let mut bytes = vec![0; usize::try_from(length).unwrap_or(CHUNK).min(CHUNK)];
     let count = file.read_at(&mut bytes, offset)?;
@@ -107,14 +125,26 @@ fn whole_lines(path: PathBuf, offset: u64) -> std::io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::Floors;
 
     #[test]
     fn half_a_line_waits() -> std::io::Result<()> {
         let temp = tempfile::tempdir()?;
-        let path = temp.path().join("events.jsonl");
-        std::fs::write(&path, "one\ntwo\nthr")?;
-        assert_eq!(whole_lines(path.clone(), 0)?, b"one\ntwo\n");
-        assert_eq!(whole_lines(path, 8)?, b"");
+        let dir = AttemptDir::at(temp.path());
+        std::fs::write(dir.events(), "one\ntwo\nthr")?;
+        assert_eq!(whole_lines(&dir, 0)?, (8, b"one\ntwo\n".to_vec()));
+        assert_eq!(whole_lines(&dir, 8)?, (8, Vec::new()));
+        Ok(())
+    }
+
+    #[test]
+    fn after_what_was_given_up_comes_the_next_whole_line() -> std::io::Result<()> {
+        let temp = tempfile::tempdir()?;
+        let dir = AttemptDir::at(temp.path());
+        std::fs::write(dir.events(), "\0\0\0\0\0o\nthree\nfour\n")?;
+        dir.write("log.json", &Floors { events: 5, ..Floors::default() })?;
+        assert_eq!(whole_lines(&dir, 0)?, (18, b"three\nfour\n".to_vec()));
+        assert_eq!(whole_lines(&dir, 7)?, (18, b"three\nfour\n".to_vec()));
         Ok(())
     }
 }

@@ -48,6 +48,7 @@ impl Attempt {
         self.accept().await?;
         self.fetch().await?;
         self.take_secrets().await.map_err(|error| self.without_secrets(&error))?;
+        self.first_lease().await;
         let disk = |error: std::io::Error| host_fault(&format!("the job's directory cannot be prepared: {error}"));
         let (dir, mut spec) = (self.dir.clone(), self.spec.clone());
         let prepare = move || {
@@ -177,6 +178,8 @@ impl Attempt {
                 }
                 Ok(_) => "it does not start".to_owned(),
             };
+            // Its trainer may have begun.
+            self.kill_left().await;
             let log = self.dir.join("supervisor.log");
             return Err(host_fault(&format!("the trainer's supervisor failed ({why}); see {} there", log.display())));
         }

@@ -68,7 +68,9 @@ async fn beat(session: &Session) -> Result<(), ApiError> {
         attempts,
         telemetry: telemetry.moments.clone(),
     };
+    let sent = clock::boot_ms();
     let answer = session.context.api.heartbeat(&body).await?;
+    session.context.api.lease.renew(sent);
     session.contact();
     session.context.gpus.told(&telemetry);
     session.tell(Input::Desired(Box::new(answer.desired))).await;

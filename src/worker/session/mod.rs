@@ -159,7 +159,10 @@ impl Session {
             max_jobs: None,
             attempts,
         };
+        let sent = crate::clock::boot_ms();
         let answer = self.context.api.register(&body).await?;
+        self.context.api.lease.told(answer.heartbeat_timeout_seconds);
+        self.context.api.lease.renew(sent);
         self.contact();
         if self.worker_id().as_ref() != Some(&answer.worker_id) {
             tracing::info!("registered at {} as {} ({})", config.url, answer.name, answer.worker_id);

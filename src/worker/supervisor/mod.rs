@@ -1,16 +1,22 @@
 //! The supervisor: a small process of its own, one per attempt, that outlives the agent.
 //!
 //! It starts the trainer with a plain file as its output, so that no reader can ever hold it up, nor the death of anything
-//! but the trainer cut it off. It is the reaper of all orphans below it, keeps the webhook listener (whose port is part of
-//! the job's configuration), carries out the order to stop, and writes down how everything ended, once no process of the
-//! attempt is left. It never speaks to the orchestrator, and knows no token but the webhook's.
+//! but the trainer cut it off, and bounds that file. It is the reaper of all orphans below it, keeps the webhook listener
+//! (whose port is part of the job's configuration), carries out the order to stop, ends an exclusive job in time when its
+//! lease is not renewed, and writes down how everything ended, once no process of the attempt is left. It never speaks to
+//! the orchestrator, and knows no token but the webhook's.
 
+pub mod cgroup;
 mod events;
+mod lease;
 mod listener;
 mod media;
+mod oom;
 mod orders;
+pub mod spool;
 mod trainer;
 mod tree;
+mod watch;
 
 use std::fs::File;
 use std::io;
@@ -18,21 +24,22 @@ use std::path::Path;
 use std::time::Duration;
 
 use nix::fcntl::{Flock, FlockArg};
+use nix::sys::signal::Signal;
 
 use crate::clock;
 use crate::exit::{self, Fatal};
-use crate::files::{AttemptDir, Exit, Running, Secrets, Spec, StopCause, VERSION};
+use crate::files::{AttemptDir, Exit, Running, Secrets, Spec, VERSION};
 use crate::jobconfig::{self, Local};
-use crate::process::ProcId;
+use crate::process::{self, ProcId};
 
+use cgroup::Cgroup;
+use oom::OutOfMemory;
 use orders::Orders;
+use spool::Keeper;
 use tree::Reaper;
 
-const SIGTERM: i32 = nix::sys::signal::Signal::SIGTERM as i32;
-/// The exit code of those who end in order on SIGTERM, by convention.
-const TERMINATED: i32 = 128 + SIGTERM;
-/// Signals to a whole service come within this.
-const TOGETHER: Duration = Duration::from_millis(500);
+/// How long a killed process may take to be gone.
+const DYING: Duration = Duration::from_millis(20);
 /// How long the rest of a tree gets when its head is gone.
 const REST_GRACE: Duration = Duration::from_secs(3);
 
@@ -49,13 +56,14 @@ pub fn main(path: &Path) -> Result<u8, Fatal> {
     let Some(_lock) = sole(&dir).map_err(|error| Fatal::error(format!("{}: {error}", path.display())))? else {
         return Ok(exit::OK);
     };
+    end_unknown(&dir);
     nix::sys::prctl::set_child_subreaper(true)
         .map_err(|error| Fatal::error(format!("cannot become the reaper of the trainer's processes: {error}")))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Fatal::error(error.to_string()))?;
-    let ended = runtime.block_on(supervise(&dir)).unwrap_or_else(|error| not_run(error, false));
+    let ended = runtime.block_on(supervise(&dir)).unwrap_or_else(|never_ran| never_ran);
     dir.write("exit.json", &ended).map_err(|error| Fatal::error(format!("cannot write exit.json: {error}")))?;
     Ok(exit::OK)
 }
@@ -68,48 +76,98 @@ fn sole(dir: &AttemptDir) -> io::Result<Option<Flock<File>>> {
     Ok((!used).then_some(lock))
 }
 
+/// A supervisor that was killed before it had written down its trainer has left one running: there must not be two.
+fn end_unknown(dir: &AttemptDir) {
+    let marker = format!("SIMPLETUNER_STOP_FILE={}", dir.stop_file().display());
+    loop {
+        let left = process::with_environment(&marker);
+        if left.is_empty() {
+            return;
+        }
+        for process in left {
+            tracing::warn!("ending process {}, which an earlier supervisor has left", process.pid);
+            process.signal(Signal::SIGKILL);
+        }
+        std::thread::sleep(DYING);
+    }
+}
+
 /// The end of an attempt whose trainer never ran.
 fn not_run(error: String, host_fault: bool) -> Exit {
     Exit { version: VERSION, error: Some(error), host_fault, ended_at: clock::now(), ..Exit::default() }
 }
 
-async fn supervise(dir: &AttemptDir) -> Result<Exit, String> {
-    let disk = |error: io::Error| format!("the attempt's directory cannot be used: {error}");
-    let spec: Spec = dir.read("spec.json").map_err(disk)?.ok_or("the attempt's directory has no spec.json")?;
+/// Another host may do better.
+#[expect(clippy::needless_pass_by_value, reason = "the signature that map_err asks for")]
+fn no_disk(error: io::Error) -> Exit {
+    not_run(format!("the attempt's directory cannot be used: {error}"), true)
+}
+
+async fn supervise(dir: &AttemptDir) -> Result<Exit, Exit> {
+    let disk = no_disk;
+    let spec: Spec = dir.read("spec.json").map_err(disk)?.ok_or_else(|| disk(io::ErrorKind::NotFound.into()))?;
     let secrets: Secrets = dir.read("secrets.json").map_err(disk)?.unwrap_or_default();
-    let mut orders = Orders::new(dir).map_err(disk)?;
-    if let Some(order) = orders.current() {
-        return Ok(Exit { stopped: Some(order.cause), ..not_run_by_order() });
+    let mut orders = Orders::new(dir, &spec).map_err(disk)?;
+    if let Some(cause) = orders.forbids() {
+        return Ok(Exit { stopped: Some(cause), ..not_run_by_order() });
     }
     std::fs::create_dir_all(dir.output()).map_err(disk)?;
+    dir.hold_reserve().map_err(disk)?;
     let events = events::Events::open(dir).map_err(disk)?;
     let listener = listener::Listener::start(secrets.webhook.clone(), events).await.map_err(disk)?;
-    write_config(dir, &spec, &secrets, listener.port())?;
+    write_config(dir, &spec, &secrets, listener.port()).map_err(|sentence| not_run(sentence, false))?;
+    let keeper = Keeper::start(dir, spec.limits.spool_bytes).map_err(disk)?;
 
     let mut reaper = Reaper::new().map_err(disk)?;
-    let pid = match trainer::start(dir, &spec) {
-        Ok(pid) => pid,
-        Err(sentence) => {
-            trainer::note(dir, &sentence);
-            return Err(sentence);
+    let memory = match begin(dir, &spec, &mut reaper, listener.port()) {
+        Ok(memory) => memory,
+        Err(never_ran) => {
+            // It may have begun, and only not been written down.
+            reaper.end_all(Duration::ZERO).await;
+            return Err(never_ran);
         }
     };
-    reaper.watch(pid);
+    let stopped = watch::watch(dir, &mut orders, &mut reaper).await;
+    let rest = if stopped.is_some() { Duration::ZERO } else { orders.at_most(REST_GRACE) };
+    reaper.end_all(rest).await;
+    // Not before: a busy disk may hold it up for seconds.
+    let disk = keeper.end(dir);
+    listener.finish().await;
+    let (code, signal) = reaper.trainer_status();
+    let out_of_memory = memory.has_killed();
+    Ok(Exit { version: VERSION, code, signal, stopped, out_of_memory, disk, ended_at: clock::now(), ..Exit::default() })
+}
+
+/// Starts the trainer, and writes down that it runs.
+fn begin(dir: &AttemptDir, spec: &Spec, reaper: &mut Reaper, port: u16) -> Result<OutOfMemory, Exit> {
+    let group = Cgroup::make(&spec.key).inspect_err(|error| tracing::debug!("without a cgroup: {error}")).ok();
+    let memory = OutOfMemory::before(group.as_ref());
+    let (started, group) = match group {
+        None => (trainer::start(dir, spec), None),
+        Some(group) => match group.around(|| trainer::start(dir, spec)) {
+            (started @ Ok(_), Ok(())) => (started, Some(group)),
+            (started, moved) => {
+                tracing::debug!("without a cgroup: {moved:?}");
+                group.remove();
+                (started, None)
+            }
+        },
+    };
+    let pid = started.inspect_err(|sentence| trainer::note(dir, sentence)).map_err(|said| not_run(said, false))?;
+    let cgroup = group.as_ref().map(|group| group.path().to_owned());
+    reaper.watch(pid, group);
     let own = i32::try_from(std::process::id()).unwrap_or_default();
     let running = Running {
         version: VERSION,
-        supervisor: ProcId::of(own).ok_or("/proc does not show the own process")?,
+        supervisor: ProcId::of(own).ok_or_else(|| not_run("/proc does not show the own process".to_owned(), true))?,
         // It may be a zombie by now, but nobody else reaps it.
         trainer: ProcId::of(pid).unwrap_or(ProcId { pid, start: 0 }),
-        port: listener.port(),
+        port,
         started_at: clock::now(),
+        cgroup,
     };
-    dir.write("supervisor.json", &running).map_err(disk)?;
-    let stopped = watch(dir, &mut orders, &mut reaper).await;
-    reaper.end_all(if stopped.is_some() { Duration::ZERO } else { REST_GRACE }).await;
-    listener.finish().await;
-    let (code, signal) = reaper.trainer_status();
-    Ok(Exit { version: VERSION, code, signal, stopped, ended_at: clock::now(), ..Exit::default() })
+    dir.write("supervisor.json", &running).map_err(no_disk)?;
+    Ok(memory)
 }
 
 fn not_run_by_order() -> Exit {
@@ -130,38 +188,4 @@ fn write_config(dir: &AttemptDir, spec: &Spec, secrets: &Secrets, port: u16) -> 
     let text = jobconfig::rewrite(&text, &local, |name| std::fs::read_to_string(bundle.join(name)).ok())?;
     crate::files::write_atomic(&path, text.as_bytes(), true)
         .map_err(|error| format!("config.json cannot be written: {error}"))
-}
-
-/// A trainer that died of SIGTERM was most likely told together with its supervisor, by whoever ends the whole host: then
-/// that was an order, and no failure of the job.
-async fn told_meanwhile(orders: &mut Orders, reaper: &Reaper) -> Option<StopCause> {
-    if !matches!(reaper.trainer_status(), (_, Some(SIGTERM)) | (Some(TERMINATED), _)) {
-        return None;
-    }
-    tokio::time::timeout(TOGETHER, orders.next()).await.ok().map(|order| order.cause)
-}
-
-/// Waits for the trainer's end, by itself or by order. Answers with the order, if the trainer had not ended before it.
-async fn watch(dir: &AttemptDir, orders: &mut Orders, reaper: &mut Reaper) -> Option<StopCause> {
-    let mut order = tokio::select! {
-        biased;
-        () = reaper.trainer_ended() => return told_meanwhile(orders, reaper).await,
-        order = orders.next() => order,
-    };
-    tracing::info!("stopping: {:?}, grace {} s", order.cause, order.grace_seconds);
-    // The trainer may look for it between two steps.
-    let _ = File::create(dir.stop_file());
-    reaper.ask_to_stop();
-    let began = tokio::time::Instant::now();
-    loop {
-        let deadline = began + Duration::from_secs(order.grace_seconds);
-        tokio::select! {
-            biased;
-            () = reaper.trainer_ended() => break,
-            () = tokio::time::sleep_until(deadline) => break,
-            // A later order may shorten the grace, or change the reason.
-            newer = orders.next() => order = newer,
-        }
-    }
-    Some(order.cause)
 }

@@ -10,6 +10,7 @@ use nix::unistd::Pid;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
+use super::cgroup::Cgroup;
 use crate::process::{descendants, signal_group};
 
 /// Between two looks at what is left.
@@ -19,18 +20,20 @@ const LOOK: Duration = Duration::from_millis(50);
 pub struct Reaper {
     children: tokio::signal::unix::Signal,
     trainer: Option<i32>,
+    group: Option<Cgroup>,
     status: Option<(Option<i32>, Option<i32>)>,
 }
 
 impl Reaper {
     /// From before the trainer starts.
     pub fn new() -> io::Result<Self> {
-        Ok(Self { children: signal(SignalKind::child())?, trainer: None, status: None })
+        Ok(Self { children: signal(SignalKind::child())?, trainer: None, group: None, status: None })
     }
 
-    /// This child is the trainer.
-    pub fn watch(&mut self, pid: i32) {
+    /// This child is the trainer, and all of its tree is in this group, if there is one.
+    pub fn watch(&mut self, pid: i32, group: Option<Cgroup>) {
         self.trainer = Some(pid);
+        self.group = group;
     }
 
     /// Exit code and signal of the trainer, once it has ended.
@@ -74,22 +77,30 @@ impl Reaper {
     }
 
     /// Ends every process below: asks, and after the grace kills, until there is none. Processes that left the trainer's
-    /// group or session are found as well, as their orphans become this process's children.
+    /// group or session are found as well, as their orphans become this process's children; and its control group, where
+    /// there is one, holds them all and dies at once.
     pub async fn end_all(&mut self, grace: Duration) {
         let own = i32::try_from(std::process::id()).unwrap_or_default();
         let began = Instant::now();
         let mut asked = false;
         loop {
-            if !self.reap() {
-                return;
+            let others = self.reap();
+            if !others && self.group.as_ref().is_none_or(Cgroup::is_empty) {
+                break;
             }
             let left = descendants(own);
             let over = began.elapsed() >= grace;
+            if over && let Some(Err(error)) = self.group.as_ref().map(Cgroup::kill) {
+                tracing::debug!("the trainer's cgroup cannot be killed: {error}");
+            }
             for process in left.iter().filter(|_| over || !asked) {
                 process.signal(if over { Signal::SIGKILL } else { Signal::SIGTERM });
             }
             asked = true;
             let _ = tokio::time::timeout(LOOK, self.children.recv()).await;
+        }
+        if let Some(group) = self.group.take() {
+            group.remove();
         }
     }
 }

@@ -51,6 +51,16 @@ pub struct Shared {
     pub traces: Vec<String>,
     /// Log bytes that came twice or out of order and were refused.
     pub gaps: usize,
+    /// From where to where of the log the agent had given up; question marks stand there.
+    pub dropped: Vec<(usize, usize)>,
+    /// Take no gap, as before there were any.
+    pub no_gaps: bool,
+    /// Answer 503 to log bytes.
+    pub no_logs: bool,
+    /// Answer 503 to everything, as a server that is away.
+    pub away: bool,
+    /// What offers say besides.
+    pub offer_more: Value,
     /// The desired state.
     pub offers: Vec<Value>,
     pub stop: Vec<Value>,
@@ -133,7 +143,7 @@ impl Fake {
     pub fn offer_on(&self, gpus: &[&str], job: &str, attempt: u32, files: &Value) {
         let mut shared = self.shared();
         shared.bundle = json!({ "files": files }).to_string();
-        let offer = json!({
+        let mut offer = json!({
             "type": "job_submit", "job_id": job, "attempt": attempt, "config_name": "test", "config": {},
             "upload_endpoint": format!("/api/workers/job/{job}/artifacts"), "upload_token": JOB_TOKEN,
             "bundle": {
@@ -142,6 +152,9 @@ impl Fake {
             },
             "gpus": gpus, "hf_token": "hf_job", "traceparent": TRACE,
         });
+        if let (Some(offer), Value::Object(more)) = (offer.as_object_mut(), shared.offer_more.clone()) {
+            offer.extend(more);
+        }
         shared.offers.push(offer.clone());
         shared.push(&offer);
     }
@@ -249,6 +262,9 @@ impl Shared {
         let path = parts.uri.path();
         let query = parts.uri.query().unwrap_or_default();
         let worker = header("x-worker-token") == TOKEN && !self.refuse_token;
+        if self.away {
+            return problem(503, "away", json!({}));
+        }
         if let Some(rest) = path.strip_prefix("/api/workers/job/") {
             if header("x-upload-token") != JOB_TOKEN && !worker {
                 return problem(401, "token_refused", json!({}));
@@ -324,8 +340,13 @@ impl Shared {
                 self.points.extend(value["points"].as_array().cloned().unwrap_or_default());
                 ok(&json!({"success": true}))
             }
+            "logs" if self.no_logs => problem(503, "busy", json!({})),
             "logs" => {
-                let offset = number("offset");
+                let (offset, dropped) = (number("offset"), number("dropped"));
+                if dropped > 0 && !self.no_gaps && offset == self.log.len() + dropped {
+                    self.dropped.push((self.log.len(), offset));
+                    self.log.resize(offset, b'?');
+                }
                 if offset > self.log.len() {
                     self.gaps += 1;
                     return problem(409, "log_gap", json!({"durable": self.log.len()}));

@@ -15,6 +15,7 @@ use tokio::process::{Child, Command};
 use super::fake::{Fake, TOKEN};
 use crate::files::{AttemptDir, Running};
 use crate::process;
+use crate::supervisor::cgroup::Cgroup;
 
 /// Nothing here takes longer, even on a busy machine.
 pub const PATIENCE: Duration = Duration::from_mins(1);
@@ -51,6 +52,8 @@ pub struct Host {
     pub flags: Vec<String>,
     /// More variables.
     pub variables: Vec<(String, String)>,
+    /// What begins the agent, the command line before its own.
+    before: Vec<String>,
 }
 
 impl Host {
@@ -60,7 +63,7 @@ impl Host {
         let path = work.path().join("trainer.sh");
         std::fs::write(&path, script)?;
         let trainer = format!("sh {}", path.display());
-        Ok(Self { work, trainer, flags: Vec::new(), variables: Vec::new() })
+        Ok(Self { work, trainer, flags: Vec::new(), variables: Vec::new(), before: Vec::new() })
     }
 
     /// With a trainer that is a Python program.
@@ -84,6 +87,20 @@ impl Host {
         self
     }
 
+    /// With a small disk for its state, which nobody else sees (see [`may_mount`]): `96m`.
+    pub fn on_disk_of(self, size: &str) -> Self {
+        let state = self.path().join("state");
+        let script =
+            format!("mkdir -p '{0}' && mount -t tmpfs -o size={size} small '{0}' && exec \"$@\"", state.display());
+        self.begun_by(&["unshare", "-m", "sh", "-c", &script, "sh"])
+    }
+
+    /// Begun by this command, which becomes the agent's in the end.
+    pub fn begun_by(mut self, command: &[&str]) -> Self {
+        self.before = command.iter().map(|word| (*word).to_owned()).collect();
+        self
+    }
+
     pub fn path(&self) -> &Path {
         self.work.path()
     }
@@ -96,6 +113,14 @@ impl Host {
     pub async fn supervisor(&self, job: &str, attempt: u32) -> Running {
         let dir = self.attempt(job, attempt);
         until("a supervisor", || dir.read("supervisor.json").ok().flatten()).await
+    }
+
+    /// Runs a supervisor for a directory, to its end.
+    pub async fn supervise(&self, dir: &AttemptDir) -> io::Result<()> {
+        let mut command = Command::new(binary());
+        command.arg("supervise").arg(dir.path()).stdin(Stdio::null()).kill_on_drop(true);
+        let ended = tokio::time::timeout(PATIENCE, command.status()).await.map_err(io::Error::other)??;
+        if ended.success() { Ok(()) } else { Err(io::Error::other(ended.to_string())) }
     }
 
     /// Starts the agent.
@@ -124,8 +149,11 @@ impl Host {
     }
 
     fn program(&self) -> Command {
-        let mut program = Command::new(binary());
+        let binary = binary().to_string_lossy().into_owned();
+        let line: Vec<&String> = self.before.iter().chain([&binary]).collect();
+        let mut program = Command::new(line[0]);
         program
+            .args(&line[1..])
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.path())
@@ -145,6 +173,30 @@ impl Drop for Host {
             for left in process::with_environment(&marker) {
                 left.signal(Signal::SIGKILL);
             }
+            let running: Option<Running> = dir.read("supervisor.json").ok().flatten();
+            if let Some(group) = running.and_then(|running| running.cgroup).map(|path| Cgroup::at(&path)) {
+                let killed = group.kill();
+                while killed.is_ok() && !group.is_empty() {
+                    std::thread::yield_now();
+                }
+                group.remove();
+            }
+        }
+    }
+}
+
+/// Whether a test may have a disk of its own; if not, it says why it is skipped.
+pub fn may_mount() -> bool {
+    let tried = std::process::Command::new("unshare").args(["-m", "mount", "-t", "tmpfs", "small", "/mnt"]).output();
+    match tried {
+        Ok(done) if done.status.success() => true,
+        Ok(done) => {
+            println!("skipped, as nothing can be mounted here: {}", String::from_utf8_lossy(&done.stderr));
+            false
+        }
+        Err(error) => {
+            println!("skipped, as there is no unshare: {error}");
+            false
         }
     }
 }
@@ -153,6 +205,12 @@ impl Drop for Host {
 pub struct Agent(Child);
 
 impl Agent {
+    /// Where a path of the agent's is for us, as it may have disks of its own.
+    pub fn sees(&self, path: &Path) -> io::Result<PathBuf> {
+        let pid = self.0.id().ok_or_else(|| io::Error::other("it has ended"))?;
+        Ok(PathBuf::from(format!("/proc/{pid}/root{}", path.display())))
+    }
+
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         let pid =
             self.0.id().and_then(|pid| i32::try_from(pid).ok()).ok_or_else(|| io::Error::other("it has ended"))?;

@@ -1,0 +1,209 @@
+//! Trainers that behave badly: each is reported as what it was.
+
+use std::io;
+use std::path::Path;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::fake::Fake;
+use super::host::{Host, until};
+use crate::process::ProcId;
+use crate::supervisor::cgroup;
+
+fn config() -> Value {
+    json!({"config.json": "{}"})
+}
+
+/// Runs it to its end. The last report, the log, and what the agent said.
+async fn run(host: Host) -> io::Result<(Value, Vec<u8>, String)> {
+    let fake = Fake::start().await?;
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &config());
+    let (code, said) = agent.end().await?;
+    assert_eq!(code, Some(0), "{said}");
+    let shared = fake.shared();
+    Ok((shared.statuses.last().cloned().unwrap_or_default(), shared.log.clone(), said))
+}
+
+fn error(report: &Value) -> &str {
+    report["error"].as_str().unwrap_or_default()
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_says_why() -> io::Result<()> {
+    let temp = tempfile::tempdir()?;
+    let (file, script) = (temp.path().join("plain"), temp.path().join("script"));
+    std::fs::write(&file, "text")?;
+    std::fs::write(&script, "#!/no/such/interpreter\n")?;
+    for path in [&file, &script] {
+        std::process::Command::new("chmod").arg(if path == &file { "600" } else { "755" }).arg(path).status()?;
+    }
+    for (trainer, words) in [
+        (temp.path(), "may not be executed"),
+        (&*file, "may not be executed"),
+        (&*script, "was not found"),
+        (Path::new("/no/such/trainer"), "was not found"),
+    ] {
+        let trainer = trainer.display().to_string();
+        let (report, log, _) = run(Host::with_trainer(&trainer)?).await?;
+        let error = error(&report);
+        assert_eq!(report["status"], "failed", "{report}");
+        assert!(error.contains(words) && error.contains(&trainer) && error.contains("--trainer"), "{error}");
+        assert!(String::from_utf8_lossy(&log).contains(words));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn output_that_is_no_text_arrives_unchanged() -> io::Result<()> {
+    let script = "printf ' 10%%\\r 20%%\\r100%%\\n\\377\\376\\200 half: \\303' ; sleep 0.6; printf '\\244 \\000 \\033[31mred' >&2";
+    let (report, log, _) = run(Host::with_script(script)?).await?;
+    assert_eq!(report["status"], "completed");
+    assert_eq!(log, b" 10%\r 20%\r100%\n\xff\xfe\x80 half: \xc3\xa4 \0 \x1b[31mred");
+    Ok(())
+}
+
+#[tokio::test]
+async fn one_that_ends_between_two_heartbeats() -> io::Result<()> {
+    for code in [0, 7] {
+        let fake = Fake::start().await?;
+        // Beats each hour.
+        fake.shared().hold_streams = true;
+        let host = Host::with_script(&format!("exit {code}"))?.flags(&["--persistent", "--stream-patience", "1"]);
+        let agent = host.start(&fake)?;
+        fake.offer("j_1", 1, &config());
+        let word = if code == 0 { "completed" } else { "failed" };
+        let report = fake.status(word).await;
+        assert_eq!(report["exit_code"], code);
+        assert_eq!(
+            (fake.words(), fake.shared().heartbeats.len()),
+            (["starting", "running", word].map(str::to_owned).to_vec(), 0)
+        );
+        agent.kill().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn one_that_leaves_zombies() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    // One dead child that nobody waits for, and one whose parent is dead too.
+    let program = "
+import os, time
+first = os.fork()
+if first == 0: os._exit(0)
+read, write = os.pipe()
+if os.fork() == 0:
+    second = os.fork()
+    if second == 0: os._exit(0)
+    os.write(write, str(second).encode())
+    time.sleep(0.2)
+    os._exit(0)
+print(first, int(os.read(read, 20)), flush=True)
+while not os.path.exists('../go'): time.sleep(0.01)
+";
+    let host = Host::with_python(program)?.flags(&["--persistent"]);
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &config());
+    let (first, second) = fake
+        .until("their numbers", |shared| {
+            let text = String::from_utf8_lossy(&shared.log).into_owned();
+            let (first, second) = text.lines().next()?.split_once(' ')?;
+            Some((first.parse::<i32>().ok()?, second.parse::<i32>().ok()?))
+        })
+        .await;
+    let is_there = |pid: i32| Path::new(&format!("/proc/{pid}")).exists();
+    until("the orphan to be reaped", || (!is_there(second)).then_some(())).await;
+    assert!(is_there(first) && ProcId::of(first).is_some_and(|zombie| !zombie.is_alive()), "the other is a zombie");
+    std::fs::write(host.attempt("j_1", 1).join("go"), "")?;
+    fake.status("completed").await;
+    assert!(!is_there(first));
+    agent.kill().await
+}
+
+#[tokio::test]
+async fn one_that_floods_its_errors_is_heard_and_cancelled() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    // 200 MB/s for a second, and then silence.
+    let program = "
+import os, time
+piece, began = b'%0255d\\n' % 7 * 4096, time.monotonic()
+for number in range(200):
+    os.write(2, piece)
+    time.sleep(max(0, began + number / 200 - time.monotonic()))
+time.sleep(1000)
+";
+    let host = Host::with_python(program)?.flags(&["--persistent", "--spool-limit", "64MiB"]);
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &config());
+    fake.until("some of it", |shared| (shared.log.len() > 1 << 20).then_some(())).await;
+    let beats = fake.shared().heartbeats.len();
+    fake.until("heartbeats beside it", |shared| (shared.heartbeats.len() > beats + 1).then_some(())).await;
+    let dir = host.attempt("j_1", 1);
+    let trainer = host.supervisor("j_1", 1).await.trainer;
+    let began = Instant::now();
+    fake.stop("j_1", 1, "cancelled");
+    until("its death", || (!trainer.is_alive()).then_some(())).await;
+    let written = std::fs::metadata(dir.log())?.len() / 1_000_000;
+    println!("dead {:?} after its cancel, with {written} MB written", began.elapsed());
+    fake.status("cancelled").await;
+    agent.kill().await
+}
+
+const TRACEBACK: &str = "
+import os, sys
+for number in range(60): print('step', number, file=sys.stderr)
+print('token is', os.environ['HF_TOKEN'], file=sys.stderr)
+";
+
+#[tokio::test]
+async fn the_last_lines_of_a_crash_arrive_everywhere() -> io::Result<()> {
+    for (end, status_words) in [
+        ("raise ValueError('no images')", "exit code 1"),
+        ("print('about to die', flush=True); os.kill(os.getpid(), 9)", "killed by signal 9"),
+        ("print('about to die', flush=True); os.abort()", "killed by signal 6"),
+    ] {
+        let fake = Fake::start().await?;
+        fake.shared().secrets.insert("HF_TOKEN".to_owned(), "hf_0123456789".to_owned());
+        let agent = Host::with_python(&format!("{TRACEBACK}{end}\n"))?;
+        let agent = agent.start(&fake)?;
+        fake.offer("j_1", 1, &config());
+        let (_, said) = agent.end().await?;
+        let report = fake.status("failed").await;
+        let last = if end.starts_with("raise") { "ValueError: no images" } else { "about to die" };
+        assert!(error(&report).contains(status_words) && error(&report).ends_with(last), "{report}");
+        assert!(String::from_utf8_lossy(&fake.shared().log).contains(last));
+        // And where the host's owner looks: the last forty lines, without secrets.
+        let lines: Vec<&str> =
+            said.lines().filter_map(|line| line.split_once(" ERROR | ")).map(|(_, line)| line).collect();
+        assert!(said.contains("the trainer failed; its last lines:") && lines.len() == 40, "{said}");
+        assert!(lines[39].starts_with(last), "{said}");
+        assert!(said.contains("token is ************* ") && !said.contains("hf_0123456789"), "{said}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn one_that_takes_all_memory_is_said_so() -> io::Result<()> {
+    let Some(own) = cgroup::own(Some("memory")) else {
+        println!("skipped, as memory is not accounted by cgroup v1 here");
+        return Ok(());
+    };
+    let group = own.join(format!("st-test-{}", std::process::id()));
+    if let Err(error) =
+        std::fs::create_dir(&group).and_then(|()| std::fs::write(group.join("memory.limit_in_bytes"), "160M"))
+    {
+        println!("skipped, as no cgroup can be made here: {error}");
+        return Ok(());
+    }
+    let begin = format!("echo 0 > '{}/cgroup.procs' && exec \"$@\"", group.display());
+    let program = "print('step 1', flush=True)\nall = [bytearray(1 << 20) for _ in range(1000)]\n";
+    let host = Host::with_python(program)?.begun_by(&["sh", "-c", &begin, "sh"]);
+    let ended = run(host).await;
+    until("the group to be empty", || std::fs::remove_dir(&group).ok()).await;
+    let (report, ..) = ended?;
+    assert_eq!((&report["status"], &report["exit_code"]), (&json!("failed"), &json!(137)), "{report}");
+    assert!(error(&report).contains("this host's memory was full"), "{report}");
+    Ok(())
+}

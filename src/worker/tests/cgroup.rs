@@ -1,0 +1,95 @@
+//! Control groups: where they are, by recorded files, and for real where this machine has them.
+
+use std::process::{Child, Command, Stdio};
+
+use app::domain::ids::{Attempt, JobId};
+
+use super::*;
+use crate::process::ProcId;
+
+const HYBRID: &str = "\
+29 1 0:27 / /sys/fs/cgroup ro,nosuid shared:9 - tmpfs tmpfs ro,mode=755
+33 29 0:31 / /sys/fs/cgroup/memory rw,nosuid shared:15 - cgroup cgroup rw,memory
+34 29 0:32 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid shared:16 - cgroup cgroup rw,cpu,cpuacct
+41 29 0:38 / /sys/fs/cgroup/unified rw,nosuid shared:10 - cgroup2 cgroup2 rw,nsdelegate
+";
+const UNIFIED: &str = "35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
+const MOUNTED_BELOW: &str = "800 790 0:30 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n";
+
+#[test]
+fn where_the_own_group_is() {
+    let hybrid = "4:memory:/a\n2:cpu,cpuacct:/b\n1:name=systemd:/c\n0::/system.slice/w.service\n";
+    for (mounts, groups, controller, expected) in [
+        (HYBRID, hybrid, None, Some("/sys/fs/cgroup/unified/system.slice/w.service")),
+        (HYBRID, hybrid, Some("memory"), Some("/sys/fs/cgroup/memory/a")),
+        (HYBRID, hybrid, Some("cpuacct"), Some("/sys/fs/cgroup/cpu,cpuacct/b")),
+        (HYBRID, hybrid, Some("pids"), None),
+        (UNIFIED, "0::/\n", None, Some("/sys/fs/cgroup/")),
+        (UNIFIED, "0::/user.slice/x:y\n", None, Some("/sys/fs/cgroup/user.slice/x:y")),
+        (MOUNTED_BELOW, "0::/docker/abc/d\n", None, Some("/sys/fs/cgroup/d")),
+        (MOUNTED_BELOW, "0::/elsewhere\n", None, None),
+        (UNIFIED, "0::/../outside\n", None, None),
+        (UNIFIED, "", None, None),
+        ("", "0::/\n", None, None),
+    ] {
+        assert_eq!(find(mounts, groups, controller).as_deref(), expected.map(Path::new), "{groups} {controller:?}");
+    }
+}
+
+#[test]
+fn numbers_of_the_kernel() {
+    let text = "low 0\noom 3\noom_kill 2\noom_group_kill 1\n";
+    assert_eq!(counter(text, "oom_kill"), Some(2));
+    assert_eq!(counter(text, "oom"), Some(3));
+    assert_eq!(counter(text, "populated"), None);
+}
+
+/// A group on this machine, or none with the reason said.
+fn real() -> Option<Cgroup> {
+    let key = Key { job_id: JobId::parse("j_1").ok()?, attempt: Attempt(7) };
+    Cgroup::make(&key).inspect_err(|error| println!("skipped, as no cgroup can be made here: {error}")).ok()
+}
+
+/// A shell that begins in this group, and whose child, of a session of its own, says its number. (The test itself does not
+/// go in: other tests begin processes meanwhile.)
+fn family(group: &Cgroup) -> io::Result<(Child, ProcId)> {
+    use std::io::{BufRead, BufReader, Write};
+    let script = "read go; setsid -f sh -c 'echo $$; exec sleep 1000'; exec sleep 1000";
+    let mut command = Command::new("sh");
+    let mut shell = command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    fs::write(group.path().join("cgroup.procs"), shell.id().to_string())?;
+    shell.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?.write_all(b"go\n")?;
+    let mut line = String::new();
+    BufReader::new(shell.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?).read_line(&mut line)?;
+    let child = line.trim().parse().ok().and_then(ProcId::of).ok_or(io::ErrorKind::NotFound)?;
+    Ok((shell, child))
+}
+
+#[test]
+fn what_is_born_in_it_dies_with_it() -> io::Result<()> {
+    let Some(group) = real() else { return Ok(()) };
+    let name = group.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+    assert!(name.starts_with("st-j_1-7-") && group.is_empty(), "{name}");
+    let (mut shell, child) = family(&group)?;
+    assert!(!group.is_empty());
+    group.kill()?;
+    let status = shell.wait()?;
+    assert!(!status.success());
+    while !group.is_empty() {
+        std::thread::yield_now();
+    }
+    assert!(!child.is_alive());
+    group.remove();
+    assert!(!group.path().exists() && group.is_empty(), "what is gone holds nothing");
+    Ok(())
+}
+
+#[test]
+fn no_two_are_the_same() -> io::Result<()> {
+    let Some(first) = real() else { return Ok(()) };
+    let second = real().ok_or(io::ErrorKind::AlreadyExists)?;
+    assert_ne!(first.path(), second.path());
+    first.remove();
+    second.remove();
+    Ok(())
+}

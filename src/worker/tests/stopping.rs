@@ -1,0 +1,165 @@
+//! One way to stop, whatever the reason, and nothing of the job is left.
+
+use std::io;
+use std::time::Instant;
+
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+use super::fake::Fake;
+use super::host::{Host, until};
+use crate::process::ProcId;
+
+fn config() -> Value {
+    json!({"config.json": "{}"})
+}
+
+/// Ignores the signal, and says what it was told.
+const SAYS_WHAT_IT_IS_TOLD: &str = "
+import json, os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+say = lambda name: os.environ.get(name)
+print(json.dumps({'grace': say('SIMPLETUNER_STOP_GRACE_SECONDS'), 'deadline': say('SIMPLETUNER_DEADLINE'), 'now': time.time()}), flush=True)
+while not os.path.exists(say('SIMPLETUNER_STOP_FILE')): time.sleep(0.01)
+print(json.dumps({'told': json.load(open(say('SIMPLETUNER_STOP_FILE'))), 'now': time.time()}), flush=True)
+time.sleep(1000)
+";
+
+/// The lines of the log, which are JSON.
+fn lines(fake: &Fake) -> Vec<Value> {
+    String::from_utf8_lossy(&fake.shared().log).lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+#[tokio::test]
+async fn a_trainer_is_told_why_and_until_when() -> io::Result<()> {
+    for (reason, word, grace, status) in
+        [("cancelled", "cancelled", 2, "cancelled"), ("drained", "requeue", 2, "requeue")]
+    {
+        let fake = Fake::start().await?;
+        fake.shared().offer_more = json!({"max_runtime_seconds": 600});
+        let host = Host::with_python(SAYS_WHAT_IT_IS_TOLD)?.flags(&["--persistent", "--stop-grace", "2"]);
+        let agent = host.start(&fake)?;
+        fake.offer("j_1", 1, &config());
+        fake.until("the first line", |shared| shared.log.ends_with(b"\n").then_some(())).await;
+        fake.stop("j_1", 1, reason);
+        fake.status(status).await;
+        let said = lines(&fake);
+        assert_eq!(said[0]["grace"], "2");
+        let deadline: f64 = said[0]["deadline"].as_str().and_then(|text| text.parse().ok()).unwrap_or_default();
+        let left = deadline - said[0]["now"].as_f64().unwrap_or_default();
+        assert!((590.0..=601.0).contains(&left), "{left}");
+        let told = &said[1]["told"];
+        assert_eq!((&told["reason"], &told["grace_seconds"]), (&json!(word), &json!(grace)), "{told}");
+        let left = told["deadline"].as_f64().unwrap_or_default() - said[1]["now"].as_f64().unwrap_or_default();
+        assert!((0.0..=2.0).contains(&left), "{left}");
+        agent.kill().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_job_without_a_limit_has_no_deadline() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let agent = Host::with_script("env | grep -c SIMPLETUNER_DEADLINE; env | grep SIMPLETUNER_STOP_GRACE")?;
+    let agent = agent.start(&fake)?;
+    fake.offer("j_1", 1, &config());
+    agent.end().await?;
+    assert_eq!(String::from_utf8_lossy(&fake.shared().log), "0\nSIMPLETUNER_STOP_GRACE_SECONDS=30\n");
+    Ok(())
+}
+
+/// A child that has left group, session and environment of the trainer, twice forked; its number is printed.
+const ESCAPED: &str = "setsid -f env -i /bin/sh -c 'echo $$; exec sleep 1000'; exec sleep 1000";
+
+async fn escaped(fake: &Fake) -> io::Result<ProcId> {
+    let child = fake
+        .until("the child's number", |shared| {
+            String::from_utf8_lossy(&shared.log).lines().next()?.trim().parse::<i32>().ok()
+        })
+        .await;
+    ProcId::of(child).ok_or_else(|| io::Error::other("the child is gone"))
+}
+
+#[tokio::test]
+async fn what_has_left_session_and_environment_is_ended_too() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let host = Host::with_script(ESCAPED)?.flags(&["--persistent"]);
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &config());
+    let child = escaped(&fake).await?;
+    let running = host.supervisor("j_1", 1).await;
+    fake.stop("j_1", 1, "cancelled");
+    fake.status("cancelled").await;
+    assert!(!child.is_alive() && !running.trainer.is_alive());
+    if let Some(group) = running.cgroup {
+        assert!(!group.exists(), "{} is left", group.display());
+    }
+    agent.kill().await
+}
+
+#[tokio::test]
+async fn a_killed_supervisor_leaves_nothing_where_there_are_cgroups() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let host = Host::with_script(ESCAPED)?.flags(&["--persistent"]);
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &config());
+    let child = escaped(&fake).await?;
+    let running = host.supervisor("j_1", 1).await;
+    let Some(group) = &running.cgroup else {
+        println!("skipped, as no cgroup can be made here");
+        child.signal(Signal::SIGKILL);
+        return agent.kill().await;
+    };
+    let inside = std::fs::read_to_string(group.join("cgroup.procs"))?;
+    let mut inside: Vec<i32> = inside.lines().filter_map(|line| line.parse().ok()).collect();
+    inside.sort_unstable();
+    let mut expected = [running.trainer.pid, child.pid];
+    expected.sort_unstable();
+    assert_eq!(inside, expected, "the trainer's tree and nobody else");
+    running.supervisor.signal(Signal::SIGKILL);
+    fake.status("failed").await;
+    assert!(!child.is_alive(), "it is alive after the end was reported");
+    assert!(!group.exists(), "{} is left", group.display());
+    agent.kill().await
+}
+
+/// As a supervisor leaves it that was killed before it had written down its trainer.
+#[tokio::test]
+async fn a_second_supervisor_first_ends_what_the_first_has_left() -> io::Result<()> {
+    let host = Host::with_script("")?;
+    let dir = host.attempt("j_1", 1);
+    std::fs::create_dir_all(dir.bundle())?;
+    std::fs::write(dir.bundle().join("config.json"), "{}")?;
+    let mut left =
+        std::process::Command::new("sleep").arg("1000").env("SIMPLETUNER_STOP_FILE", dir.stop_file()).spawn()?;
+    let id = i32::try_from(left.id()).map_err(io::Error::other)?;
+    let script = format!("kill -0 {id} && echo two at once; echo done");
+    let spec = include_str!("v1/spec.json")
+        .replace("\"trainer.sh\"", &json!(["-c", script]).to_string().replace(['[', ']'], ""));
+    std::fs::write(dir.join("spec.json"), spec)?;
+    // Reaped at once, or it would still have its number.
+    let reaped = tokio::task::spawn_blocking(move || left.wait());
+    host.supervise(&dir).await?;
+    let status = reaped.await.map_err(io::Error::other)??;
+    assert!(!status.success());
+    let log = std::fs::read_to_string(dir.log())?;
+    assert!(log.ends_with("done\n") && !log.contains("two at once"), "{log}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_silent_trainer_is_dead_within_a_second() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let host = Host::with_script("exec sleep 1000")?.flags(&["--persistent"]);
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &config());
+    fake.status("running").await;
+    let trainer = host.supervisor("j_1", 1).await.trainer;
+    let began = Instant::now();
+    fake.stop("j_1", 1, "cancelled");
+    until("the trainer's death", || (!trainer.is_alive()).then_some(())).await;
+    println!("a silent trainer was dead {:?} after its cancel", began.elapsed());
+    fake.status("cancelled").await;
+    println!("and reported {:?} after it", began.elapsed());
+    agent.kill().await
+}
