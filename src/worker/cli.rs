@@ -1,6 +1,7 @@
 //! The command line, logging, and keeping the token out of the process list.
 
 pub mod gpu;
+pub mod jobs;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -141,6 +142,9 @@ pub struct AgentArgs {
     /// Seconds of long polls after which a stream that brought nothing gets another chance
     #[arg(long, value_name = "SECONDS", default_value_t = 600, hide = true)]
     pub poll_for: u64,
+    /// How jobs run here.
+    #[command(flatten)]
+    pub jobs: jobs::JobArgs,
 }
 
 /// What happens to running jobs when the agent is asked to end.

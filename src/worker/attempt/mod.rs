@@ -123,6 +123,11 @@ impl Attempt {
         &self.spec.key
     }
 
+    /// The GPUs that it was granted.
+    pub fn gpus(&self) -> &[String] {
+        &self.spec.offer.gpus
+    }
+
     /// Orders it to stop; a weaker reason than an earlier one changes nothing.
     pub fn stop(&self, cause: StopCause) {
         self.stop.send_if_modified(|order| {

@@ -8,5 +8,6 @@ mod host;
 mod jobs;
 mod nvml;
 mod secrets;
+mod several;
 mod tls;
 mod trace;
