@@ -1,5 +1,6 @@
 //! From the offer to the running supervisor. A restarted agent does it again from the start; a supervisor starts once only.
 
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -9,6 +10,8 @@ use tokio::time::Instant;
 
 use super::{Attempt, blocking, checkpoints};
 use crate::api::{ApiError, until_answered};
+use crate::bundle::places::{self, Misplaced};
+use crate::config::paths::OF_THE_JOB;
 use crate::files::{Exit, StopCause, VERSION};
 use crate::{bundle, clock, environment, process};
 
@@ -47,6 +50,7 @@ impl Attempt {
     async fn ready(&self) -> Result<(), Exit> {
         self.accept().await?;
         self.fetch().await?;
+        self.place().await?;
         self.take_secrets().await.map_err(|error| self.without_secrets(&error))?;
         let disk = |error: std::io::Error| host_fault(&format!("the job's directory cannot be prepared: {error}"));
         let (dir, mut spec) = (self.dir.clone(), self.spec.clone());
@@ -111,6 +115,20 @@ impl Attempt {
                 }
                 Ok(Err(error)) => return Err(failed(error.to_string())),
             }
+        }
+    }
+
+    /// Makes names in the configuration what they are on this host.
+    async fn place(&self) -> Result<(), Exit> {
+        let mut places = self.context.config.paths.clone();
+        let own = [self.dir.output(), PathBuf::from(self.key().job_id.as_str())];
+        places.extend(OF_THE_JOB.into_iter().map(str::to_owned).zip(own));
+        let bundle = self.dir.bundle();
+        let disk = |error| host_fault(&format!("the configuration's files cannot be written: {error}"));
+        match blocking(move || Ok(places::resolve(&bundle, &places))).await.map_err(disk)? {
+            Err(Misplaced::Disk(error)) => Err(disk(error)),
+            Err(error @ Misplaced::Unknown { .. }) => Err(failed(error.to_string())),
+            Ok(()) => Ok(()),
         }
     }
 
