@@ -10,6 +10,7 @@ mod finish;
 mod follow;
 mod given;
 mod gpus;
+mod launch;
 mod logs;
 mod points;
 mod prepare;

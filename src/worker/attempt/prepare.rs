@@ -1,5 +1,6 @@
 //! From the offer to the running supervisor. A restarted agent does it again from the start; a supervisor starts once only.
 
+use std::io;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -8,11 +9,11 @@ use app::protocol::worker::StatusReport;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
-use super::{Attempt, blocking, checkpoints};
+use super::{Attempt, blocking, checkpoints, launch};
 use crate::api::{ApiError, until_answered};
 use crate::bundle::places::{self, Misplaced};
 use crate::config::paths::OF_THE_JOB;
-use crate::files::{Exit, StopCause, VERSION};
+use crate::files::{AttemptDir, Exit, StopCause, VERSION};
 use crate::{bundle, clock, environment, process};
 
 /// How often a damaged bundle is fetched again.
@@ -54,8 +55,12 @@ impl Attempt {
         self.take_secrets().await.map_err(|error| self.without_secrets(&error))?;
         let disk = |error: std::io::Error| host_fault(&format!("the job's directory cannot be prepared: {error}"));
         let (dir, mut spec) = (self.dir.clone(), self.spec.clone());
+        let (processes, accelerator) = (self.processes(), self.context.hardware.accelerator.clone());
         let prepare = move || {
             std::fs::create_dir_all(dir.output())?;
+            if let Some(processes) = processes {
+                spec.trainer = launched(&dir, spec.trainer, processes, &accelerator)?;
+            }
             spec.resume = checkpoints::carry_over(&dir, &spec.key)?;
             dir.write("spec.json", &spec)
         };
@@ -144,6 +149,12 @@ impl Attempt {
         }
     }
 
+    /// How many processes the trainer has: what was asked for, else one for each GPU.
+    fn processes(&self) -> Option<u32> {
+        let offer = &self.spec.offer;
+        offer.num_processes.or_else(|| u32::try_from(offer.gpus.len()).ok().filter(|count| *count > 0))
+    }
+
     fn spawn(&self) -> std::io::Result<Child> {
         let offer = &self.spec.offer;
         let upload = self.context.api.locate(&offer.upload_endpoint).map(|url| url.to_string()).unwrap_or_default();
@@ -157,9 +168,7 @@ impl Attempt {
             upload_token: self.secrets.job_token.reveal(),
             secrets: &self.given().variables,
             visible_devices: &visible,
-            num_processes: offer
-                .num_processes
-                .or_else(|| u32::try_from(offer.gpus.len()).ok().filter(|count| *count > 0)),
+            num_processes: self.processes(),
             trace: self.trace.as_ref(),
         };
         let own =
@@ -199,6 +208,20 @@ impl Attempt {
             return Err(host_fault(&format!("the trainer's supervisor failed ({why}); see {} there", log.display())));
         }
     }
+}
+
+/// The command that starts so many processes of a trainer.
+fn launched(dir: &AttemptDir, trainer: Vec<String>, processes: u32, accelerator: &str) -> io::Result<Vec<String>> {
+    let config = std::fs::read(dir.bundle().join(bundle::CONFIG_FILE))?;
+    // What is wrong with it is said by whoever rewrites it.
+    let config = serde_json::from_slice(&config).unwrap_or_default();
+    let launch = launch::Launch {
+        processes,
+        accelerator,
+        mixed_precision: launch::mixed_precision(&config),
+        port: launch::free_port()?,
+    };
+    Ok(launch::command(&trainer, &launch).unwrap_or(trainer))
 }
 
 fn ended() -> Exit {
