@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use error::ApiError;
-pub use job::{JobApi, Upload};
+pub use job::{JobApi, Taken, Upload};
 pub use retry::{Online, until_answered};
 
 use crate::config::Config;

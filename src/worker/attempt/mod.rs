@@ -6,14 +6,17 @@
 
 mod adopt;
 mod checkpoints;
+mod earlier;
 mod finish;
 mod follow;
 mod given;
 mod gpus;
 mod launch;
 mod logs;
+mod pieces;
 mod points;
 mod prepare;
+mod said;
 mod uploads;
 
 use std::io;

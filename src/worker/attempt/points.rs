@@ -90,7 +90,7 @@ fn points(reader: &mut Reader, lines: &[u8]) -> Vec<ProgressPoint> {
 }
 
 /// The whole lines from an offset on; of a line that is too long, whatever was read.
-fn whole_lines(path: PathBuf, offset: u64) -> std::io::Result<Vec<u8>> {
+pub(super) fn whole_lines(path: PathBuf, offset: u64) -> std::io::Result<Vec<u8>> {
     let file = File::open(path)?;
     let length = file.metadata()?.len().saturating_sub(offset);
     let mut bytes = vec![0; usize::try_from(length).unwrap_or(CHUNK).min(CHUNK)];

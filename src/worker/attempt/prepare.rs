@@ -9,7 +9,7 @@ use app::protocol::worker::StatusReport;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
-use super::{Attempt, blocking, checkpoints, launch};
+use super::{Attempt, blocking, launch};
 use crate::api::{ApiError, until_answered};
 use crate::bundle::places::{self, Misplaced};
 use crate::config::paths::OF_THE_JOB;
@@ -55,13 +55,15 @@ impl Attempt {
         self.take_secrets().await.map_err(|error| self.without_secrets(&error))?;
         let disk = |error: std::io::Error| host_fault(&format!("the job's directory cannot be prepared: {error}"));
         let (dir, mut spec) = (self.dir.clone(), self.spec.clone());
+        let output = dir.output();
+        blocking(move || std::fs::create_dir_all(output)).await.map_err(disk)?;
+        spec.resume =
+            self.bring_checkpoint().await.map_err(|error| self.lost("bringing an earlier checkpoint", &error))?;
         let (processes, accelerator) = (self.processes(), self.context.hardware.accelerator.clone());
         let prepare = move || {
-            std::fs::create_dir_all(dir.output())?;
             if let Some(processes) = processes {
                 spec.trainer = launched(&dir, spec.trainer, processes, &accelerator)?;
             }
-            spec.resume = checkpoints::carry_over(&dir, &spec.key)?;
             dir.write("spec.json", &spec)
         };
         blocking(prepare).await.map_err(disk)?;
@@ -141,12 +143,15 @@ impl Attempt {
     fn without_secrets(&self, error: &ApiError) -> Exit {
         match error {
             ApiError::Conflict { code, .. } if code.starts_with("secret_") => failed(error.to_string()),
-            ApiError::Conflict { .. } | ApiError::Gone(_) => {
-                self.judge("fetching its secrets", error);
-                Exit { stopped: Some(StopCause::Superseded), ..ended() }
-            }
+            ApiError::Conflict { .. } | ApiError::Gone(_) => self.lost("fetching its secrets", error),
             error => failed(format!("the job's secrets cannot be fetched: {error}")),
         }
+    }
+
+    /// It is somebody else's by now.
+    fn lost(&self, what: &str, error: &ApiError) -> Exit {
+        self.judge(what, error);
+        Exit { stopped: Some(StopCause::Superseded), ..ended() }
     }
 
     /// How many processes the trainer has: what was asked for, else one for each GPU.

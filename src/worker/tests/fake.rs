@@ -8,7 +8,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::stream;
-use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
+use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::{Bytes, Frame, Incoming};
 use hyper::http::request::Parts;
 use hyper::service::service_fn;
@@ -237,18 +237,12 @@ fn extend(object: &mut Value, more: Value) {
 }
 
 fn reply(status: u16, kind: &str, body: &Value) -> Response<Body> {
-    let bytes = Bytes::from(body.to_string());
-    let length = bytes.len();
-    full(status, kind, bytes, length)
+    full(status, kind, Bytes::from(body.to_string()))
 }
 
-/// With the length that the answer says to have.
-fn full(status: u16, kind: &str, bytes: Bytes, length: usize) -> Response<Body> {
-    // A stream, as its own length would be corrected.
-    let frames = stream::once(async { Ok::<_, Infallible>(Frame::data(bytes)) });
-    let mut response = Response::new(StreamBody::new(Box::pin(frames)).boxed_unsync());
+fn full(status: u16, kind: &str, bytes: Bytes) -> Response<Body> {
+    let mut response = Response::new(Full::new(bytes).boxed_unsync());
     *response.status_mut() = status.try_into().unwrap_or_default();
-    response.headers_mut().insert("content-length", length.into());
     if let Ok(kind) = kind.parse() {
         response.headers_mut().insert("content-type", kind);
     }

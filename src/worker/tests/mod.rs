@@ -1,6 +1,7 @@
 //! The agent as a real process, against a small orchestrator on the loopback address.
 
 mod adoption;
+mod checkpoints;
 mod ends;
 mod fake;
 mod gpus;
@@ -13,3 +14,4 @@ mod secrets;
 mod several;
 mod tls;
 mod trace;
+mod uploads;

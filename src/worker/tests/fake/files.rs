@@ -20,9 +20,11 @@ pub struct Files {
     pub pieces: Vec<(String, usize, usize)>,
     /// Checkpoints that were said to be whole.
     pub whole: Vec<Value>,
-    /// The checkpoint that earlier attempts have left: its description, and its files.
-    pub earlier: Value,
+    /// The checkpoint that earlier attempts have left: its name, and its files.
+    pub earlier: String,
     pub left_behind: BTreeMap<String, Vec<u8>>,
+    /// What is sent of its files is not what was described.
+    pub damaged: bool,
     /// Every request for a file of it: path, and where it began.
     pub fetched: Vec<(String, usize)>,
     /// Keep half of so many pieces, and answer 503.
@@ -31,8 +33,10 @@ pub struct Files {
     pub forget_at: Option<usize>,
     /// Send so many files of a checkpoint only by half.
     pub cut_downloads: u32,
-    /// Keep requests for artifacts waiting while this is so.
-    pub no_pieces: bool,
+    /// Answer 503 to all pieces but so many.
+    pub most_pieces: Option<usize>,
+    /// Forget a file before its checkpoint is said to be whole.
+    pub lose: Option<String>,
 }
 
 /// What a request names.
@@ -59,7 +63,10 @@ pub fn answer(shared: &mut Shared, rest: &str, parts: &Parts, body: &Bytes) -> R
         };
     }
     match (rest.strip_prefix("checkpoint"), &parts.method) {
-        (Some(""), &Method::GET) => ok(&shared.files.earlier),
+        (Some(""), &Method::GET) => ok(&json!({
+            "name": shared.files.earlier,
+            "files": shared.files.left_behind.iter().map(|(path, bytes)| described(path, bytes)).collect::<Vec<_>>(),
+        })),
         (Some(""), _) => mark(shared, body),
         (Some(path), _) => send(shared, path.trim_start_matches('/'), header("range")),
         (None, _) => problem(404, "no_such_route", json!({})),
@@ -81,7 +88,7 @@ fn key(path: &str, sha256: &str) -> String {
 fn put(shared: &mut Shared, asked: &Asked, body: &Bytes) -> Response<Body> {
     let Some(offset) = asked.number("offset") else { return store(shared, asked, body.to_vec()) };
     let Some(size) = asked.number("size") else { return problem(422, "invalid", json!({})) };
-    if shared.files.no_pieces {
+    if shared.files.most_pieces.is_some_and(|most| shared.files.pieces.len() >= most) {
         return problem(503, "busy", json!({}));
     }
     shared.files.pieces.push((asked.path.to_owned(), offset, body.len()));
@@ -126,6 +133,9 @@ fn store(shared: &mut Shared, asked: &Asked, bytes: Vec<u8>) -> Response<Body> {
 /// A checkpoint is whole: if it is.
 fn mark(shared: &mut Shared, body: &Bytes) -> Response<Body> {
     let whole: Value = serde_json::from_slice(body).unwrap_or_default();
+    if let Some(path) = shared.files.lose.take() {
+        shared.artifacts.remove(&path);
+    }
     for file in whole["files"].as_array().into_iter().flatten() {
         let stored = file["path"].as_str().and_then(|path| shared.artifacts.get(path));
         if stored.is_none_or(|stored| file["sha256"] != hex(&Sha256::digest(&stored.bytes))) {
@@ -134,6 +144,10 @@ fn mark(shared: &mut Shared, body: &Bytes) -> Response<Body> {
     }
     shared.files.whole.push(whole);
     ok(&json!({"success": true}))
+}
+
+fn described(path: &str, bytes: &[u8]) -> Value {
+    json!({"path": path, "size_bytes": bytes.len(), "sha256": hex(&Sha256::digest(bytes))})
 }
 
 fn send(shared: &mut Shared, path: &str, range: &str) -> Response<Body> {
@@ -145,12 +159,15 @@ fn send(shared: &mut Shared, path: &str, range: &str) -> Response<Body> {
     if from > 0 && from >= bytes.len() {
         return problem(416, "range_not_satisfiable", json!({}));
     }
-    let rest = Bytes::copy_from_slice(&bytes[from..]);
+    let mut rest = bytes[from..].to_vec();
+    if let Some(first) = rest.first_mut().filter(|_| shared.files.damaged) {
+        *first ^= 1;
+    }
+    let rest = Bytes::from(rest);
     let cut = shared.files.cut_downloads > 0;
     shared.files.fetched.push((path.to_owned(), from));
     shared.files.cut_downloads = shared.files.cut_downloads.saturating_sub(1);
-    // More is promised than comes: the connection breaks.
-    let promised = rest.len();
+    // As from a proxy whose own connection broke.
     let sent = if cut { rest.slice(..rest.len() / 2) } else { rest };
-    full(if start.is_some() { 206 } else { 200 }, "application/octet-stream", sent, promised)
+    full(if start.is_some() { 206 } else { 200 }, "application/octet-stream", sent)
 }
