@@ -1,6 +1,7 @@
 //! The agent as a real process, against a small orchestrator on the loopback address.
 
 mod adoption;
+mod backlog;
 mod checkpoints;
 mod ends;
 mod fake;
@@ -9,6 +10,7 @@ mod host;
 mod jobs;
 mod launch;
 mod nvml;
+mod odd;
 mod places;
 mod secrets;
 mod several;
