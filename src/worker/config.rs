@@ -144,6 +144,9 @@ impl Config {
                 tracing::warn!("the variable {name} is not known and changes nothing; is it misspelt?");
             }
         }
+        for (name, dir) in self.paths.iter().filter(|(_, dir)| !dir.is_dir()) {
+            tracing::warn!("{{{name}}} stands for {}, which is no directory now", dir.display());
+        }
         if self.trust == Trust::Anything {
             tracing::warn!(
                 "--ssl-no-verify: anyone on the network path can pose as the orchestrator and run code here. \

@@ -11,6 +11,9 @@ use crate::outcome::TRY_AGAIN;
 /// A checkpoint in which nothing has changed for so long is finished, in ms: the trainer writes its files one by one.
 const SETTLED_MS: i64 = 5_000;
 
+/// The exit code of those who end in order on SIGTERM, by convention.
+const TERMINATED: i32 = 143;
+
 /// A checkpoint's directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
@@ -49,7 +52,7 @@ impl Trainer {
     /// By its end; `last_sign` is when something was last heard of it, in ms, for an end that nobody saw.
     pub fn after(exit: &Exit, last_sign: i64) -> Self {
         match (exit.code, exit.signal) {
-            (Some(0 | TRY_AGAIN), _) => Self::Ended,
+            (Some(0 | TRY_AGAIN | TERMINATED), _) => Self::Ended,
             (None, None) => Self::CutOff(last_sign),
             _ => Self::CutOff(exit.ended_at.0),
         }
@@ -172,6 +175,8 @@ mod tests {
         for (code, signal, expected) in [
             (Some(0), None, Trainer::Ended),
             (Some(75), None, Trainer::Ended),
+            (Some(143), None, Trainer::Ended),
+            (None, Some(15), Trainer::CutOff(9)),
             (Some(1), None, Trainer::CutOff(9)),
             (None, Some(9), Trainer::CutOff(9)),
             (None, None, Trainer::CutOff(5)),

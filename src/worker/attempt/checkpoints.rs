@@ -39,7 +39,7 @@ pub fn left(dir: &AttemptDir, key: &Key) -> io::Result<Option<Left>> {
 fn of(earlier: AttemptDir) -> io::Result<Option<Left>> {
     let mut found = checkpoints::among(artifacts::list(&earlier.output())?);
     let mut events = Events::default();
-    events.catch_up(&earlier.events());
+    events.catch_up(&earlier);
     let exit: Exit = earlier.read("exit.json").ok().flatten().unwrap_or_default();
     let whole = checkpoints::whole(&found, &events.said, Trainer::after(&exit, earlier.last_sign()));
     found.retain(|step, _| whole.contains(step));

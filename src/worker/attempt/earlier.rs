@@ -22,8 +22,8 @@ use crate::bundle::is_plain;
 const ASIDE: &str = "incoming";
 /// A download that brings nothing for so long is broken.
 const SILENCE: Duration = Duration::from_secs(30);
-/// One that brings nothing for so long, however often it is begun, is given up.
-const PATIENCE: Duration = Duration::from_mins(5);
+/// One that brings nothing for so long, however often it is begun, is given up: what it would save is worth waiting for.
+const PATIENCE: Duration = Duration::from_hours(1);
 /// How often a damaged file is fetched.
 const TRIES: u32 = 2;
 
@@ -102,7 +102,7 @@ impl Attempt {
         let what = format!("asking for earlier checkpoints of {}", self.key());
         match until_answered(&self.context.online, &what, async || self.api.earlier_checkpoint().await).await {
             Ok(found) => Ok((!found.files.is_empty()).then_some(found)),
-            Err(error @ (ApiError::Conflict { .. } | ApiError::Gone(_))) => Err(error),
+            Err(error @ ApiError::Conflict { .. }) => Err(error),
             Err(error) => {
                 tracing::warn!("{what}: {error}");
                 Ok(None)

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::points::whole_lines;
 use super::{Attempt, blocking};
 use crate::artifacts::checkpoints::Said;
+use crate::files::AttemptDir;
 use crate::progress::Reader;
 
 /// The events that were read so far.
@@ -21,10 +22,10 @@ pub struct Events {
 
 impl Events {
     /// Reads what has come since.
-    pub fn catch_up(&mut self, path: &Path) {
+    pub fn catch_up(&mut self, dir: &AttemptDir) {
         loop {
             // There is no file before the first event.
-            let lines = whole_lines(path.to_owned(), self.offset).unwrap_or_default();
+            let lines = whole_lines(dir.events(), self.offset).unwrap_or_default();
             if lines.is_empty() {
                 return;
             }
@@ -55,9 +56,9 @@ impl Events {
 impl Attempt {
     /// Reads what has come since.
     pub(super) async fn read_events(&self, events: &mut Events) {
-        let (path, mut taken) = (self.dir.events(), std::mem::take(events));
+        let (dir, mut taken) = (self.dir.clone(), std::mem::take(events));
         let read = move || {
-            taken.catch_up(&path);
+            taken.catch_up(&dir);
             Ok(taken)
         };
         // Without the thread they are read again from the beginning.
