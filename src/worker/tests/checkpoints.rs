@@ -193,3 +193,21 @@ async fn the_newer_of_the_hosts_and_the_orchestrators_checkpoints_counts() -> io
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn a_checkpoint_that_does_not_get_through_holds_up_no_cancel() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    fake.shared().files.most_pieces = Some(1);
+    let script = "cd ../output; mkdir checkpoint-5 checkpoint-6; truncate -s 40M checkpoint-5/model; \
+                  touch -d '1 minute ago' checkpoint-5/model; echo x > checkpoint-6/x; exec sleep 1000";
+    let host = Host::with_script(script)?.flags(&["--persistent"]);
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &config());
+    fake.until("a piece", |shared| (shared.files.pieces.len() == 1).then_some(())).await;
+    let began = std::time::Instant::now();
+    fake.stop("j_1", 1, "cancelled");
+    fake.status("cancelled").await;
+    assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+    assert_eq!(whole(&fake.shared()), [""; 0]);
+    agent.kill().await
+}
