@@ -258,16 +258,6 @@ pub struct CheckpointFile {
     pub sha256: String,
 }
 
-/// `POST /api/workers/job/{id}/checkpoint?attempt=`: all files of a checkpoint were sent.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WholeCheckpoint {
-    /// Its directory's name, `checkpoint-500`.
-    pub name: String,
-    /// Every file of it.
-    pub files: Vec<CheckpointFile>,
-}
-
 /// How much of a file that is sent in pieces has arrived: the answer to a piece that is not the last, and to
 /// `GET /api/workers/job/{id}/artifacts/{path}?attempt=`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

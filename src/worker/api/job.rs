@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use app::domain::trace::Trace;
+use app::protocol::checkpoints::WholeCheckpoint;
 use app::protocol::dispatch::BundleRef;
 use app::protocol::secrets::JobSecrets;
 use app::protocol::status::ArtifactKind;
 use app::protocol::worker::{
-    Accepted, ArtifactAck, EarlierCheckpoint, LogAck, ProgressReport, StatusReport, UploadProgress, WholeCheckpoint,
+    Accepted, ArtifactAck, EarlierCheckpoint, LogAck, ProgressReport, StatusReport, UploadProgress,
 };
 use bytes::Bytes;
 use reqwest::{Body, RequestBuilder, Response, Url};

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use app::protocol::checkpoints::WholeCheckpoint;
 use app::protocol::dispatch::CheckpointPolicy;
 use app::protocol::status::ArtifactKind;
-use app::protocol::worker::{CheckpointFile, WholeCheckpoint};
+use app::protocol::worker::CheckpointFile;
 use tokio::sync::watch;
 
 use super::pieces::Unsent;
