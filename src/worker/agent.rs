@@ -22,7 +22,7 @@ use crate::exit::Fatal;
 use crate::files::{self, Key};
 use crate::secret::Secret;
 use crate::session::{Context, Session};
-use crate::state::{self, Action, Ending, Input};
+use crate::state::{self, Action, Ending, Input, Policy};
 use crate::{clock, gpu, retention};
 
 /// How long saying good-bye may take.
@@ -131,14 +131,20 @@ impl Agent {
             match Attempt::adopt(&context, dir) {
                 Found::Live(attempt) => {
                     tracing::info!("adopting {}", attempt.key());
-                    found.push((attempt.key().clone(), false));
+                    let (key, gpus) = (attempt.key().clone(), attempt.gpus().to_vec());
+                    found.push(state::Found { key, gpus, over: false });
                     live.push(attempt);
                 }
-                Found::Over(key) => found.push((key, true)),
+                Found::Over(key) => found.push(state::Found { key, gpus: Vec::new(), over: true }),
                 Found::Foreign => {}
             }
         }
-        let decisions = state::Agent::new(context.config.persistent, context.config.on_stop, found);
+        let policy = Policy {
+            persistent: context.config.persistent,
+            on_stop: context.config.on_stop,
+            max_jobs: context.config.max_jobs.on(context.hardware.gpus.len()),
+        };
+        let decisions = state::Agent::new(policy, found);
         let running = watch::Sender::new(decisions.running());
         let mut agent = Self { context, decisions, attempts: HashMap::new(), inbox, inputs, running };
         for attempt in live {

@@ -1,5 +1,8 @@
 //! The files that a trainer makes: which there are, and what each is.
 
+pub mod checkpoints;
+pub mod inside;
+
 use std::io;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -26,7 +29,7 @@ pub struct Artifact {
 /// What a file is, by its path below the output directory.
 pub fn kind(path: &str) -> ArtifactKind {
     let extension = path.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase()).unwrap_or_default();
-    if checkpoint(path).is_some() {
+    if is_of_a_checkpoint(path) {
         ArtifactKind::Checkpoint
     } else if path.starts_with("validation_images/") || MEDIA.contains(&extension.as_str()) {
         ArtifactKind::Sample
@@ -37,25 +40,20 @@ pub fn kind(path: &str) -> ArtifactKind {
     }
 }
 
-/// The number of the checkpoint that a path is part of.
-fn checkpoint(path: &str) -> Option<u64> {
-    let (dir, _) = path.split_once('/')?;
-    dir.strip_prefix("checkpoint-")?.parse().ok()
-}
-
-/// What is sent at the end: everything but the checkpoints before the last one.
-pub fn at_end(mut files: Vec<Artifact>) -> Vec<Artifact> {
-    let last = files.iter().filter_map(|artifact| checkpoint(&artifact.file.path)).max();
-    files.retain(|artifact| checkpoint(&artifact.file.path).is_none_or(|number| Some(number) == last));
-    files
+/// Whether a path is below a checkpoint's directory.
+pub fn is_of_a_checkpoint(path: &str) -> bool {
+    path.split_once('/').is_some_and(|(dir, _)| checkpoints::step(dir).is_some())
 }
 
 /// Every file below the output directory, by path. Symbolic links are not followed and not listed: they may lead anywhere.
 ///
 /// # Errors
-/// If a directory cannot be listed; one that vanishes meanwhile is no error.
+/// If a directory cannot be listed, or the output directory is a link; one that vanishes meanwhile is no error.
 pub fn list(output: &Path) -> io::Result<Vec<Artifact>> {
     let mut found = Vec::new();
+    if std::fs::symlink_metadata(output).is_ok_and(|meta| !meta.is_dir()) {
+        return Err(io::Error::other("the trainer has put something else in its place, which is not followed"));
+    }
     walk(output, "", 0, &mut found)?;
     found.sort_by(|a, b| a.file.path.cmp(&b.file.path));
     Ok(found)
@@ -105,7 +103,10 @@ fn walk(dir: &Path, prefix: &str, depth: usize, found: &mut Vec<Artifact>) -> io
             let modified =
                 meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
             let modified_ms = i64::try_from(modified.as_millis()).unwrap_or_default();
-            found.push(Artifact { kind: kind(&path), file: Uploaded { path, size: meta.len(), modified_ms } });
+            found.push(Artifact {
+                kind: kind(&path),
+                file: Uploaded { path, size: meta.len(), modified_ms, ..Uploaded::default() },
+            });
         }
     }
     Ok(())
@@ -147,18 +148,19 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_checkpoint_and_no_link_is_sent() -> io::Result<()> {
+    fn no_link_is_listed() -> io::Result<()> {
         let temp = tempfile::tempdir()?;
-        for path in ["checkpoint-9/a", "checkpoint-10/b", "w.safetensors"] {
+        for path in ["checkpoint-10/b", "w.safetensors"] {
             let path = temp.path().join(path);
             std::fs::create_dir_all(path.parent().unwrap_or(temp.path()))?;
             std::fs::write(path, "x")?;
         }
         std::os::unix::fs::symlink("/etc", temp.path().join("etc"))?;
         std::os::unix::fs::symlink("/etc/passwd", temp.path().join("passwd"))?;
-        let paths: Vec<_> = at_end(list(temp.path())?).into_iter().map(|artifact| artifact.file.path).collect();
+        let paths: Vec<_> = list(temp.path())?.into_iter().map(|artifact| artifact.file.path).collect();
         assert_eq!(paths, ["checkpoint-10/b", "w.safetensors"]);
         assert_eq!(list(&temp.path().join("missing"))?, []);
+        assert!(list(&temp.path().join("etc")).is_err());
         Ok(())
     }
 }

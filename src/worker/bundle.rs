@@ -1,5 +1,7 @@
 //! The configuration's files: checked, and unpacked below one directory and nowhere else.
 
+pub mod places;
+
 use std::io;
 use std::path::{Component, Path};
 

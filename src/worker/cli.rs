@@ -1,6 +1,7 @@
 //! The command line, logging, and keeping the token out of the process list.
 
 pub mod gpu;
+pub mod jobs;
 mod spool;
 
 use std::ffi::OsString;
@@ -146,6 +147,9 @@ pub struct AgentArgs {
     /// Seconds of long polls after which a stream that brought nothing gets another chance
     #[arg(long, value_name = "SECONDS", default_value_t = 600, hide = true)]
     pub poll_for: u64,
+    /// How jobs run here.
+    #[command(flatten)]
+    pub jobs: jobs::JobArgs,
 }
 
 /// What happens to running jobs when the agent is asked to end.

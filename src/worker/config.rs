@@ -1,6 +1,7 @@
 //! The agent's settings, checked: whatever is wrong is said here, before anything starts.
 
 mod labels;
+pub mod paths;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use app::remote::Trust;
 use clap::ArgMatches;
 use reqwest::Url;
 
+use crate::cli::jobs::MaxJobs;
 use crate::cli::{AgentArgs, OnStop, is_on_command_line};
 use crate::exit::Fatal;
 use crate::files::Limits;
@@ -52,6 +54,10 @@ pub struct Config {
     pub stream_patience: Duration,
     /// How long polls replace a stream that brought nothing, before it gets another chance.
     pub poll_for: Duration,
+    /// How many jobs to run at once.
+    pub max_jobs: MaxJobs,
+    /// What names in configurations stand for here.
+    pub paths: paths::Paths,
 }
 
 /// The worker's own variables.
@@ -118,6 +124,13 @@ impl Config {
             give_up_after: Duration::from_secs(args.give_up_after),
             stream_patience: Duration::from_secs(args.stream_patience),
             poll_for: Duration::from_secs(args.poll_for),
+            max_jobs: args.jobs.max_jobs,
+            paths: paths::parse(
+                std::env::var("SIMPLETUNER_PATHS").ok().as_deref(),
+                &args.jobs.paths,
+                args.jobs.data_root.as_deref(),
+            )
+            .map_err(Fatal::usage)?,
         };
         config.warn_of_risks();
         Ok(config)
@@ -139,6 +152,9 @@ impl Config {
             if name.starts_with("SIMPLETUNER_WORKER_") && !VARIABLES.contains(&name.as_ref()) {
                 tracing::warn!("the variable {name} is not known and changes nothing; is it misspelt?");
             }
+        }
+        for (name, dir) in self.paths.iter().filter(|(_, dir)| !dir.is_dir()) {
+            tracing::warn!("{{{name}}} stands for {}, which is no directory now", dir.display());
         }
         if self.trust == Trust::Anything {
             tracing::warn!(

@@ -112,6 +112,12 @@ pub struct State {
     /// Files that it has.
     #[serde(default)]
     pub uploaded: Vec<Uploaded>,
+    /// Checkpoints that it knows to be whole, by name.
+    #[serde(default)]
+    pub checkpoints: Vec<String>,
+    /// The step of the checkpoint that the trainer goes on from.
+    #[serde(default)]
+    pub resumed_from_step: Option<u64>,
     /// The end as it is to be reported.
     #[serde(default)]
     pub terminal: Option<StatusReport>,
@@ -120,7 +126,7 @@ pub struct State {
 }
 
 /// A file that the orchestrator has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Uploaded {
     /// Path below the output directory.
     pub path: String,
@@ -128,6 +134,16 @@ pub struct Uploaded {
     pub size: u64,
     /// Its modification time then, in ms.
     pub modified_ms: i64,
+    /// Its SHA-256 in hex; empty before it was sent, and by versions that did not keep it.
+    #[serde(default)]
+    pub sha256: String,
+}
+
+impl Uploaded {
+    /// Whether a file on disk is still the one that was sent.
+    pub fn is(&self, file: &Self) -> bool {
+        (&self.path, self.size, self.modified_ms) == (&file.path, file.size, file.modified_ms)
+    }
 }
 
 /// Who runs: `supervisor.json`.

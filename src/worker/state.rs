@@ -65,14 +65,48 @@ pub struct Ending {
     pub sentence: Option<String>,
 }
 
+/// What stays the same while the agent runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policy {
+    /// Whether it stays between jobs.
+    pub persistent: bool,
+    /// What a signal means for what runs.
+    pub on_stop: OnStop,
+    /// How many attempts may run at once.
+    pub max_jobs: u32,
+}
+
+/// An attempt that an earlier agent left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Which one.
+    pub key: Key,
+    /// The GPUs that it was granted.
+    pub gpus: Vec<String>,
+    /// Whether nothing is left to do for it.
+    pub over: bool,
+}
+
+/// An attempt that this agent knows.
+#[derive(Debug, Clone)]
+struct Known {
+    phase: Phase,
+    gpus: Vec<String>,
+}
+
+impl Known {
+    fn is_over(&self) -> bool {
+        self.phase == Phase::Ended
+    }
+}
+
 /// All that the decisions depend on.
 #[derive(Debug, Clone)]
 pub struct Agent {
-    persistent: bool,
-    on_stop: OnStop,
-    attempts: BTreeMap<Key, Phase>,
-    /// An offer that came while another attempt was still being wound up.
-    pending: Option<Box<JobSubmit>>,
+    policy: Policy,
+    attempts: BTreeMap<Key, Known>,
+    /// Offers that came while what they need was still being wound up, in the order in which they came; one for a job.
+    pending: Vec<JobSubmit>,
     /// Gone attempts that were reported: once is enough.
     gone: BTreeSet<Key>,
     draining: bool,
@@ -84,13 +118,15 @@ pub struct Agent {
 
 impl Agent {
     /// With the attempts that an earlier agent left, and whether each is over.
-    pub fn new(persistent: bool, on_stop: OnStop, found: impl IntoIterator<Item = (Key, bool)>) -> Self {
-        let phase = |ended| if ended { Phase::Ended } else { Phase::Active };
+    pub fn new(policy: Policy, found: impl IntoIterator<Item = Found>) -> Self {
+        let known = |Found { key, gpus, over }| {
+            let phase = if over { Phase::Ended } else { Phase::Active };
+            (key, Known { phase, gpus })
+        };
         Self {
-            persistent,
-            on_stop,
-            attempts: found.into_iter().map(|(key, ended)| (key, phase(ended))).collect(),
-            pending: None,
+            policy,
+            attempts: found.into_iter().map(known).collect(),
+            pending: Vec::new(),
             gone: BTreeSet::new(),
             draining: false,
             leaving: None,
@@ -100,11 +136,21 @@ impl Agent {
 
     /// The attempts that are here and not over.
     pub fn running(&self) -> Vec<RunningAttempt> {
-        self.attempts.iter().filter(|(_, phase)| **phase != Phase::Ended).map(|(key, _)| key.running()).collect()
+        self.attempts.iter().filter(|(_, known)| !known.is_over()).map(|(key, _)| key.running()).collect()
     }
 
     fn is_idle(&self) -> bool {
-        self.attempts.values().all(|phase| *phase == Phase::Ended)
+        self.attempts.values().all(Known::is_over)
+    }
+
+    /// Whether an offer can begin beside what runs. Nothing shares a GPU, whatever the orchestrator thinks is over, and no
+    /// job runs twice.
+    fn has_room_for(&self, offer: &JobSubmit) -> bool {
+        let here = || self.attempts.iter().filter(|(_, known)| !known.is_over());
+        let is_in_the_way = |(key, known): (&Key, &Known)| {
+            key.job_id == offer.job_id || known.gpus.iter().any(|gpu| offer.gpus.contains(gpu))
+        };
+        here().count() < self.policy.max_jobs as usize && !here().any(is_in_the_way)
     }
 
     /// Takes one input; the actions are to be done in order.
@@ -117,11 +163,11 @@ impl Agent {
             Input::Drain(drain) => self.draining = drain,
             Input::Shutdown => self.draining = true,
             Input::Ended(key, reported) => {
-                self.attempts.insert(key, Phase::Ended);
-                self.spent |= reported && !self.persistent;
+                self.attempts.insert(key, Known { phase: Phase::Ended, gpus: Vec::new() });
+                self.spent |= reported && !self.policy.persistent;
             }
             Input::Refused(sentence) => self.leave(exit::REFUSED, Some(sentence)),
-            Input::Unreachable(sentence) if !self.persistent && self.is_idle() => {
+            Input::Unreachable(sentence) if !self.policy.persistent && self.is_idle() => {
                 self.leave(exit::UNAVAILABLE, Some(sentence));
             }
             Input::Unreachable(_) => {}
@@ -135,19 +181,22 @@ impl Agent {
         self.leaving.get_or_insert(Ending { code, sentence });
     }
 
-    /// What follows once nothing runs.
+    /// What follows once there is room, or nothing runs.
     fn settle(&mut self, actions: &mut Vec<Action>) {
-        let gone = actions.iter().any(|action| matches!(action, Action::Leave(_)));
-        if gone || !self.is_idle() {
+        if actions.iter().any(|action| matches!(action, Action::Leave(_))) {
             return;
         }
-        if !self.persistent && (self.spent || self.draining) {
+        for offer in std::mem::take(&mut self.pending) {
+            self.offer(Box::new(offer), actions);
+        }
+        if !self.is_idle() {
+            return;
+        }
+        if !self.policy.persistent && (self.spent || self.draining) {
             self.leave(exit::OK, None);
         }
         if let Some(ending) = &self.leaving {
             actions.push(Action::Leave(ending.clone()));
-        } else if let Some(offer) = self.pending.take() {
-            self.offer(offer, actions);
         }
     }
 
@@ -160,27 +209,29 @@ impl Agent {
         if newest.is_some_and(|newest| newest >= key.attempt) {
             return;
         }
-        let older: Vec<Key> = self
-            .attempts
-            .iter()
-            .filter(|(known, phase)| known.job_id == key.job_id && **phase != Phase::Ended)
-            .map(|(known, _)| known.clone())
-            .collect();
-        for known in older {
+        let older = |(known, it): (&Key, &Known)| (known.job_id == key.job_id && !it.is_over()).then(|| known.clone());
+        for known in self.attempts.iter().filter_map(older).collect::<Vec<_>>() {
             self.order(&known, StopCause::Superseded, actions);
         }
-        if self.is_idle() {
-            self.attempts.insert(key, Phase::Active);
+        if self.has_room_for(&offer) {
+            self.attempts.insert(key, Known { phase: Phase::Active, gpus: offer.gpus.clone() });
             actions.push(Action::Start(offer));
         } else {
-            self.pending = Some(offer);
+            self.wait(*offer);
+        }
+    }
+
+    /// Keeps an offer until there is room: the newest of its job, where the first one stood.
+    fn wait(&mut self, offer: JobSubmit) {
+        match self.pending.iter_mut().find(|waiting| waiting.job_id == offer.job_id) {
+            Some(waiting) if waiting.attempt <= offer.attempt => *waiting = offer,
+            Some(_) => {}
+            None => self.pending.push(offer),
         }
     }
 
     fn stop(&mut self, key: &Key, reason: StopReason, actions: &mut Vec<Action>) {
-        if self.pending.as_ref().is_some_and(|offer| offer.job_id == key.job_id && offer.attempt <= key.attempt) {
-            self.pending = None;
-        }
+        self.pending.retain(|offer| offer.job_id != key.job_id || offer.attempt > key.attempt);
         let cause = match reason {
             StopReason::Cancelled | StopReason::OverTime => StopCause::Cancelled,
             StopReason::Superseded => StopCause::Superseded,
@@ -195,14 +246,14 @@ impl Agent {
 
     /// Tells an attempt to stop, unless it already was for as good a reason.
     fn order(&mut self, key: &Key, cause: StopCause, actions: &mut Vec<Action>) {
-        let Some(phase) = self.attempts.get_mut(key) else { return };
-        let weaker = match phase {
+        let Some(known) = self.attempts.get_mut(key) else { return };
+        let weaker = match known.phase {
             Phase::Active => true,
-            Phase::Stopping(earlier) => *earlier < cause,
+            Phase::Stopping(earlier) => earlier < cause,
             Phase::Ended => false,
         };
         if weaker {
-            *phase = Phase::Stopping(cause);
+            known.phase = Phase::Stopping(cause);
             actions.push(Action::Stop(key.clone(), cause));
         }
     }
@@ -225,7 +276,7 @@ impl Agent {
 
     fn signal(&mut self, code: u8, actions: &mut Vec<Action>) {
         self.leave(code, None);
-        match self.on_stop {
+        match self.policy.on_stop {
             OnStop::Leave => actions.push(Action::Leave(Ending { code, sentence: None })),
             OnStop::Finish => {}
             OnStop::Requeue => {

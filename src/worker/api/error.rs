@@ -33,8 +33,10 @@ pub enum ApiError {
         code: String,
         /// In words.
         detail: String,
-        /// What the server has of a log.
+        /// What the server has of a log or file.
         durable: Option<u64>,
+        /// The file that it means.
+        path: Option<String>,
     },
     /// The orchestrator does not know this (any more).
     #[error("{0}")]
@@ -59,8 +61,10 @@ struct ProblemParts {
     code: Option<String>,
     #[serde(default)]
     detail: Option<String>,
-    #[serde(default)]
+    #[serde(default, alias = "received")]
     durable: Option<u64>,
+    #[serde(default)]
+    path: Option<String>,
 }
 
 impl ApiError {
@@ -111,7 +115,9 @@ impl ApiError {
         let detail = parts.detail.unwrap_or_else(|| format!("the orchestrator at {base} answers {status}"));
         match (status.as_u16(), parts.code) {
             (401 | 403, _) => Self::Refused(detail),
-            (409, code) => Self::Conflict { code: code.unwrap_or_default(), detail, durable: parts.durable },
+            (409, code) => {
+                Self::Conflict { code: code.unwrap_or_default(), detail, durable: parts.durable, path: parts.path }
+            }
             (404 | 410, Some(_)) => Self::Gone(detail),
             (300..=399, _) => Self::transient(format!(
                 "{base} redirects to {}; give that address as --orchestrator-url",

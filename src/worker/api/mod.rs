@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use error::ApiError;
-pub use job::{JobApi, Upload};
+pub use job::{JobApi, Taken, Upload};
 pub use lease::LeaseTimer;
 pub use retry::{Online, until_answered};
 

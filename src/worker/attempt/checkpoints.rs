@@ -2,43 +2,68 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::time::UNIX_EPOCH;
 
-use crate::files::{AttemptDir, Key};
+use super::said::Events;
+use crate::artifacts;
+use crate::artifacts::checkpoints::{self, Checkpoint, Trainer};
+use crate::files::{AttemptDir, Exit, Key, State};
 
-/// Brings the checkpoints of the newest earlier attempt that has any into this attempt's output, as hard links: the earlier
-/// attempt may still have to be reported. Whether there were any.
-pub fn carry_over(dir: &AttemptDir, key: &Key) -> io::Result<bool> {
-    let Some(job) = dir.path().parent() else { return Ok(false) };
-    for attempt in (1..key.attempt.0).rev() {
-        let earlier = AttemptDir::at(&job.join(attempt.to_string()));
-        let checkpoints = checkpoints(&earlier.output())?;
-        if checkpoints.is_empty() {
-            continue;
-        }
-        for (name, path) in checkpoints {
-            link_tree(&path, &dir.output().join(name))?;
-        }
-        return Ok(true);
-    }
-    Ok(false)
+/// Whole checkpoints of an earlier attempt.
+#[derive(Debug)]
+pub struct Left {
+    /// The newest one's step.
+    pub step: u64,
+    /// The newest one's name.
+    pub name: String,
+    /// Whether the orchestrator has it too.
+    pub is_sent: bool,
+    earlier: AttemptDir,
+    names: Vec<String>,
 }
 
-fn checkpoints(output: &Path) -> io::Result<Vec<(String, PathBuf)>> {
-    let entries = match fs::read_dir(output) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let mut found = Vec::new();
-    for entry in entries {
-        let entry = entry?;
-        let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
-        if name.starts_with("checkpoint-") && entry.file_type()?.is_dir() {
-            found.push((name, entry.path()));
+/// The earlier attempt that came furthest, and what it left. What may be half written is nothing.
+pub fn left(dir: &AttemptDir, key: &Key) -> io::Result<Option<Left>> {
+    let Some(job) = dir.path().parent() else { return Ok(None) };
+    let mut best: Option<Left> = None;
+    for attempt in (1..key.attempt.0).rev() {
+        let left = of(AttemptDir::at(&job.join(attempt.to_string())))?;
+        if left.as_ref().map(|left| left.step) > best.as_ref().map(|best| best.step) {
+            best = left;
         }
     }
-    Ok(found)
+    Ok(best)
+}
+
+fn of(earlier: AttemptDir) -> io::Result<Option<Left>> {
+    let mut found = checkpoints::among(artifacts::list(&earlier.output())?);
+    let mut events = Events::default();
+    events.catch_up(&earlier);
+    let exit: Exit = earlier.read("exit.json").ok().flatten().unwrap_or_default();
+    let whole = checkpoints::whole(&found, &events.said, Trainer::after(&exit, earlier.last_sign()));
+    found.retain(|step, _| whole.contains(step));
+    let names = found.values().map(|checkpoint| checkpoint.name.clone()).collect();
+    let Some((step, Checkpoint { name, .. })) = found.pop_last() else { return Ok(None) };
+    let state: State = earlier.read("state.json").ok().flatten().unwrap_or_default();
+    Ok(Some(Left { step, is_sent: state.checkpoints.contains(&name), name, earlier, names }))
+}
+
+impl Left {
+    /// Brings them into an attempt's output, as hard links: the earlier attempt may still have to be reported.
+    pub fn carry_over(&self, dir: &AttemptDir) -> io::Result<()> {
+        self.names.iter().try_for_each(|name| link_tree(&self.earlier.output().join(name), &dir.output().join(name)))
+    }
+}
+
+impl AttemptDir {
+    /// When something was last heard of the trainer, in ms: it wrote, or told.
+    pub fn last_sign(&self) -> i64 {
+        let changed = |path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
+        let latest = [self.log(), self.events()].into_iter().filter_map(changed).max();
+        let since = latest.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+        i64::try_from(since.as_millis()).unwrap_or_default()
+    }
 }
 
 fn link_tree(from: &Path, to: &Path) -> io::Result<()> {
@@ -62,23 +87,50 @@ mod tests {
     use super::*;
     use app::domain::ids::{Attempt, JobId};
 
-    #[test]
-    fn the_newest_earlier_checkpoints_come_along() -> io::Result<()> {
-        let temp = tempfile::tempdir()?;
-        let job_id = JobId::parse("j_1").map_err(io::Error::other)?;
-        let key = |attempt| Key { job_id: job_id.clone(), attempt: Attempt(attempt) };
-        let dir = |attempt| AttemptDir::new(temp.path(), &key(attempt));
-        for (attempt, file) in [(1, "checkpoint-5/a"), (2, "checkpoint-7/sub/b"), (2, "weights.safetensors")] {
-            let path = dir(attempt).output().join(file);
-            fs::create_dir_all(path.parent().unwrap_or(temp.path()))?;
+    fn key(attempt: u32) -> io::Result<Key> {
+        Ok(Key { job_id: JobId::parse("j_1").map_err(io::Error::other)?, attempt: Attempt(attempt) })
+    }
+
+    fn made(work: &Path, attempt: u32, files: &[&str], exit: Option<&Exit>) -> io::Result<AttemptDir> {
+        let dir = AttemptDir::new(work, &key(attempt)?);
+        for file in files {
+            let path = dir.output().join(file);
+            fs::create_dir_all(path.parent().unwrap_or(work))?;
             fs::write(path, file)?;
         }
-        fs::create_dir_all(dir(3).output())?;
-        assert!(carry_over(&dir(4), &key(4))?);
-        let output = dir(4).output();
+        exit.map_or(Ok(()), |exit| dir.write("exit.json", exit))?;
+        Ok(dir)
+    }
+
+    #[test]
+    fn the_furthest_whole_checkpoint_comes_along() -> io::Result<()> {
+        let temp = tempfile::tempdir()?;
+        let ended = Exit { code: Some(75), ..Exit::default() };
+        let cut_off = Exit { signal: Some(9), ..Exit::default() };
+        made(temp.path(), 1, &["checkpoint-5/a", "checkpoint-9/x"], Some(&ended))?;
+        let second = made(temp.path(), 2, &["checkpoint-7/sub/b", "checkpoint-11/c", "w.safetensors"], Some(&ended))?;
+        second.write("state.json", &State { checkpoints: vec!["checkpoint-11".to_owned()], ..State::default() })?;
+        made(temp.path(), 3, &["checkpoint-13/half"], Some(&cut_off))?;
+        made(temp.path(), 4, &["checkpoint-14/half"], None)?;
+
+        let dir = AttemptDir::new(temp.path(), &key(5)?);
+        let left = left(&dir, &key(5)?)?.ok_or_else(|| io::Error::other("nothing was left"))?;
+        assert_eq!((left.step, left.name.as_str(), left.is_sent), (11, "checkpoint-11", true));
+        left.carry_over(&dir)?;
+        left.carry_over(&dir)?;
+        let output = dir.output();
         assert_eq!(fs::read_to_string(output.join("checkpoint-7/sub/b"))?, "checkpoint-7/sub/b");
-        assert!(!output.join("checkpoint-5").exists() && !output.join("weights.safetensors").exists());
-        assert!(!carry_over(&dir(1), &key(1))?);
+        let mut names: Vec<_> = fs::read_dir(&output)?.flatten().map(|entry| entry.file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["checkpoint-11", "checkpoint-7"]);
+        Ok(())
+    }
+
+    #[test]
+    fn the_first_attempt_has_none_before_it() -> io::Result<()> {
+        let temp = tempfile::tempdir()?;
+        made(temp.path(), 1, &["checkpoint-5/a"], Some(&Exit { code: Some(0), ..Exit::default() }))?;
+        assert!(left(&AttemptDir::new(temp.path(), &key(1)?), &key(1)?)?.is_none());
         Ok(())
     }
 }

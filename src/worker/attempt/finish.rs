@@ -24,12 +24,12 @@ impl Attempt {
             Err(early) => early,
         };
         let mut refused = Vec::new();
-        if exit.stopped.is_none() {
-            tokio::select! {
-                biased;
-                cause = self.ordered(StopCause::Cancelled) => exit.stopped = Some(cause),
-                files = self.send_files() => refused = files,
+        tokio::select! {
+            biased;
+            cause = self.ordered(StopCause::Cancelled) => {
+                exit.stopped = exit.stopped.max(Some(cause));
             }
+            files = self.last_files(&exit) => refused = files,
         }
         if self.is_superseded() {
             return None;

@@ -39,7 +39,7 @@ impl Attempt {
             self.while_ours(self.announce()),
             self.while_ours(self.pump_log(done.subscribe())),
             self.while_ours(self.pump_points(done.subscribe())),
-            self.while_ours(self.pump_samples(done.subscribe())),
+            self.while_ours(self.pump_files(done.subscribe())),
         );
         self.gpus_are_free().await;
         exit
@@ -168,7 +168,7 @@ impl Attempt {
             attempt: Some(self.key().attempt),
             error: None,
             exit_code: None,
-            resumed_from_step: None,
+            resumed_from_step: self.state().resumed_from_step,
         };
         let what = format!("reporting that {} runs", self.key());
         match until_answered(&self.context.online, &what, async || self.api.status(&report).await).await {

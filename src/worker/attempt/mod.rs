@@ -6,15 +6,19 @@
 
 mod adopt;
 mod checkpoints;
+mod earlier;
 mod finish;
 mod follow;
 mod given;
 mod gpus;
 mod lastwords;
+mod launch;
 mod lease;
 mod logs;
+mod pieces;
 mod points;
 mod prepare;
+mod said;
 mod uploads;
 
 use std::io;
@@ -124,6 +128,11 @@ impl Attempt {
     /// Which attempt this is.
     pub fn key(&self) -> &Key {
         &self.spec.key
+    }
+
+    /// The GPUs that it was granted.
+    pub fn gpus(&self) -> &[String] {
+        &self.spec.offer.gpus
     }
 
     /// Orders it to stop; a weaker reason than an earlier one changes nothing.

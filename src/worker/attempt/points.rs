@@ -91,7 +91,7 @@ fn points(reader: &mut Reader, lines: &[u8]) -> Vec<ProgressPoint> {
 
 /// The whole lines from an offset on, and where the next begin; of a line that is too long, whatever was read. What was
 /// given up meanwhile is passed over, with the rest of the line that its end has cut.
-fn whole_lines(dir: &AttemptDir, offset: u64) -> std::io::Result<(u64, Vec<u8>)> {
+pub(super) fn whole_lines(dir: &AttemptDir, offset: u64) -> std::io::Result<(u64, Vec<u8>)> {
     let file = File::open(dir.events())?;
     let lines = lines_at(&file, offset)?;
     // After reading, as it may have happened in between.

@@ -1,5 +1,7 @@
 //! From the offer to the running supervisor. A restarted agent does it again from the start; a supervisor starts once only.
 
+use std::io;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -7,9 +9,11 @@ use app::protocol::worker::StatusReport;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
-use super::{Attempt, blocking, checkpoints};
+use super::{Attempt, blocking, launch};
 use crate::api::{ApiError, until_answered};
-use crate::files::{Exit, StopCause, VERSION};
+use crate::bundle::places::{self, Misplaced};
+use crate::config::paths::OF_THE_JOB;
+use crate::files::{AttemptDir, Exit, StopCause, VERSION};
 use crate::{bundle, clock, environment, process};
 
 /// How often a damaged bundle is fetched again.
@@ -47,13 +51,20 @@ impl Attempt {
     async fn ready(&self) -> Result<(), Exit> {
         self.accept().await?;
         self.fetch().await?;
+        self.place().await?;
         self.take_secrets().await.map_err(|error| self.without_secrets(&error))?;
         self.first_lease().await;
         let disk = |error: std::io::Error| host_fault(&format!("the job's directory cannot be prepared: {error}"));
         let (dir, mut spec) = (self.dir.clone(), self.spec.clone());
+        let output = dir.output();
+        blocking(move || std::fs::create_dir_all(output)).await.map_err(disk)?;
+        spec.resume =
+            self.bring_checkpoint().await.map_err(|error| self.lost("bringing an earlier checkpoint", &error))?;
+        let (processes, accelerator) = (self.processes(), self.context.hardware.accelerator.clone());
         let prepare = move || {
-            std::fs::create_dir_all(dir.output())?;
-            spec.resume = checkpoints::carry_over(&dir, &spec.key)?;
+            if let Some(processes) = processes {
+                spec.trainer = launched(&dir, spec.trainer, processes, &accelerator)?;
+            }
             dir.write("spec.json", &spec)
         };
         blocking(prepare).await.map_err(disk)?;
@@ -115,16 +126,39 @@ impl Attempt {
         }
     }
 
+    /// Makes names in the configuration what they are on this host.
+    async fn place(&self) -> Result<(), Exit> {
+        let mut places = self.context.config.paths.clone();
+        let own = [self.dir.output(), PathBuf::from(self.key().job_id.as_str())];
+        places.extend(OF_THE_JOB.into_iter().map(str::to_owned).zip(own));
+        let bundle = self.dir.bundle();
+        let disk = |error| host_fault(&format!("the configuration's files cannot be written: {error}"));
+        match blocking(move || Ok(places::resolve(&bundle, &places))).await.map_err(disk)? {
+            Err(Misplaced::Disk(error)) => Err(disk(error)),
+            Err(error @ Misplaced::Unknown { .. }) => Err(failed(error.to_string())),
+            Ok(()) => Ok(()),
+        }
+    }
+
     /// Not this worker's any more, or a job that cannot have what it asks for.
     fn without_secrets(&self, error: &ApiError) -> Exit {
         match error {
             ApiError::Conflict { code, .. } if code.starts_with("secret_") => failed(error.to_string()),
-            ApiError::Conflict { .. } | ApiError::Gone(_) => {
-                self.judge("fetching its secrets", error);
-                Exit { stopped: Some(StopCause::Superseded), ..ended() }
-            }
+            ApiError::Conflict { .. } | ApiError::Gone(_) => self.lost("fetching its secrets", error),
             error => failed(format!("the job's secrets cannot be fetched: {error}")),
         }
+    }
+
+    /// It is somebody else's by now.
+    fn lost(&self, what: &str, error: &ApiError) -> Exit {
+        self.judge(what, error);
+        Exit { stopped: Some(StopCause::Superseded), ..ended() }
+    }
+
+    /// How many processes the trainer has: what was asked for, else one for each GPU.
+    fn processes(&self) -> Option<u32> {
+        let offer = &self.spec.offer;
+        offer.num_processes.or_else(|| u32::try_from(offer.gpus.len()).ok().filter(|count| *count > 0))
     }
 
     fn spawn(&self) -> std::io::Result<Child> {
@@ -140,9 +174,7 @@ impl Attempt {
             upload_token: self.secrets.job_token.reveal(),
             secrets: &self.given().variables,
             visible_devices: &visible,
-            num_processes: offer
-                .num_processes
-                .or_else(|| u32::try_from(offer.gpus.len()).ok().filter(|count| *count > 0)),
+            num_processes: self.processes(),
             trace: self.trace.as_ref(),
         };
         let own =
@@ -184,6 +216,20 @@ impl Attempt {
             return Err(host_fault(&format!("the trainer's supervisor failed ({why}); see {} there", log.display())));
         }
     }
+}
+
+/// The command that starts so many processes of a trainer.
+fn launched(dir: &AttemptDir, trainer: Vec<String>, processes: u32, accelerator: &str) -> io::Result<Vec<String>> {
+    let config = std::fs::read(dir.bundle().join(bundle::CONFIG_FILE))?;
+    // What is wrong with it is said by whoever rewrites it.
+    let config = serde_json::from_slice(&config).unwrap_or_default();
+    let launch = launch::Launch {
+        processes,
+        accelerator,
+        mixed_precision: launch::mixed_precision(&config),
+        port: launch::free_port()?,
+    };
+    Ok(launch::command(&trainer, &launch).unwrap_or(trainer))
 }
 
 fn ended() -> Exit {

@@ -1,35 +1,47 @@
-//! Files that the trainer made, on their way to the orchestrator.
+//! Files that the trainer made: which are sent when.
 
 use std::collections::HashSet;
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use app::protocol::checkpoints::WholeCheckpoint;
+use app::protocol::dispatch::CheckpointPolicy;
 use app::protocol::status::ArtifactKind;
-use futures_util::{TryStreamExt, stream};
-use reqwest::Body;
-use sha2::{Digest, Sha256};
-use tokio::io::AsyncReadExt;
+use app::protocol::worker::CheckpointFile;
 use tokio::sync::watch;
-use tokio_util::io::ReaderStream;
 
+use super::pieces::Unsent;
+use super::said::Events;
 use super::{Attempt, blocking};
-use crate::api::{ApiError, Upload, until_answered};
+use crate::api::{ApiError, until_answered};
+use crate::artifacts::checkpoints::{self, Checkpoint, Trainer};
 use crate::artifacts::{self, Artifact};
 use crate::clock;
+use crate::files::{Exit, StopCause};
 
-/// How often samples are looked for.
+/// How often new files are looked for.
 const PERIOD: Duration = Duration::from_secs(2);
-/// A file that has not changed for so long is finished, in ms.
+/// A sample that has not changed for so long is finished, in ms.
 const SETTLED_MS: i64 = 1_500;
-/// How often a file that changes under our hands is tried.
+/// How often a checkpoint is sent of which the orchestrator misses a file.
 const TRIES: u32 = 3;
-const BLOCK: usize = 256 * 1024;
+/// How long a host that was asked to leave still sends the last checkpoint.
+const LEAVING: Duration = Duration::from_secs(20);
 
 impl Attempt {
-    /// Sends samples as they appear; the rest follows at the end.
-    pub(super) async fn pump_samples(&self, mut done: watch::Receiver<bool>) {
+    /// Sends samples and checkpoints as they appear; the rest follows at the end.
+    pub(super) async fn pump_files(&self, done: watch::Receiver<bool>) {
+        let mut ended = done.clone();
+        let checkpoints = async {
+            // A large file would hold up the end; what has come of it counts, and the rest follows.
+            tokio::select! {
+                _ = ended.wait_for(|done| *done) => {}
+                never = self.pump_checkpoints() => match never {},
+            }
+        };
+        tokio::join!(self.pump_samples(done), checkpoints);
+    }
+
+    async fn pump_samples(&self, mut done: watch::Receiver<bool>) {
         let mut refused = HashSet::new();
         while !*done.borrow() {
             for artifact in self.unsent().await {
@@ -46,23 +58,140 @@ impl Attempt {
         }
     }
 
-    /// Sends all that is to be kept. Answers with a sentence for each file that the orchestrator does not take.
-    pub(super) async fn send_files(&self) -> Vec<String> {
+    async fn pump_checkpoints(&self) -> std::convert::Infallible {
+        if self.spec.offer.checkpoints == CheckpointPolicy::None {
+            return std::future::pending().await;
+        }
+        let mut events = Events::default();
+        let mut refused = HashSet::new();
+        loop {
+            self.read_events(&mut events).await;
+            let due = self.due_checkpoints(&events, Trainer::Runs(clock::now().0)).await;
+            // One at a time: meanwhile there may be a newer one.
+            if let Some(checkpoint) = due.into_iter().find(|checkpoint| !refused.contains(&checkpoint.name))
+                && let Err(error) = self.send_checkpoint(&checkpoint).await
+            {
+                tracing::info!("{}: {} is not kept: {error}", self.key(), checkpoint.name);
+                refused.insert(checkpoint.name);
+            }
+            tokio::time::sleep(PERIOD).await;
+        }
+    }
+
+    /// Sends what is to be kept after the end. Answers with a sentence for each file that the orchestrator does not take.
+    pub(super) async fn last_files(&self, exit: &Exit) -> Vec<String> {
+        match exit.stopped {
+            None => self.send_files(exit).await,
+            // This host leaves: what another one can go on from, if there is time.
+            Some(StopCause::Requeue) => {
+                let sent = tokio::time::timeout(LEAVING, self.send_checkpoints(exit)).await;
+                sent.unwrap_or_else(|_| vec!["no time was left to send the last checkpoint".to_owned()])
+            }
+            Some(_) => Vec::new(),
+        }
+    }
+
+    async fn send_files(&self, exit: &Exit) -> Vec<String> {
         let mut refused = Vec::new();
-        for artifact in artifacts::at_end(self.unsent().await) {
+        for artifact in self.unsent().await {
+            if artifacts::is_of_a_checkpoint(&artifact.file.path) {
+                continue;
+            }
             if let Err(error) = self.send_file(&artifact).await {
                 refused.push(format!("{} was not stored: {error}", artifact.file.path));
+            }
+        }
+        refused.extend(self.send_checkpoints(exit).await);
+        refused
+    }
+
+    /// Those that are still missing after the end.
+    async fn send_checkpoints(&self, exit: &Exit) -> Vec<String> {
+        let mut events = Events::default();
+        self.read_events(&mut events).await;
+        let trainer = Trainer::after(exit, self.dir.last_sign());
+        let mut refused = Vec::new();
+        for checkpoint in self.due_checkpoints(&events, trainer).await {
+            if let Err(error) = self.send_checkpoint(&checkpoint).await {
+                refused.push(format!("{} was not stored: {error}", checkpoint.name));
             }
         }
         refused
     }
 
+    /// Checkpoints that are whole and to be sent, the most useful one first.
+    async fn due_checkpoints(&self, events: &Events, trainer: Trainer) -> Vec<Checkpoint> {
+        let mut found = checkpoints::among(self.output().await);
+        let whole = checkpoints::whole(&found, &events.said, trainer);
+        let sent = self.state().checkpoints.clone();
+        let due = checkpoints::due(&found, &whole, self.spec.offer.checkpoints, &sent);
+        due.into_iter().filter_map(|step| found.remove(&step)).collect()
+    }
+
+    /// Sends all files of a checkpoint that are not there, and says that it is whole.
+    async fn send_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), Unsent> {
+        let what = format!("saying that {} of {} is whole", checkpoint.name, self.key());
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            for artifact in &checkpoint.files {
+                if !self.is_sent(artifact) {
+                    self.send_file(artifact).await?;
+                }
+            }
+            let whole = self.described(checkpoint);
+            let tell = async || self.api.checkpoint_is_whole(&whole).await;
+            let error = match until_answered(&self.context.online, &what, tell).await {
+                Ok(()) => break,
+                Err(error) => error,
+            };
+            match &error {
+                ApiError::Conflict { code, path, .. } if code == "checkpoint_incomplete" => {
+                    self.update(false, |state| state.uploaded.retain(|known| Some(&known.path) != path.as_ref())).await;
+                    if tries < TRIES {
+                        continue;
+                    }
+                }
+                _ => self.judge(&what, &error),
+            }
+            return Err(error.into());
+        }
+        tracing::info!("{}: {} is kept by the orchestrator", self.key(), checkpoint.name);
+        self.update(false, |state| state.checkpoints.push(checkpoint.name.clone())).await;
+        Ok(())
+    }
+
+    /// A checkpoint as its files were sent.
+    fn described(&self, checkpoint: &Checkpoint) -> WholeCheckpoint {
+        let state = self.state();
+        let sent = |artifact: &Artifact| state.uploaded.iter().find(|known| known.path == artifact.file.path);
+        let file = |known: &crate::files::Uploaded| CheckpointFile {
+            path: known.path.clone(),
+            size_bytes: known.size,
+            sha256: known.sha256.clone(),
+        };
+        let files = checkpoint.files.iter().filter_map(sent).map(file).collect();
+        WholeCheckpoint { name: checkpoint.name.clone(), files }
+    }
+
+    fn is_sent(&self, artifact: &Artifact) -> bool {
+        self.state().uploaded.iter().any(|known| known.is(&artifact.file) && !known.sha256.is_empty())
+    }
+
+    /// What is not sent yet.
     async fn unsent(&self) -> Vec<Artifact> {
+        let mut found = self.output().await;
+        found.retain(|artifact| !self.is_sent(artifact));
+        found
+    }
+
+    /// All that the trainer has made.
+    async fn output(&self) -> Vec<Artifact> {
         let output = self.dir.output();
         let sent = self.state().uploaded.clone();
         let find = move || {
             let mut found = artifacts::list(&output)?;
-            let is_new = |artifact: &Artifact| !sent.contains(&artifact.file);
+            let is_new = |artifact: &Artifact| !sent.iter().any(|known| known.is(&artifact.file));
             let from_events = |artifact: &Artifact| artifact.file.path.starts_with(artifacts::FROM_EVENTS);
             // What is sent is not compared again.
             if found.iter().any(|artifact| from_events(artifact) && is_new(artifact))
@@ -70,7 +199,6 @@ impl Attempt {
             {
                 tracing::debug!("samples cannot be compared: {error}");
             }
-            found.retain(is_new);
             Ok(found)
         };
         match blocking(find).await {
@@ -80,83 +208,5 @@ impl Attempt {
                 Vec::new()
             }
         }
-    }
-
-    async fn send_file(&self, artifact: &Artifact) -> Result<(), ApiError> {
-        let path = self.dir.output().join(&artifact.file.path);
-        let what = format!("sending {} of {}", artifact.file.path, self.key());
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            let (size, sha256) = {
-                let path = path.clone();
-                let unreadable = |error: std::io::Error| ApiError::Answer(format!("it cannot be read: {error}"));
-                blocking(move || digest(&path)).await.map_err(unreadable)?
-            };
-            let file = Upload { path: &artifact.file.path, kind: artifact.kind, size, sha256: &sha256 };
-            let send = async || {
-                // What has changed since the digest would be refused, or sent for ever.
-                let now = tokio::fs::metadata(&path).await.map_or(None, |meta| Some(meta.len()));
-                if now != Some(size) {
-                    return Err(ApiError::Rejected { status: 422, detail: "it changes while it is sent".to_owned() });
-                }
-                self.api.artifact(&file, || body(path.clone(), size)).await
-            };
-            match until_answered(&self.context.online, &what, send).await {
-                Ok(_) => break,
-                // Most likely it was written to between the digest and the sending.
-                Err(ApiError::Rejected { .. }) if tries < TRIES => tokio::time::sleep(PERIOD).await,
-                Err(error) => {
-                    self.judge(&what, &error);
-                    return Err(error);
-                }
-            }
-        }
-        let file = artifact.file.clone();
-        self.update(false, |state| {
-            state.uploaded.retain(|known| known.path != file.path);
-            state.uploaded.push(file);
-        })
-        .await;
-        Ok(())
-    }
-}
-
-fn digest(path: &Path) -> std::io::Result<(u64, String)> {
-    let mut file = File::open(path)?;
-    let mut hash = Sha256::new();
-    let mut block = vec![0; BLOCK];
-    let mut size = 0;
-    loop {
-        let count = file.read(&mut block)?;
-        if count == 0 {
-            return Ok((size, clock::hex(&hash.finalize())));
-        }
-        size += count as u64;
-        hash.update(&block[..count]);
-    }
-}
-
-/// The file's first `size` bytes, read as they are sent.
-fn body(path: PathBuf, size: u64) -> Body {
-    let open = async move {
-        let file = tokio::fs::File::open(path).await?.take(size);
-        Ok::<_, std::io::Error>(ReaderStream::with_capacity(file, BLOCK))
-    };
-    Body::wrap_stream(stream::once(open).try_flatten())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_digest_is_of_the_whole_file() -> std::io::Result<()> {
-        let temp = tempfile::tempdir()?;
-        let path = temp.path().join("a");
-        let bytes = vec![7; BLOCK * 2 + 1];
-        std::fs::write(&path, &bytes)?;
-        assert_eq!(digest(&path)?, (bytes.len() as u64, clock::hex(&Sha256::digest(&bytes))));
-        Ok(())
     }
 }

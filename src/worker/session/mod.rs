@@ -156,7 +156,7 @@ impl Session {
             boot_id: Some(self.context.boot_id.clone()),
             install_id: Some(self.context.install_id.clone()),
             tls_verify: Some(config.trust != Trust::Anything),
-            max_jobs: None,
+            max_jobs: Some(config.max_jobs.on(hardware.gpus.len())),
             attempts,
         };
         let sent = crate::clock::boot_ms();

@@ -1,5 +1,7 @@
 //! An orchestrator that does as it is told, and remembers everything.
 
+mod files;
+
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
@@ -8,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::stream;
 use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::{Bytes, Frame, Incoming};
+use hyper::http::request::Parts;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
@@ -26,12 +29,11 @@ pub const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// A file that came.
+/// A file that came, with the digest that was announced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
     pub kind: String,
     pub bytes: Vec<u8>,
-    pub sha_fits: bool,
 }
 
 /// What was said, and what is to be said.
@@ -45,6 +47,7 @@ pub struct Shared {
     pub log: Vec<u8>,
     pub points: Vec<Value>,
     pub artifacts: BTreeMap<String, Stored>,
+    pub files: files::Files,
     pub disconnects: Vec<Value>,
     pub streams: usize,
     /// The `traceparent` of everything that was said about jobs.
@@ -136,11 +139,16 @@ impl Fake {
 
     /// Offers a job with this configuration, and tells whoever listens.
     pub fn offer(&self, job: &str, attempt: u32, files: &Value) {
-        self.offer_on(&[], job, attempt, files);
+        self.offer_with(job, attempt, files, json!({}));
     }
 
     /// The same, with GPUs granted.
     pub fn offer_on(&self, gpus: &[&str], job: &str, attempt: u32, files: &Value) {
+        self.offer_with(job, attempt, files, json!({"gpus": gpus}));
+    }
+
+    /// Offers a job of which more is said.
+    pub fn offer_with(&self, job: &str, attempt: u32, files: &Value, more: Value) {
         let mut shared = self.shared();
         shared.bundle = json!({ "files": files }).to_string();
         let mut offer = json!({
@@ -150,11 +158,10 @@ impl Fake {
                 "url": format!("/api/workers/job/{job}/bundle?attempt={attempt}"),
                 "sha256": hex(&Sha256::digest(shared.bundle.as_bytes())),
             },
-            "gpus": gpus, "hf_token": "hf_job", "traceparent": TRACE,
+            "gpus": [], "hf_token": "hf_job", "traceparent": TRACE,
         });
-        if let (Some(offer), Value::Object(more)) = (offer.as_object_mut(), shared.offer_more.clone()) {
-            offer.extend(more);
-        }
+        extend(&mut offer, shared.offer_more.clone());
+        extend(&mut offer, more);
         shared.offers.push(offer.clone());
         shared.push(&offer);
     }
@@ -198,7 +205,8 @@ impl Fake {
 }
 
 impl Shared {
-    fn push(&mut self, event: &Value) {
+    /// Sends an event to whoever listens.
+    pub fn push(&mut self, event: &Value) {
         let kind = event["type"].as_str().unwrap_or_default();
         let text = format!("event: {kind}\ndata: {event}\n\n");
         self.open.retain(|stream| stream.send(text.clone()).is_ok());
@@ -233,9 +241,18 @@ async fn answer(
     Ok(answer)
 }
 
+fn extend(object: &mut Value, more: Value) {
+    if let (Some(object), Value::Object(more)) = (object.as_object_mut(), more) {
+        object.extend(more);
+    }
+}
+
 fn reply(status: u16, kind: &str, body: &Value) -> Response<Body> {
-    let body = Full::new(Bytes::from(body.to_string())).boxed_unsync();
-    let mut response = Response::new(body);
+    full(status, kind, Bytes::from(body.to_string()))
+}
+
+fn full(status: u16, kind: &str, bytes: Bytes) -> Response<Body> {
+    let mut response = Response::new(Full::new(bytes).boxed_unsync());
     *response.status_mut() = status.try_into().unwrap_or_default();
     if let Ok(kind) = kind.parse() {
         response.headers_mut().insert("content-type", kind);
@@ -245,9 +262,7 @@ fn reply(status: u16, kind: &str, body: &Value) -> Response<Body> {
 
 fn problem(status: u16, code: &str, more: Value) -> Response<Body> {
     let mut body = json!({"type": "about:blank", "status": status, "title": "", "code": code, "detail": code});
-    if let (Some(body), Value::Object(more)) = (body.as_object_mut(), more) {
-        body.extend(more);
-    }
+    extend(&mut body, more);
     reply(status, "application/problem+json", &body)
 }
 
@@ -256,22 +271,21 @@ fn ok(body: &Value) -> Response<Body> {
 }
 
 impl Shared {
-    fn answer(&mut self, parts: &hyper::http::request::Parts, body: &Bytes) -> Response<Body> {
+    fn answer(&mut self, parts: &Parts, body: &Bytes) -> Response<Body> {
         let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let value = serde_json::from_slice(body).unwrap_or(Value::Null);
         let path = parts.uri.path();
-        let query = parts.uri.query().unwrap_or_default();
         let worker = header("x-worker-token") == TOKEN && !self.refuse_token;
         if self.away {
             return problem(503, "away", json!({}));
         }
         if let Some(rest) = path.strip_prefix("/api/workers/job/") {
-            if header("x-upload-token") != JOB_TOKEN && !worker {
+            if !header("x-upload-token").starts_with(JOB_TOKEN) && !worker {
                 return problem(401, "token_refused", json!({}));
             }
             let Some((job, rest)) = rest.split_once('/') else { return problem(404, "no_such_route", json!({})) };
             self.traces.push(format!("{rest} {}", header("traceparent")));
-            return self.job(job, rest, query, value, header("x-content-sha256"), body);
+            return self.job(job, rest, parts, value, body);
         }
         if !worker {
             return problem(401, "token_refused", json!({}));
@@ -321,10 +335,11 @@ impl Shared {
         response
     }
 
-    fn job(&mut self, job: &str, rest: &str, query: &str, value: Value, sha: &str, body: &Bytes) -> Response<Body> {
+    fn job(&mut self, job: &str, rest: &str, parts: &Parts, value: Value, body: &Bytes) -> Response<Body> {
         if self.stale {
             return problem(409, "attempt_old", json!({}));
         }
+        let query = parts.uri.query().unwrap_or_default();
         let number = |name: &str| {
             let found = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
             found.and_then(|text| text.parse::<usize>().ok()).unwrap_or_default()
@@ -356,16 +371,7 @@ impl Shared {
                 self.log.extend_from_slice(&body[fresh..]);
                 ok(&json!({"durable": self.log.len()}))
             }
-            _ => {
-                let Some(path) = rest.strip_prefix("artifacts/") else {
-                    return problem(404, "no_such_route", json!({}));
-                };
-                let found = hex(&Sha256::digest(body));
-                let kind = query.split('&').find_map(|pair| pair.strip_prefix("kind=")).unwrap_or_default().to_owned();
-                let stored = Stored { kind, bytes: body.to_vec(), sha_fits: found == sha };
-                self.artifacts.insert(path.to_owned(), stored);
-                ok(&json!({"path": path, "size_bytes": body.len(), "sha256": found}))
-            }
+            _ => files::answer(self, rest, parts, body),
         }
     }
 

@@ -32,8 +32,16 @@ fn offer(job: &str, attempt: u32) -> Box<JobSubmit> {
     })
 }
 
+fn policy(persistent: bool, on_stop: OnStop) -> Policy {
+    Policy { persistent, on_stop, max_jobs: 1 }
+}
+
 fn agent(persistent: bool) -> Agent {
-    Agent::new(persistent, if persistent { OnStop::Leave } else { OnStop::Requeue }, [])
+    Agent::new(policy(persistent, if persistent { OnStop::Leave } else { OnStop::Requeue }), [])
+}
+
+fn found(key: Key, over: bool) -> Found {
+    Found { key, gpus: Vec::new(), over }
 }
 
 fn desired(desired: Desired) -> Input {
@@ -104,7 +112,7 @@ fn what_is_not_here_is_said_once() {
 
 #[test]
 fn an_attempt_that_has_just_ended_is_not_lost() {
-    let mut agent = Agent::new(true, OnStop::Leave, [(key("j_0", 1), true), (key("j_1", 1), false)]);
+    let mut agent = Agent::new(policy(true, OnStop::Leave), [found(key("j_0", 1), true), found(key("j_1", 1), false)]);
     assert_eq!(agent.running(), [key("j_1", 1).running()]);
     agent.step(Input::Ended(key("j_1", 1), true));
     let late = Desired { run: vec![key("j_0", 1).running(), key("j_1", 1).running()], ..Desired::default() };
@@ -146,8 +154,8 @@ fn signals_by_policy() {
         (OnStop::Finish, vec![]),
         (OnStop::Requeue, vec![Action::Stop(key("j_1", 1), StopCause::Requeue)]),
     ] {
-        assert_eq!(Agent::new(true, on_stop, []).step(Input::Signal(143)), [leave(143)]);
-        let mut busy = Agent::new(true, on_stop, [(key("j_1", 1), false)]);
+        assert_eq!(Agent::new(policy(true, on_stop), []).step(Input::Signal(143)), [leave(143)]);
+        let mut busy = Agent::new(policy(true, on_stop), [found(key("j_1", 1), false)]);
         assert_eq!(busy.step(Input::Signal(143)), busy_actions);
         assert_eq!(busy.step(Input::Offer(offer("j_2", 1))), []);
         assert_eq!(busy.step(Input::Ended(key("j_1", 1), true)), [leave(143)]);
@@ -173,4 +181,86 @@ fn only_an_idle_ephemeral_worker_gives_up() {
     busy.step(Input::Offer(offer("j_1", 1)));
     assert_eq!(busy.step(lost()), []);
     assert!(matches!(&agent(false).step(lost())[..], [Action::Leave(Ending { code: 69, .. })]));
+}
+
+fn several(max_jobs: u32, persistent: bool) -> Agent {
+    Agent::new(Policy { max_jobs, ..policy(persistent, OnStop::Requeue) }, [])
+}
+
+fn offer_with(job: &str, attempt: u32, gpus: &[&str]) -> Box<JobSubmit> {
+    Box::new(JobSubmit { gpus: gpus.iter().map(|gpu| (*gpu).to_owned()).collect(), ..*offer(job, attempt) })
+}
+
+#[test]
+fn so_many_jobs_run_at_once_and_the_rest_wait_in_order() {
+    let mut agent = several(2, true);
+    for job in ["j_1", "j_2"] {
+        assert_eq!(agent.step(Input::Offer(offer(job, 1))), [Action::Start(offer(job, 1))]);
+    }
+    for job in ["j_3", "j_4", "j_3"] {
+        assert_eq!(agent.step(Input::Offer(offer(job, 1))), [], "{job} waits");
+    }
+    assert_eq!(agent.running(), [key("j_1", 1).running(), key("j_2", 1).running()]);
+    assert_eq!(agent.step(Input::Ended(key("j_2", 1), true)), [Action::Start(offer("j_3", 1))]);
+    assert_eq!(agent.step(Input::Ended(key("j_1", 1), true)), [Action::Start(offer("j_4", 1))]);
+    assert_eq!(agent.step(Input::Ended(key("j_3", 1), true)), [], "nothing is begun twice");
+}
+
+#[test]
+fn a_waiting_offer_that_is_cancelled_or_replaced_is_not_begun() {
+    let mut agent = several(1, true);
+    agent.step(Input::Offer(offer("j_1", 1)));
+    for waiting in [offer("j_2", 1), offer("j_3", 1), offer("j_4", 1), offer("j_3", 2)] {
+        agent.step(Input::Offer(waiting));
+    }
+    agent.step(Input::Stop(key("j_2", 1), StopReason::Superseded));
+    agent.step(Input::Stop(key("j_3", 1), StopReason::Superseded));
+    assert_eq!(agent.step(Input::Ended(key("j_1", 1), true)), [Action::Start(offer("j_3", 2))], "its place is kept");
+    assert_eq!(agent.step(Input::Ended(key("j_3", 2), true)), [Action::Start(offer("j_4", 1))]);
+}
+
+#[test]
+fn a_stop_touches_its_own_attempt_and_a_signal_all() {
+    let mut agent = several(3, true);
+    for job in ["j_1", "j_2", "j_3"] {
+        agent.step(Input::Offer(offer(job, 1)));
+    }
+    let cancel = Input::Stop(key("j_2", 1), StopReason::Cancelled);
+    assert_eq!(agent.step(cancel), [Action::Stop(key("j_2", 1), StopCause::Cancelled)]);
+    let rest = ["j_1", "j_3"].map(|job| Action::Stop(key(job, 1), StopCause::Requeue));
+    assert_eq!(agent.step(Input::Signal(143)), rest);
+    assert_eq!(agent.step(Input::Ended(key("j_2", 1), true)), []);
+    assert_eq!(agent.step(Input::Ended(key("j_1", 1), true)), [], "the last one is still here");
+    assert_eq!(agent.step(Input::Ended(key("j_3", 1), true)), [leave(143)]);
+}
+
+#[test]
+fn a_newer_attempt_waits_for_the_older_one_though_there_is_room() {
+    let mut agent = several(2, true);
+    agent.step(Input::Offer(offer("j_1", 1)));
+    assert_eq!(agent.step(Input::Offer(offer("j_1", 2))), [Action::Stop(key("j_1", 1), StopCause::Superseded)]);
+    assert_eq!(agent.step(Input::Offer(offer("j_2", 1))), [Action::Start(offer("j_2", 1))]);
+    assert_eq!(agent.step(Input::Ended(key("j_1", 1), false)), [Action::Start(offer("j_1", 2))]);
+}
+
+#[test]
+fn no_two_attempts_share_a_gpu() {
+    let held = Found { key: key("j_0", 1), gpus: vec!["GPU-0".to_owned()], over: false };
+    let mut agent = Agent::new(Policy { max_jobs: 4, ..policy(true, OnStop::Leave) }, [held]);
+    assert_eq!(agent.step(Input::Offer(offer_with("j_1", 1, &["GPU-1", "GPU-0"]))), [], "an adopted attempt has one");
+    let beside = offer_with("j_2", 1, &["GPU-2"]);
+    assert_eq!(agent.step(Input::Offer(beside.clone())), [Action::Start(beside)]);
+    let freed = [Action::Start(offer_with("j_1", 1, &["GPU-1", "GPU-0"]))];
+    assert_eq!(agent.step(Input::Ended(key("j_0", 1), true)), freed);
+}
+
+#[test]
+fn an_ephemeral_worker_ends_with_the_last_of_its_attempts() {
+    let mut agent = several(2, false);
+    agent.step(Input::Offer(offer("j_1", 1)));
+    agent.step(Input::Offer(offer("j_2", 1)));
+    agent.step(Input::Offer(offer("j_3", 1)));
+    assert_eq!(agent.step(Input::Ended(key("j_1", 1), true)), [], "it is spent, and takes nothing new");
+    assert_eq!(agent.step(Input::Offer(offer("j_4", 1))), []);
+    assert_eq!(agent.step(Input::Ended(key("j_2", 1), true)), [leave(0)]);
 }

@@ -1,0 +1,101 @@
+//! What `{name}` stands for on this host.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Directories of this host by the names that configurations use.
+pub type Paths = BTreeMap<String, PathBuf>;
+
+/// The name that has a flag of its own.
+pub const DATA_ROOT: &str = "data_root";
+/// What every job has a value of its own for.
+pub const OF_THE_JOB: [&str; 2] = ["output_dir", "job_id"];
+
+/// From the variable (`name=dir:name2=dir2`), `--data-root`, and `--path`: the later wins.
+///
+/// # Errors
+/// A sentence that names what is wrong.
+pub fn parse(variable: Option<&str>, flags: &[String], data_root: Option<&Path>) -> Result<Paths, String> {
+    let mut paths = Paths::new();
+    for pair in variable.unwrap_or_default().split(':').filter(|pair| !pair.trim().is_empty()) {
+        take(&mut paths, "SIMPLETUNER_PATHS", pair)?;
+    }
+    if let Some(path) = data_root {
+        insert(&mut paths, "--data-root", DATA_ROOT, path)?;
+    }
+    for pair in flags {
+        take(&mut paths, "--path", pair)?;
+    }
+    Ok(paths)
+}
+
+fn take(paths: &mut Paths, flag: &str, pair: &str) -> Result<(), String> {
+    let (name, dir) = pair
+        .split_once('=')
+        .ok_or_else(|| format!("{flag} {pair:?} has no '=': write it as NAME=DIR, such as data_root=/mnt/data"))?;
+    insert(paths, flag, name.trim(), Path::new(dir.trim()))
+}
+
+fn insert(paths: &mut Paths, flag: &str, name: &str, dir: &Path) -> Result<(), String> {
+    if !is_name(name) {
+        return Err(format!("{flag}: {name:?} is no name: use letters, digits and '_', not beginning with a digit"));
+    }
+    if OF_THE_JOB.contains(&name) {
+        return Err(format!("{flag}: {{{name}}} is different for every job and cannot be set; choose another name"));
+    }
+    if dir.as_os_str().is_empty() {
+        return Err(format!("{flag}: {{{name}}} has no directory"));
+    }
+    let absolute =
+        std::path::absolute(dir).map_err(|error| format!("{flag}: {} is no usable path: {error}", dir.display()))?;
+    if absolute.to_str().is_none() {
+        return Err(format!("{flag}: {} is not UTF-8, which configurations are", absolute.display()));
+    }
+    paths.insert(name.to_owned(), absolute);
+    Ok(())
+}
+
+/// Whether this can stand between braces.
+pub fn is_name(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && text.chars().all(|found| found.is_ascii_alphanumeric() || found == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(variable: Option<&str>, flags: &[&str], data_root: Option<&str>) -> Result<Vec<String>, String> {
+        let flags: Vec<_> = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        let paths = parse(variable, &flags, data_root.map(Path::new))?;
+        Ok(paths.iter().map(|(name, dir)| format!("{name}={}", dir.display())).collect())
+    }
+
+    #[test]
+    fn flags_win_over_the_variable() {
+        let all = parsed(Some("data_root=/v:cache=/c:"), &["data_root=/f", "x_1=/x y"], Some("/root"));
+        assert_eq!(all, Ok(vec!["cache=/c".to_owned(), "data_root=/f".to_owned(), "x_1=/x y".to_owned()]));
+        assert_eq!(parsed(Some("data_root=/v"), &[], Some("/root")), Ok(vec!["data_root=/root".to_owned()]));
+        assert_eq!(parsed(Some(""), &[], None), Ok(vec![]));
+        let relative = parsed(None, &["data=here"], None).unwrap_or_default();
+        assert!(relative.iter().all(|path| path.starts_with("data=/") && path.ends_with("/here")), "{relative:?}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (pair, word) in [
+            ("data", "'='"),
+            ("1a=/x", "no name"),
+            ("a-b=/x", "no name"),
+            ("output_dir=/x", "every job"),
+            ("a=", "directory"),
+        ] {
+            assert!(
+                parsed(None, &[pair], None).is_err_and(|why| why.contains("--path") && why.contains(word)),
+                "{pair}"
+            );
+            let why = parsed(Some(pair), &[], None);
+            assert!(why.is_err_and(|why| why.contains("SIMPLETUNER_PATHS")), "{pair}");
+        }
+    }
+}

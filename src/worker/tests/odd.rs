@@ -1,0 +1,61 @@
+//! What nobody should send.
+
+use std::io;
+
+use serde_json::json;
+
+use super::fake::Fake;
+use super::host::Host;
+
+#[tokio::test]
+async fn a_configuration_that_is_no_object_fails_with_a_reason() -> io::Result<()> {
+    for config in ["[1]", "\"text\"", "null", "5"] {
+        let fake = Fake::start().await?;
+        let host = Host::with_script("echo ran")?;
+        let agent = host.start(&fake)?;
+        fake.offer_with("j_1", 1, &json!({"config.json": config}), json!({"num_processes": 2}));
+        let (code, said) = agent.end().await?;
+        assert_eq!(code, Some(0), "{said}");
+        let report = fake.status("failed").await;
+        let error = report["error"].as_str().unwrap_or_default();
+        assert!(error.contains("config.json must hold one JSON object"), "{config}: {error}");
+        assert!(!String::from_utf8_lossy(&fake.shared().log).contains("ran"), "the trainer was begun");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn events_that_make_no_sense_are_passed_over_and_ids_never_become_paths() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let host = Host::with_script("exec sleep 1000")?.flags(&["--persistent"]);
+    let agent = host.start(&fake)?;
+    fake.until("a stream", |shared| (shared.streams > 0).then_some(())).await;
+    for id in ["../../evil", "..", "", "a/b", "j_1\u{0}", "j 1", &"x".repeat(65)] {
+        fake.offer_with(id, 1, &json!({"config.json": "{}"}), json!({}));
+        let mut shared = fake.shared();
+        // Only the event has it: an answer is refused as a whole.
+        shared.offers.clear();
+        shared.push(&json!({"type": "job_cancel", "job_id": id, "attempt": 1, "reason": "cancelled"}));
+    }
+    for event in [
+        json!({"type": "reboot_the_moon", "job_id": 5}),
+        json!({"type": "job_submit"}),
+        json!({"type": "job_cancel", "job_id": "j_1", "attempt": -1, "reason": "cancelled"}),
+        json!({"kind": "no type"}),
+        json!([1, 2]),
+        json!(null),
+    ] {
+        fake.shared().push(&event);
+    }
+    fake.offer("j_1", 1, &json!({"config.json": "{}"}));
+    fake.status("running").await;
+    let jobs: Vec<_> =
+        std::fs::read_dir(host.path().join("state/jobs"))?.flatten().map(|job| job.file_name()).collect();
+    assert_eq!(jobs, ["j_1"]);
+    assert!(!host.path().join("evil").exists() && !host.path().join("state/evil").exists());
+    assert_eq!(fake.shared().streams, 1, "the connection was not lost over it");
+    agent.signal(nix::sys::signal::Signal::SIGTERM)?;
+    let (_, said) = agent.end().await?;
+    assert_eq!(said.matches("an event cannot be read").count(), 7 * 2 + 5, "{said}");
+    Ok(())
+}
