@@ -113,18 +113,29 @@ struct Piece {
 }
 
 impl Piece {
-    /// Reads what follows an offset. What was given up is looked for after reading, so that what has become a hole in
-    /// between is not taken for output.
+    /// Reads what follows an offset.
     fn read(dir: &AttemptDir, offset: u64, mask: &Mask, ended: bool) -> std::io::Result<Self> {
+        let read = |from| read_chunk(&dir.log(), from, mask, ended);
+        Self::read_by(offset, mask.reach() as u64, read, || dir.floors().log)
+    }
+
+    /// What was given up is looked for after reading, so that what has become a hole in between is not taken for output. A
+    /// secret reaches over so many bytes.
+    fn read_by(
+        offset: u64,
+        reach: u64,
+        read: impl Fn(u64) -> std::io::Result<Bytes>,
+        floor: impl Fn() -> u64,
+    ) -> std::io::Result<Self> {
         let mut from = offset;
         loop {
-            let bytes = read_chunk(&dir.log(), from, mask, ended)?;
-            let floor = dir.floors().log;
+            let bytes = read(from)?;
+            let floor = floor();
             if from >= floor {
                 return Ok(Self { from, bytes });
             }
             // Of a secret that the floor has cut in two, no mask knows the second half.
-            from = floor + mask.reach() as u64;
+            from = floor + reach;
         }
     }
 }
@@ -162,6 +173,19 @@ mod tests {
         }
         // Whoever is behind the floor already reads on.
         assert_eq!(Piece::read(&dir, 30, &mask, true)?.from, 30);
+        Ok(())
+    }
+
+    #[test]
+    fn what_becomes_a_hole_while_it_is_read_is_no_output() -> std::io::Result<()> {
+        let floor = std::cell::Cell::new(0);
+        let read = |from| {
+            // Twice it is cut under the reader's hands.
+            floor.set(if from < 200 { from + 100 } else { floor.get() });
+            Ok(Bytes::from_static(if from < 200 { b"\0\0\0" } else { b"end" }))
+        };
+        let piece = Piece::read_by(0, 3, read, || floor.get())?;
+        assert_eq!((piece.from, &piece.bytes[..]), (206, &b"end"[..]));
         Ok(())
     }
 }
