@@ -295,7 +295,7 @@ async fn register_in(
     keep_claims(unit, &after, claims).await?;
     for job in unit.tx.leased_jobs(Some(worker)).await? {
         if !claims.iter().any(|claim| claim.job == job.id) {
-            let after = unclaimed(unit.now, job.clone());
+            let after = unclaimed(unit.now, &after, job.clone(), unit.core.lease());
             unit.save_job(&job, &after).await?;
         }
     }

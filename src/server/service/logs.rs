@@ -1,5 +1,7 @@
 //! Logs: workers append, people read.
 
+use std::sync::Arc;
+
 use app::domain::ids::{Attempt, JobId};
 use app::protocol::queue::LogChunk;
 use app::protocol::topic::Topic;
@@ -15,7 +17,7 @@ pub const MAX_PIECE: u32 = 1 << 20;
 
 impl Core {
     /// Takes a piece of a log; returns how many bytes are on disk now.
-    pub async fn append_log(&self, subject: &Subject, offset: u64, piece: Bytes) -> Result<u64, Refusal> {
+    pub async fn append_log(self: &Arc<Self>, subject: &Subject, offset: u64, piece: Bytes) -> Result<u64, Refusal> {
         let attempt = self.check_attempt(subject).await?;
         match self.logs.append(&subject.job, attempt, offset, piece).await? {
             Appended::Gap(durable) => Err(Refusal::LogGap { durable }),

@@ -10,6 +10,7 @@ pub mod configs;
 pub mod contention;
 pub mod desired;
 pub mod dispatch;
+mod exclusive;
 pub mod health;
 pub mod jobs;
 pub mod keys;

@@ -201,7 +201,7 @@ pub async fn remove(unit: &mut Unit<'_>, worker: &Worker, action: Action) -> Res
 pub async fn lose_leases(unit: &mut Unit<'_>, worker: &WorkerId) -> Result<(), Refusal> {
     withdraw_offers(unit, worker).await?;
     for before in unit.tx.leased_jobs(Some(worker)).await? {
-        let after = before.clone().lost(unit.now, Loss::WorkerOffline);
+        let after = before.clone().lost(unit.now, Loss::WorkerOffline, unit.core.lease());
         unit.save_job(&before, &after).await?;
     }
     Ok(())

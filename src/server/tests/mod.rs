@@ -14,6 +14,7 @@ mod dispatch;
 mod docs;
 mod escalation;
 mod events;
+mod exclusive;
 mod explain;
 mod files;
 mod floods;

@@ -66,6 +66,10 @@ CREATE TABLE jobs (
     retry_on_failure BIGINT NOT NULL,
     -- how long the trainer of an attempt may run, in milliseconds
     max_runtime BIGINT,
+    -- 1 if no two trainers of it may ever run at once
+    exclusive BIGINT NOT NULL DEFAULT 0,
+    -- which checkpoints are sent: none | last | all
+    checkpoints TEXT NOT NULL DEFAULT 'last',
     -- the names of the secrets that it is given, a list; NULL for all that can be
     secrets TEXT,
     submitted_at BIGINT NOT NULL,
@@ -91,6 +95,8 @@ CREATE TABLE jobs (
     offer_until BIGINT,
     -- not offered before (back-off)
     not_before BIGINT,
+    -- until when a trainer of it may run that nobody hears of
+    kept_back_until BIGINT,
     -- why it failed, an object
     failure TEXT,
     -- 1 once its logs, or the files that it made, were kept for long enough
@@ -125,6 +131,8 @@ CREATE TABLE attempts (
     outcome TEXT,
     error TEXT,
     exit_code BIGINT,
+    -- the step of the checkpoint that it went on from
+    resumed_from_step BIGINT,
     -- the newest point of progress, an object
     progress TEXT,
     PRIMARY KEY (job_id, attempt)

@@ -64,6 +64,10 @@ CREATE TABLE jobs (
     retry_on_failure INTEGER NOT NULL,
     -- how long the trainer of an attempt may run, in milliseconds
     max_runtime INTEGER,
+    -- 1 if no two trainers of it may ever run at once
+    exclusive INTEGER NOT NULL DEFAULT 0,
+    -- which checkpoints are sent: none | last | all
+    checkpoints TEXT NOT NULL DEFAULT 'last',
     -- the names of the secrets that it is given, a list; NULL for all that can be
     secrets TEXT,
     submitted_at INTEGER NOT NULL,
@@ -89,6 +93,8 @@ CREATE TABLE jobs (
     offer_until INTEGER,
     -- not offered before (back-off)
     not_before INTEGER,
+    -- until when a trainer of it may run that nobody hears of
+    kept_back_until INTEGER,
     -- why it failed, an object
     failure TEXT,
     -- 1 once its logs, or the files that it made, were kept for long enough
@@ -123,6 +129,8 @@ CREATE TABLE attempts (
     outcome TEXT,
     error TEXT,
     exit_code INTEGER,
+    -- the step of the checkpoint that it went on from
+    resumed_from_step INTEGER,
     -- the newest point of progress, an object
     progress TEXT,
     PRIMARY KEY (job_id, attempt)

@@ -1,0 +1,61 @@
+//! Exclusive jobs. Their agents count from the last request of theirs that was answered; so whoever is answered about an
+//! attempt that was lost keeps its job back for as long again.
+
+use std::sync::Arc;
+
+use app::domain::audit::Action;
+use app::domain::ids::Attempt;
+use app::domain::job::{Job, Report};
+use app::domain::time::Millis;
+use app::protocol::topic::Topic;
+use serde_json::json;
+
+use super::Core;
+use super::refusal::Refusal;
+use super::reports::Subject;
+use super::unit::{Caller, Unit};
+
+impl Core {
+    /// How long an agent may be silent, as it was told.
+    pub const fn lease(&self) -> Millis {
+        self.policy.heartbeat_timeout
+    }
+
+    /// An attempt of this job is about to be answered.
+    pub(super) async fn answers(
+        self: &Arc<Self>,
+        subject: &Subject,
+        job: &Job,
+        attempt: Attempt,
+    ) -> Result<(), Refusal> {
+        if job.clone().answered(self.now(), self.lease()) == *job {
+            return Ok(());
+        }
+        let subject = Arc::new(subject.clone());
+        self.change(Caller::system(), move |unit| {
+            let subject = Arc::clone(&subject);
+            Box::pin(async move {
+                // Somebody else may have been offered it since.
+                let job = unit.job(&subject.job).await?;
+                job.clone().reported(unit.now, &subject.worker, attempt, Report::Running)?;
+                unit.answers(&job).await
+            })
+        })
+        .await
+    }
+}
+
+impl Unit<'_> {
+    /// The newest attempt of this job is about to be answered.
+    pub(super) async fn answers(&mut self, before: &Job) -> Result<(), Refusal> {
+        let after = before.clone().answered(self.now, self.core.lease());
+        if after == *before {
+            return Ok(());
+        }
+        self.tx.update_job(before, &after).await?;
+        let detail = json!({"attempt": after.attempt, "until": after.kept_back});
+        self.record(Action::JobKeptBack, after.id.as_str(), &detail).await?;
+        self.touch(Topic::Job(after.id));
+        Ok(())
+    }
+}
