@@ -2,6 +2,7 @@
 
 pub mod artifacts;
 pub mod checkpoints;
+pub mod gaps;
 pub mod key;
 pub mod logs;
 pub mod operator;

@@ -22,6 +22,7 @@ pub mod harness;
 mod headers;
 mod health;
 mod input;
+mod log_gaps;
 mod older;
 mod openapi;
 mod ops;

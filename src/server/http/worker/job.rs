@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::agent::actor;
+use crate::files::logs::Chunk;
 use crate::http::access::JobKey;
 use crate::http::address::{Path, Query};
 use crate::http::json::{Json as Body, body};
@@ -40,6 +41,9 @@ pub struct Piece {
     /// Where the piece begins, in bytes.
     #[serde(default)]
     offset: u64,
+    /// How many bytes before that the worker had to drop, because it had no room to keep them: at least 4096. The log goes
+    /// on at `offset`, with a mark in words before it.
+    dropped: Option<u64>,
 }
 
 /// Which attempt, and what it made.
@@ -99,6 +103,7 @@ pub const LOGS: Doc = Doc {
         "not_your_attempt",
         "job_ended",
         "log_gap",
+        "out_of_range",
         "body_too_large",
         "broken_body",
         "too_much",
@@ -112,12 +117,12 @@ pub async fn logs(
     State(app): State<App>,
     Extension(key): Extension<JobKey>,
     Path(id): Path<String>,
-    Query(Piece { attempt, offset }): Query<Piece>,
+    Query(Piece { attempt, offset, dropped }): Query<Piece>,
     request: Request,
 ) -> Result<Json<LogAck>, ApiError> {
     let subject = key.subject(&id, attempt)?;
-    let piece: Bytes = body(request, &app).await?;
-    let durable = app.core.append_log(&subject, offset, piece).await?;
+    let bytes: Bytes = body(request, &app).await?;
+    let durable = app.core.append_log(&subject, Chunk { offset, dropped, bytes }).await?;
     Ok(Json(LogAck { durable }))
 }
 
