@@ -37,6 +37,7 @@ use crate::disk::DiskOf;
 use crate::files::artifacts::Artifacts;
 use crate::files::checkpoints::Checkpoints;
 use crate::files::logs::Logs;
+use crate::files::uploads::Uploads;
 use crate::flashes::Flashes;
 use crate::http::access::Mode;
 use crate::hub::Hub;
@@ -256,6 +257,7 @@ async fn open(database_url: Option<&Secret>, policy: &Policy, data: &Path) -> Re
         random,
         logs: Logs::open(data.join("logs")).map_err(|error| files(error.to_string()))?,
         artifacts: Artifacts::open(&data.join("artifacts")).map_err(|error| files(error.to_string()))?,
+        uploads: Uploads::open(data.join("uploads")).map_err(|error| files(error.to_string()))?,
         policy: *policy,
         vault: Vault::at(key_beside(data)),
         server: chain,

@@ -18,7 +18,7 @@ use tokio_util::io::ReaderStream;
 use super::gaps::{self, Gap};
 
 /// Writers of one log take turns; so few locks serve all logs.
-const STRIPES: usize = 64;
+pub(super) const STRIPES: usize = 64;
 
 /// The directory of logs.
 #[derive(Clone)]
@@ -131,7 +131,7 @@ impl Logs {
     }
 }
 
-fn stripe(path: &Path) -> usize {
+pub(super) fn stripe(path: &Path) -> usize {
     let mut hasher = DefaultHasher::new();
     path.hash(&mut hasher);
     usize::try_from(hasher.finish() % STRIPES as u64).unwrap_or(0)
@@ -194,7 +194,9 @@ fn parts(path: &Path) -> io::Result<Vec<(u64, u64)>> {
     Ok(starts.zip(ends).filter(|(from, to)| from < to).collect())
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
 }
 

@@ -6,4 +6,5 @@ pub mod gaps;
 pub mod key;
 pub mod logs;
 pub mod operator;
+pub mod uploads;
 pub mod whole;

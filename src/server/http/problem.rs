@@ -180,6 +180,12 @@ impl From<Refusal> for ApiError {
                 error.extra.insert("durable".to_owned(), durable.into());
                 error
             }
+            Refusal::UploadGap { received } => {
+                let detail = format!("Bytes are missing before this piece. Send the file from offset {received}.");
+                let mut error = Self::new(S::CONFLICT, "upload_gap", detail);
+                error.extra.insert("received".to_owned(), received.into());
+                error
+            }
             Refusal::WrongToken => Self::new(
                 S::UNAUTHORIZED,
                 "wrong_token",

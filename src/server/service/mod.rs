@@ -28,6 +28,7 @@ pub mod retention;
 pub mod secrets;
 pub mod space;
 pub mod unit;
+pub mod uploads;
 pub mod views;
 pub mod workers;
 
@@ -41,6 +42,7 @@ use self::access::Doors;
 use crate::clock::Clock;
 use crate::files::artifacts::Artifacts;
 use crate::files::logs::Logs;
+use crate::files::uploads::Uploads;
 use crate::hub::Hub;
 use crate::metrics::Metrics;
 use crate::random::Random;
@@ -140,6 +142,8 @@ pub struct Core {
     pub logs: Logs,
     /// Artifact files.
     pub artifacts: Artifacts,
+    /// Artifact files that are not whole yet.
+    pub uploads: Uploads,
     /// The numbers.
     pub policy: Policy,
     /// Names this process among the servers that share the database: its audit chain.

@@ -41,6 +41,11 @@ pub enum Refusal {
         /// How many bytes are on disk.
         durable: u64,
     },
+    /// Bytes of a file are missing before this piece.
+    UploadGap {
+        /// How many bytes are on disk.
+        received: u64,
+    },
     /// The token or code opens nothing.
     WrongToken,
     /// This worker's token opens nothing now, or not from there.

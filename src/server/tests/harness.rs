@@ -23,6 +23,7 @@ use crate::disk::ManualDisk;
 use crate::files::artifacts::Artifacts;
 use crate::files::checkpoints::Checkpoints;
 use crate::files::logs::Logs;
+use crate::files::uploads::Uploads;
 use crate::flashes::Flashes;
 use crate::http::access::Mode;
 use crate::http::request::Peer;
@@ -186,6 +187,7 @@ impl Server {
             clock: clock.clone(),
             random: Arc::new(CountedRandom::named(name)),
             logs: Logs::open(directory.path().join("logs")).expect("fresh"),
+            uploads: Uploads::open(directory.path().join("uploads")).expect("fresh"),
             artifacts: Artifacts::open(&directory.path().join("artifacts")).expect("fresh"),
             policy: *policy,
             vault: Vault::at(directory.path().join("secrets.key")),

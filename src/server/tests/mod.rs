@@ -40,4 +40,5 @@ mod strangers;
 mod tls;
 mod tokens;
 mod trace;
+mod uploads;
 mod workers;

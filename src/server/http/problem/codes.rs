@@ -78,6 +78,7 @@ pub const CODES: &[Code] = &[
     code("secret_gone", &[409], "The job names a secret that was removed."),
     code("secret_unreadable", &[409], "A secret cannot be opened with the server's key."),
     code("token_in_use", &[409], "Another agent that is alive uses this token."),
+    code("upload_gap", &[409], "Bytes of the file are missing before this piece; `received` says where to go on."),
     code("worker_connected", &[409], "The worker is connected; only those that are offline can be deleted."),
     code("precondition_failed", &[412], "It is not as `If-Match` says: somebody has changed it since."),
     code("body_too_slow", &[408], "The body stood still, or took too long in all."),

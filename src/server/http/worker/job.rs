@@ -3,7 +3,7 @@
 use app::protocol::configs::Bundle;
 use app::protocol::secrets::JobSecrets;
 use app::protocol::status::ArtifactKind;
-use app::protocol::worker::{Accepted, ArtifactAck, LogAck, ProgressReport, StatusReport};
+use app::protocol::worker::{Accepted, LogAck, ProgressReport, StatusReport, UploadProgress, Uploaded};
 use axum::body::{Body as RawBody, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
@@ -24,6 +24,7 @@ use crate::http::problem::ApiError;
 use crate::http::request::caller_named;
 use crate::service::artifacts::Announced;
 use crate::service::configs::bundle_bytes;
+use crate::service::uploads::Whole;
 use crate::state::App;
 
 /// Which attempt.
@@ -53,6 +54,10 @@ pub struct Made {
     attempt: Option<u32>,
     /// What kind of file it is.
     kind: Option<ArtifactKind>,
+    /// Where this piece of it begins, in bytes; left out, the body is all of it.
+    offset: Option<u64>,
+    /// How many bytes all of it has; to be given with `offset`.
+    size: Option<u64>,
 }
 
 /// What becomes of a report about an attempt that is not the reporter's.
@@ -128,14 +133,21 @@ pub async fn logs(
 
 /// See [`artifact`].
 pub const ARTIFACT: Doc = Doc {
+    detail: "A large file may come in pieces, with `offset` and `size`: a piece that is there already is passed over, and \
+             the last one stores the file.",
     body: Some(Content::Bytes(&["application/octet-stream"])),
-    headers: &[Header { name: "X-Content-Sha256", about: "The SHA-256 that the bytes must have, in hex." }],
+    headers: &[Header {
+        name: "X-Content-Sha256",
+        about: "The SHA-256 that the bytes must have, in hex. Of a file in pieces it is that of the whole, and must be given.",
+    }],
     problems: &[
         "old_attempt",
         "not_your_attempt",
         "job_ended",
         "invalid_path",
         "upload_refused",
+        "upload_gap",
+        "out_of_range",
         "too_much",
         "files_unavailable",
         "disk_full",
@@ -148,19 +160,58 @@ pub async fn artifact(
     State(app): State<App>,
     Extension(key): Extension<JobKey>,
     Path((id, path)): Path<(String, String)>,
-    Query(Made { attempt, kind }): Query<Made>,
+    Query(Made { attempt, kind, offset, size }): Query<Made>,
     headers: HeaderMap,
     content: RawBody,
-) -> Result<Json<ArtifactAck>, ApiError> {
+) -> Result<Json<Uploaded>, ApiError> {
     let subject = key.subject(&id, attempt)?;
     let sha256 = headers.get("x-content-sha256").and_then(|value| value.to_str().ok()).map(str::to_owned);
     let announced = Announced { path, kind: kind.unwrap_or(ArtifactKind::Other), sha256 };
     let caller = caller_named(actor(&subject.worker));
     let mut slow = false;
     let content = content.into_data_stream().inspect_err(|error| slow |= was_too_slow(error));
-    let put = app.core.put_artifact(caller, subject, announced, content).await;
+    let put = match offset {
+        None => app.core.put_artifact(caller, subject, announced, content).await.map(Uploaded::Stored),
+        Some(offset) => app.core.put_piece(caller, subject, announced, (offset, size), content).await,
+    };
     // Not the file's fault: it may be sent again.
     put.map(Json).map_err(|refusal| if slow { ApiError::body_too_slow() } else { refusal.into() })
+}
+
+/// Which file.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Meant {
+    /// Which attempt; left out, the one that the token stands for.
+    attempt: Option<u32>,
+    /// How many bytes the whole file has.
+    size: Option<u64>,
+    /// The SHA-256 of the whole file, in hex.
+    sha256: Option<String>,
+}
+
+/// See [`uploaded`].
+pub const UPLOADED: Doc = Doc {
+    problems: &[
+        "old_attempt",
+        "not_your_attempt",
+        "job_ended",
+        "invalid_path",
+        "upload_refused",
+        "out_of_range",
+        "files_unavailable",
+    ],
+    ..Doc::of("getUpload", "Says how much of a file has arrived that is sent in pieces.")
+};
+
+/// `GET /api/workers/job/{id}/artifacts/{path}?attempt=&size=&sha256=`
+pub async fn uploaded(
+    State(app): State<App>,
+    Extension(key): Extension<JobKey>,
+    Path((id, path)): Path<(String, String)>,
+    Query(Meant { attempt, size, sha256 }): Query<Meant>,
+) -> Result<Json<UploadProgress>, ApiError> {
+    let subject = key.subject(&id, attempt)?;
+    Ok(Json(app.core.upload_progress(&subject, path, Whole { size, sha256 }).await?))
 }
 
 /// See [`bundle`].

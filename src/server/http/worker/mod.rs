@@ -34,6 +34,7 @@ pub fn routes(app: &App) -> Routes {
     // How large a file may be is counted while it arrives.
     let artifacts = none()
         .put("/workers/job/{id}/artifacts/{*path}", Access::Job, job::ARTIFACT, job::artifact)
+        .get("/workers/job/{id}/artifacts/{*path}", Access::Job, job::UPLOADED, job::uploaded)
         .within(|router| router.layer(DefaultBodyLimit::disable()));
     agent.and(progress).and(logs).and(artifacts)
 }
