@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod audit;
+pub mod checkpoints;
 pub mod configs;
 pub mod dispatch;
 pub mod explain;

@@ -6,6 +6,7 @@ pub mod agents;
 pub mod artifacts;
 mod astray;
 pub mod audit;
+pub mod checkpoints;
 pub mod configs;
 pub mod contention;
 pub mod desired;

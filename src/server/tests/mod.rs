@@ -5,6 +5,7 @@ mod access;
 mod accounts;
 mod agents;
 mod audit;
+mod checkpoints;
 mod conditional;
 mod configs;
 mod damage;

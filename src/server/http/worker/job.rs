@@ -31,7 +31,7 @@ use crate::state::App;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Of {
     /// Which attempt; left out, the one that the token stands for.
-    attempt: Option<u32>,
+    pub attempt: Option<u32>,
 }
 
 /// Which attempt, and where in its log.
@@ -65,7 +65,7 @@ const FENCED: &[&str] = &["old_attempt", "not_your_attempt", "job_ended"];
 
 /// See [`status`].
 pub const STATUS: Doc = Doc {
-    problems: &["old_attempt", "not_your_attempt", "job_ended", "invalid_status", "too_much"],
+    problems: &["old_attempt", "not_your_attempt", "job_ended", "invalid_status", "out_of_range", "too_much"],
     ..Doc::of("reportStatus", "Reports where an attempt stands.")
 };
 

@@ -159,6 +159,20 @@ CREATE TABLE artifacts (
     PRIMARY KEY (job_id, path, attempt)
 );
 
+-- Checkpoints of which every file arrived. The files are artifacts.
+CREATE TABLE checkpoints (
+    job_id TEXT NOT NULL REFERENCES jobs (id),
+    attempt BIGINT NOT NULL,
+    -- the directory's name
+    name TEXT NOT NULL,
+    -- at which step it was made
+    step BIGINT NOT NULL,
+    -- each file with its size and SHA-256, a list
+    files TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (job_id, attempt, name)
+);
+
 CREATE TABLE config_revisions (
     name TEXT COLLATE "C" NOT NULL,
     revision BIGINT NOT NULL,

@@ -157,6 +157,20 @@ CREATE TABLE artifacts (
     PRIMARY KEY (job_id, path, attempt)
 ) STRICT, WITHOUT ROWID;
 
+-- Checkpoints of which every file arrived. The files are artifacts.
+CREATE TABLE checkpoints (
+    job_id TEXT NOT NULL REFERENCES jobs (id),
+    attempt INTEGER NOT NULL,
+    -- the directory's name
+    name TEXT NOT NULL,
+    -- at which step it was made
+    step INTEGER NOT NULL,
+    -- each file with its size and SHA-256, a list
+    files TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (job_id, attempt, name)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE config_revisions (
     name TEXT NOT NULL,
     revision INTEGER NOT NULL,
