@@ -171,6 +171,13 @@ impl Job {
         if waits && self.kept_back.is_some_and(|kept| kept < until) { self.keeping_back(until + SLACK) } else { self }
     }
 
+    /// It is known from a backup, and may have been offered since to somebody who was answered until just now.
+    #[must_use]
+    pub fn recalled(self, now: Timestamp, lease: Millis) -> Self {
+        let may_run = self.spec.exclusive && matches!(self.state, State::Queued { .. });
+        if may_run { self.keeping_back(now + lease) } else { self }
+    }
+
     fn keeping_back(self, until: Timestamp) -> Self {
         Self { kept_back: self.kept_back.max(Some(until)), ..self }
     }

@@ -6,6 +6,7 @@ pub mod import;
 pub mod local;
 pub mod offline;
 mod operator;
+pub mod restored;
 pub mod serve;
 mod site;
 
@@ -115,6 +116,7 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     core.room = Room::new(Arc::new(DiskOf(data.clone())), args.ops.disk_min_free);
     let core = Arc::new(core);
     core.store.attach(dispatch::hooks(&core));
+    restored::take_up(&core, &data).await?;
     admit(args, &core).await?;
     if let Some(directory) = &args.configs_dir {
         import::configurations(&core, directory).await?;

@@ -14,11 +14,28 @@ use super::Core;
 use super::refusal::Refusal;
 use super::reports::Subject;
 use super::unit::{Caller, Unit};
+use crate::store::known::Known;
 
 impl Core {
     /// How long an agent may be silent, as it was told.
     pub const fn lease(&self) -> Millis {
         self.policy.heartbeat_timeout
+    }
+
+    /// Nobody knows what was offered since: what waits may run.
+    pub async fn keep_all_back(self: &Arc<Self>) -> Result<(), Refusal> {
+        self.change(Caller::system(), |unit| {
+            Box::pin(async move {
+                let waiting = |known: &Known| known.waiting().filter(|job| job.spec.exclusive).cloned().collect();
+                let waiting: Vec<Job> = unit.tx.see(waiting).await?;
+                for before in waiting {
+                    let after = before.clone().recalled(unit.now, unit.core.lease());
+                    unit.keep_back(&before, after).await?;
+                }
+                Ok(())
+            })
+        })
+        .await
     }
 
     /// An attempt of this job is about to be answered.
@@ -49,6 +66,10 @@ impl Unit<'_> {
     /// The newest attempt of this job is about to be answered.
     pub(super) async fn answers(&mut self, before: &Job) -> Result<(), Refusal> {
         let after = before.clone().answered(self.now, self.core.lease());
+        self.keep_back(before, after).await
+    }
+
+    async fn keep_back(&mut self, before: &Job, after: Job) -> Result<(), Refusal> {
         if after == *before {
             return Ok(());
         }
