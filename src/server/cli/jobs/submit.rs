@@ -16,6 +16,7 @@ use crate::tokens::hex;
 
 /// See the module.
 #[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct Submit {
     /// The configuration to run.
     config: String,
