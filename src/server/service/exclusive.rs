@@ -7,6 +7,7 @@ use app::domain::audit::Action;
 use app::domain::ids::Attempt;
 use app::domain::job::{Job, Report};
 use app::domain::time::Millis;
+use app::domain::worker::Worker;
 use app::protocol::topic::Topic;
 use serde_json::json;
 
@@ -17,9 +18,14 @@ use super::unit::{Caller, Unit};
 use crate::store::known::Known;
 
 impl Core {
-    /// How long an agent may be silent, as it was told.
+    /// How long agents may be silent.
     pub const fn lease(&self) -> Millis {
         self.policy.heartbeat_timeout
+    }
+
+    /// How long this one may, as it was told: maybe by a server with another setting.
+    pub fn lease_of(&self, worker: Option<&Worker>) -> Millis {
+        worker.and_then(|worker| worker.lease).map_or(self.lease(), |told| told.max(self.lease()))
     }
 
     /// Nobody knows what was offered since: what waits may run.
@@ -45,7 +51,8 @@ impl Core {
         job: &Job,
         attempt: Attempt,
     ) -> Result<(), Refusal> {
-        if job.clone().answered(self.now(), self.lease()) == *job {
+        // What nobody keeps back needs no look at its worker.
+        if job.kept_back.is_none() {
             return Ok(());
         }
         let subject = Arc::new(subject.clone());
@@ -65,7 +72,10 @@ impl Core {
 impl Unit<'_> {
     /// The newest attempt of this job is about to be answered.
     pub(super) async fn answers(&mut self, before: &Job) -> Result<(), Refusal> {
-        let after = before.clone().answered(self.now, self.core.lease());
+        let Some(lease) = before.last_lease().filter(|_| before.kept_back.is_some()) else { return Ok(()) };
+        let worker = self.tx.worker(&lease.worker).await?;
+        let lease = self.core.lease_of(worker.as_ref().map(|stored| &stored.worker));
+        let after = before.clone().answered(self.now, lease);
         self.keep_back(before, after).await
     }
 

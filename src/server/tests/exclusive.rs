@@ -315,3 +315,38 @@ async fn after_a_server_that_heard_of_it_ended_without_writing_that_down() {
     }
     assert_eq!(b.status_of(&job).await, "offered");
 }
+
+#[tokio::test]
+async fn after_a_server_that_told_its_agent_of_a_longer_timeout() {
+    const TOLD: i64 = 600;
+    let database = fresh_database().await;
+    let term = Millis::seconds(3_600);
+    let a = Server::start_beside_with("c_a", &database, |policy| {
+        (policy.leader_term, policy.heartbeat_timeout) = (term, Millis::seconds(TOLD));
+    })
+    .await;
+    a.app.core.take_part().await.expect("a database");
+    a.config("digits").await;
+    let (_, key, mut events) = a.online("gpu-1").await;
+    let job = submit(&a).await;
+    events.offer().await;
+    a.report(&key, &job, json!({"status": "running", "attempt": 1})).await.ok(200);
+    a.app.core.leave().await.expect("a database");
+    drop((a, events));
+    let b = Server::start_beside("c_b", &database, term).await;
+    b.app.core.take_part().await.expect("a database");
+    let (_, other, _others) = b.online("gpu-2").await;
+    for _ in 0..=LEASE {
+        b.clock.advance(Millis::seconds(1));
+        b.heartbeat(&other, json!([])).await;
+        b.pass(Millis(0)).await;
+    }
+    assert_eq!(b.status_of(&job).await, "queued", "it is taken for silent by the new one's setting");
+    for _ in 0..TOLD {
+        assert_eq!(b.status_of(&job).await, "queued", "its agent was told of a longer one");
+        b.clock.advance(Millis::seconds(1));
+        b.heartbeat(&other, json!([])).await;
+        b.pass(Millis(0)).await;
+    }
+    assert_eq!(b.status_of(&job).await, "offered");
+}

@@ -71,7 +71,7 @@ async fn workers_come_back_as_they_went(fresh: &Fresh) {
     let pinned = ephemeral.clone().edited(Edit { networks: Some(networks), ..Edit::default() });
     let contended = pinned.clone().contended(Timestamp(NOW.0 + 8), "other");
     let settled = contended.clone().rekeyed();
-    let astray = Worker { astray: Some(job(1).id), ..settled.clone() };
+    let astray = Worker { astray: Some(job(1).id), lease: Some(LEASE), ..settled.clone() };
     for after in [connecting, online, drained, gone, silent, ephemeral, pinned, contended, settled, astray] {
         fresh.update_worker(&before, &after).await.expect("as it was read");
         assert_eq!(stored(fresh, &made).await, after);

@@ -42,6 +42,8 @@ CREATE TABLE workers (
     conflict_host TEXT,
     -- which job its older agent runs without holding it, by its own word
     astray_job TEXT,
+    -- how long its agent was told that it may be silent, in milliseconds
+    lease INTEGER,
     -- when it was last heard of; written in batches, the truth is in memory
     last_seen INTEGER,
     -- from which address
