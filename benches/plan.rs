@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use app::domain::capability::Capability;
 use app::domain::gpu::Gpu;
 use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::{Demand, Job, Spec, Target};
+use app::domain::job::{Checkpoints, Demand, Job, Spec, Target};
 use app::domain::labels::Labels;
 use app::domain::plan::{Fleet, Limits, plan, rank};
 use app::domain::time::Timestamp;
@@ -69,6 +69,8 @@ fn job(n: u32) -> Job {
         max_retries: 3,
         retry_on_failure: false,
         max_runtime: None,
+        exclusive: false,
+        checkpoints: Checkpoints::Last,
         secrets: None,
     };
     let at = Timestamp(NOW.0 - i64::from(NUMBER) + i64::from(n));

@@ -3,13 +3,16 @@
 use super::capability::Capability;
 use super::gpu::{Gpu, Withheld, WithheldReason, Word};
 use super::ids::{JobId, WorkerId};
-use super::job::{Demand, Job, Spec, Target};
+use super::job::{Checkpoints, Demand, Job, Spec, Target};
 use super::labels::Labels;
-use super::time::Timestamp;
+use super::time::{Millis, Timestamp};
 use super::worker::{Kind, Worker};
 
 /// The moment at which these stories are told.
 pub(crate) const NOW: Timestamp = Timestamp(1_000_000_000);
+
+/// How long an agent may be silent in these stories.
+pub(crate) const LEASE: Millis = Millis::seconds(120);
 
 /// A job's demands and nothing unusual besides.
 pub(crate) fn spec(demand: Demand) -> Spec {
@@ -22,6 +25,8 @@ pub(crate) fn spec(demand: Demand) -> Spec {
         max_retries: 3,
         retry_on_failure: false,
         max_runtime: None,
+        exclusive: false,
+        checkpoints: Checkpoints::Last,
         secrets: None,
     }
 }

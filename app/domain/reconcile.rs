@@ -2,7 +2,7 @@
 
 use super::ids::{Attempt, JobId};
 use super::job::{Job, Loss, Refused, Report, State};
-use super::time::Timestamp;
+use super::time::{Millis, Timestamp};
 use super::worker::Worker;
 
 /// What an agent says it runs.
@@ -55,10 +55,14 @@ pub fn forsakes(held: &[Job], claims: &[Claim]) -> bool {
 
 /// What becomes of a job that is leased to the worker, when its agent registers and does not claim it.
 ///
-/// An offer stays: it is sent again. What ran is lost; what was being cancelled is cancelled.
-pub fn unclaimed(now: Timestamp, job: Job) -> Job {
+/// An offer stays: it is sent again, unless an older agent could not keep its promise. What ran is lost; what was being
+/// cancelled is cancelled. A `lease` is how long what nobody speaks of may still train.
+pub fn unclaimed(now: Timestamp, worker: &Worker, job: Job, lease: Millis) -> Job {
     match job.state {
-        State::Starting { .. } | State::Running { .. } | State::Cancelling { .. } => job.lost(now, Loss::AgentForgot),
+        State::Starting { .. } | State::Running { .. } | State::Cancelling { .. } => {
+            job.lost(now, Loss::AgentForgot, lease)
+        }
+        State::Offered { .. } if job.spec.exclusive && worker.is_older() => job.offer_withdrawn(now),
         _ => job,
     }
 }
@@ -66,7 +70,7 @@ pub fn unclaimed(now: Timestamp, job: Job) -> Job {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fixtures::{NOW, job, job_id, worker, worker_id};
+    use crate::domain::fixtures::{LEASE, NOW, job, job_id, worker, worker_id};
     use crate::domain::job::Demand;
 
     const LATER: Timestamp = Timestamp(NOW.0 + 1_000);
@@ -97,7 +101,7 @@ mod tests {
 
     #[test]
     fn claims_row_by_row() {
-        let lost = running().lost(NOW, Loss::WorkerOffline);
+        let lost = running().lost(NOW, Loss::WorkerOffline, LEASE);
         let moved = lost.clone().offered(NOW, worker_id(2), vec![], LATER).expect("it waits");
         let cancelling = running().cancelled(NOW).expect("it runs");
         let ended = running().reported(NOW, &worker_id(1), Attempt(1), Report::Completed).expect("current");
@@ -131,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_lost_attempt_comes_back_only_to_a_place_that_is_free() {
-        let lost = running().lost(NOW, Loss::WorkerOffline);
+        let lost = running().lost(NOW, Loss::WorkerOffline, LEASE);
         let claim = Claim { job: lost.id.clone(), attempt: Some(Attempt(1)) };
         let comes_back = |max_jobs, held: &[Job]| {
             let host = worker(1, &[80, 80], max_jobs);
@@ -156,9 +160,10 @@ mod tests {
 
     #[test]
     fn what_is_not_claimed_is_lost_unless_it_was_only_offered() {
-        assert_eq!(unclaimed(NOW, offered()), offered());
-        assert!(matches!(unclaimed(NOW, running()).state, State::Queued { not_before: Some(_), .. }));
+        let unclaimed = |job| unclaimed(NOW, &worker(1, &[80], 1), job, LEASE);
+        assert_eq!(unclaimed(offered()), offered());
+        assert!(matches!(unclaimed(running()).state, State::Queued { not_before: Some(_), .. }));
         let cancelling = running().cancelled(NOW).expect("it runs");
-        assert!(matches!(unclaimed(NOW, cancelling).state, State::Cancelled { .. }));
+        assert!(matches!(unclaimed(cancelling).state, State::Cancelled { .. }));
     }
 }

@@ -102,6 +102,25 @@ pub enum CheckpointPolicy {
     All,
 }
 
+impl CheckpointPolicy {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::None, Self::Last, Self::All];
+
+    /// Its word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Last => "last",
+            Self::All => "all",
+        }
+    }
+
+    /// The one of this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|policy| policy.as_str() == word)
+    }
+}
+
 /// Where the configuration's files are: `GET` gives a [`super::configs::Bundle`] as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

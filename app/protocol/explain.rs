@@ -15,7 +15,7 @@ pub struct ExplanationView {
     pub text: String,
     /// The worker that takes it now (`fits`).
     pub worker_id: Option<WorkerId>,
-    /// When it is tried again (`back_off`).
+    /// When it is tried again (`back_off`, `kept_back`).
     pub until: Option<Timestamp>,
     /// Every worker, the one that is nearest to taking it first.
     pub workers: Vec<WorkerAnswer>,
@@ -32,6 +32,8 @@ pub enum VerdictCode {
     Fits,
     /// Its last attempt was lost; it is tried again at `until`.
     BackOff,
+    /// It is exclusive, and a trainer of it may run until `until` that nobody hears of.
+    KeptBack,
     /// As many jobs run as may.
     Limited,
     /// A worker takes it when it has time.
@@ -98,6 +100,8 @@ pub enum BlockerCode {
     GpusWithheld,
     /// An ephemeral worker that has run its job.
     Spent,
+    /// The job is exclusive, and its older agent cannot stop by itself.
+    CannotStop,
     /// It drains.
     Draining,
     /// It is not connected.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::dispatch::CheckpointPolicy;
 use super::explain::ExplanationView;
 use super::status::{ArtifactKind, JobStatus, Target};
 use super::worker::ProgressPoint;
@@ -44,10 +45,13 @@ pub struct SubmitJob {
     /// The secrets that the job is given, by name; left out, every one that you can use, and none for an empty list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secrets: Option<Vec<String>>,
-    /// Whether an attempt is to stop by itself before its lease ends, so that no two ever run at once. No agent can do
-    /// that yet: a submit that asks for it is refused.
+    /// Whether no two trainers of the job may ever run at once: an agent that loses contact stops its own before its
+    /// lease ends, and no other attempt begins before. Older agents cannot do that, and are not offered it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exclusive: bool,
+    /// Which checkpoints are sent to the orchestrator, from where an attempt on another worker goes on.
+    #[serde(default)]
+    pub checkpoints: CheckpointPolicy,
     /// How urgent it is, 0 to 50.
     #[serde(default = "ten")]
     pub priority: u8,
@@ -83,6 +87,7 @@ impl SubmitJob {
             max_runtime_seconds: None,
             secrets: None,
             exclusive: false,
+            checkpoints: CheckpointPolicy::Last,
             priority: ten(),
             dry_run: false,
         }
@@ -226,6 +231,12 @@ pub struct JobView {
     pub accelerator_type: Option<String>,
     /// How many seconds the trainer of an attempt may run.
     pub max_runtime_seconds: Option<u64>,
+    /// Whether no two of its trainers may ever run at once.
+    #[serde(default)]
+    pub exclusive: bool,
+    /// Which of its checkpoints are sent here.
+    #[serde(default)]
+    pub checkpoints: CheckpointPolicy,
     /// How urgent it is, 0 to 50.
     pub priority: u8,
     /// The job that this one tries again.
@@ -303,6 +314,9 @@ pub struct AttemptView {
     pub error: Option<String>,
     /// The trainer's exit code.
     pub exit_code: Option<i32>,
+    /// The step of the checkpoint that it went on from; none if it began at the beginning.
+    #[serde(default)]
+    pub resumed_from_step: Option<u64>,
     /// How many bytes of log there are.
     pub log_bytes: u64,
 }

@@ -267,6 +267,17 @@ pub struct UploadProgress {
     pub received: u64,
 }
 
+/// The answer to a piece of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum Uploaded {
+    /// It was the last, or all of it: the file is stored.
+    Stored(ArtifactAck),
+    /// More is to come.
+    Received(UploadProgress),
+}
+
 /// The answer to a report about a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -80,6 +80,8 @@ actions! {
     JobStarting => "job.starting",
     /// A trainer runs.
     JobRunning => "job.running",
+    /// An exclusive job waits longer, because its lost attempt was heard of and may still train.
+    JobKeptBack => "job.kept_back",
     /// An attempt was lost; the job waits again.
     JobRequeued => "job.requeued",
     /// A person cancelled a job that runs.

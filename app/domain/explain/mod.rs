@@ -45,6 +45,11 @@ pub enum Verdict {
         /// When.
         until: Timestamp,
     },
+    /// It is exclusive, and a trainer of it may run until then that nobody hears of.
+    KeptBack {
+        /// When that is over.
+        until: Timestamp,
+    },
     /// As many jobs run as may.
     Limited(Limited),
     /// A worker will take it when it has time.
@@ -64,7 +69,7 @@ pub fn explain<'w>(
     fleet: Fleet<'w>,
     now: Timestamp,
 ) -> Explanation {
-    let State::Queued { not_before, .. } = job.state else {
+    let State::Queued { .. } = job.state else {
         return Explanation { verdict: Verdict::NotWaiting, workers: Vec::new() };
     };
     let mut waiting: Vec<&Job> = waiting.into_iter().filter(|other| other.id != job.id).chain([job]).collect();
@@ -80,8 +85,9 @@ pub fn explain<'w>(
         }
     }
     workers.sort_by(|a, b| distance(a).cmp(&distance(b)).then_with(|| a.name.cmp(&b.name)));
-    let verdict = match (placed, not_before) {
+    let verdict = match (placed, job.due()) {
         (Some(placed), _) => Verdict::Fits { worker: placed.worker.clone() },
+        (None, Some(until)) if until > now && job.kept_back == Some(until) => Verdict::KeptBack { until },
         (None, Some(until)) if until > now => Verdict::BackOff { until },
         (None, _) => waits(job, &plan, &workers),
     };

@@ -1,7 +1,7 @@
 //! Each verdict, and that it agrees with the planner.
 
 use super::*;
-use crate::domain::fixtures::{NOW, job, job_id, label, unseen, wants, withholding, worker, worker_id};
+use crate::domain::fixtures::{LEASE, NOW, job, job_id, label, unseen, wants, withholding, worker, worker_id};
 use crate::domain::job::{Demand, Loss};
 use crate::domain::plan::{Limits, STARVING};
 
@@ -68,7 +68,7 @@ fn only_who_takes_the_job_has_nothing_against_it() {
 
 #[test]
 fn a_lost_job_waits_out_its_back_off() {
-    let lost = any(1).offered(NOW, worker_id(9), vec![], NOW).expect("it waits").lost(NOW, Loss::WorkerOffline);
+    let lost = any(1).offered(NOW, worker_id(9), vec![], NOW).expect("it waits").lost(NOW, Loss::WorkerOffline, LEASE);
     let workers = [worker(1, &[80], 1)];
     assert_eq!(explained(&lost, &[], &workers).verdict, Verdict::BackOff { until: Timestamp(NOW.0 + 10_000) });
     let fleet = || Fleet::new(&workers, &[], Limits::default());

@@ -40,6 +40,8 @@ pub(super) struct Ask {
     pub retry_on_failure: bool,
     /// How many seconds an attempt may train.
     pub max_runtime: Option<i64>,
+    /// Whether no two of its trainers may ever run at once.
+    pub exclusive: bool,
 }
 
 /// The newest offer of a job: to which worker, and which attempt.
@@ -182,11 +184,11 @@ fn ask() -> impl Strategy<Value = Ask> {
     let wish = (option::weighted(0.4, 1_u32..3), option::weighted(0.2, sample::select(vec![20_u32, 60])), rack());
     let target = prop_oneof![8 => Just(Target::Auto), 1 => Just(Target::Worker), 1 => Just(Target::Local)];
     let who = (sample::select(vec!["ada", "bob"]), 9_u8..12);
-    let tries = (0_u32..3, any::<bool>(), option::weighted(0.3, Just(40_i64)));
+    let tries = (0_u32..3, any::<bool>(), option::weighted(0.3, Just(40_i64)), any::<bool>());
     (wish, target, who, tries).prop_map(
-        |((gpus, vram_gb, rack), target, (by, priority), (max_retries, retry_on_failure, max_runtime))| {
+        |((gpus, vram_gb, rack), target, (by, priority), (max_retries, retry_on_failure, max_runtime, exclusive))| {
             let rack = (rack == "b").then_some(rack);
-            Ask { by, priority, gpus, vram_gb, rack, target, max_retries, retry_on_failure, max_runtime }
+            Ask { by, priority, gpus, vram_gb, rack, target, max_retries, retry_on_failure, max_runtime, exclusive }
         },
     )
 }

@@ -6,6 +6,7 @@
 
 mod commands;
 mod gpus;
+mod job;
 mod model;
 mod planning;
 mod server;
@@ -132,7 +133,7 @@ fn holds_no_more_than_it_has(model: &Model, worker: usize) -> Result<(), TestCas
     Ok(())
 }
 
-type SeenJob = (Stands, Option<(usize, Attempt)>, Option<Vec<String>>, Option<usize>, u32, u8);
+type SeenJob = (Stands, Option<(usize, Attempt)>, Option<Vec<String>>, Option<usize>, u32, u8, Option<Timestamp>);
 
 fn seen_job(server: &Server, job: &Job) -> SeenJob {
     let stands = match &job.state {
@@ -149,12 +150,12 @@ fn seen_job(server: &Server, job: &Job) -> SeenJob {
     let newest = job.last_lease().map(|lease| (server.place(&lease.worker), job.attempt));
     let gpus = job.last_lease().map(|lease| lease.gpus.clone());
     let holder = job.live_lease().map(|lease| server.place(&lease.worker));
-    (stands, newest, gpus, holder, job.losses, job.priority)
+    (stands, newest, gpus, holder, job.losses, job.priority, job.kept_back)
 }
 
 fn model_job(job: &model::Job) -> SeenJob {
     let gpus = job.offers.last().map(|(_, gpus)| gpus.clone());
-    (job.stands, job.newest(), gpus, job.holder(), job.losses, job.priority)
+    (job.stands, job.newest(), gpus, job.holder(), job.losses, job.priority, job.kept_back)
 }
 
 type SeenWorker = (Link, Option<Kind>, Option<Timestamp>, bool, Option<JobId>);

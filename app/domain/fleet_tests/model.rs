@@ -1,6 +1,7 @@
 //! The reference: a fleet as plain counters and words, told what happens in the words of the product document.
 
-use super::commands::{Ask, By, Claims, Command, Host, Newest};
+use super::commands::{By, Claims, Command, Host, Newest};
+pub(super) use super::job::{How, Job, Stands};
 use super::server::{HEARTBEAT_TIMEOUT, OFFER_TIMEOUT};
 use crate::domain::fixtures::{NOW, gpus};
 use crate::domain::gpu::Gpu;
@@ -12,123 +13,6 @@ use crate::domain::worker::Kind;
 
 /// The deadline of a drain that has none.
 pub(super) const NEVER: Timestamp = Timestamp(i64::MAX);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
-    Completed,
-    Failed,
-    OverTime,
-    Cancelled,
-}
-
-/// Where a job stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stands {
-    Waiting { due: Timestamp },
-    Offered { until: Timestamp },
-    Starting,
-    Running { since: Timestamp },
-    Cancelling,
-    Ended(How),
-}
-
-#[derive(Debug, Clone)]
-pub(super) struct Job {
-    pub ask: Ask,
-    pub submitted_at: Timestamp,
-    pub priority: u8,
-    /// Worker and GPUs of each offer; the last is the newest attempt.
-    pub offers: Vec<(usize, Vec<String>)>,
-    pub losses: u32,
-    pub stands: Stands,
-}
-
-impl Job {
-    fn new(ask: Ask, priority: u8, now: Timestamp) -> Self {
-        let stands = Stands::Waiting { due: Timestamp(0) };
-        Self { ask, submitted_at: now, priority, offers: Vec::new(), losses: 0, stands }
-    }
-
-    /// The worker that it keeps from others.
-    pub fn holder(&self) -> Option<usize> {
-        let holds = !matches!(self.stands, Stands::Waiting { .. } | Stands::Ended(_));
-        self.offers.last().filter(|_| holds).map(|(worker, _)| *worker)
-    }
-
-    /// The worker of the newest attempt, and its number.
-    pub fn newest(&self) -> Newest {
-        let number = u32::try_from(self.offers.len()).expect("few");
-        self.offers.last().map(|(worker, _)| (*worker, Attempt(number)))
-    }
-
-    fn has_ended(&self) -> bool {
-        matches!(self.stands, Stands::Ended(_))
-    }
-
-    /// Its attempt is gone, and not by its fault.
-    fn lose(&mut self, now: Timestamp) {
-        match self.stands {
-            Stands::Ended(_) => {}
-            Stands::Cancelling => self.stands = Stands::Ended(How::Cancelled),
-            _ => {
-                // While it waits, this attempt's loss was counted, or its offer was never answered.
-                self.losses += u32::from(self.holder().is_some());
-                let seconds = [10, 10, 20, 40, 80, 160].get(self.losses as usize).copied().unwrap_or(300);
-                let due = now + Millis::seconds(seconds);
-                let exhausted = self.losses > self.ask.max_retries;
-                self.stands = if exhausted { Stands::Ended(How::Failed) } else { Stands::Waiting { due } };
-            }
-        }
-    }
-
-    /// Whether it has trained as long as it may, and is told to stop.
-    fn overdue(&self, now: Timestamp) -> bool {
-        let Stands::Running { since } = self.stands else { return false };
-        self.ask.max_runtime.is_some_and(|seconds| now - since >= Millis::seconds(seconds))
-    }
-
-    fn cancel(&mut self) {
-        let runs = matches!(self.stands, Stands::Starting | Stands::Running { .. } | Stands::Cancelling);
-        self.stands = if runs { Stands::Cancelling } else { Stands::Ended(How::Cancelled) };
-    }
-
-    fn put_back(&mut self) {
-        self.stands = Stands::Waiting { due: Timestamp(0) };
-    }
-
-    /// What the holder of the newest attempt says of it; false if it is refused.
-    fn hear(&mut self, report: &Report, now: Timestamp) -> bool {
-        self.stands = match (self.stands, report) {
-            (Stands::Ended(how), said) => return says_the_same(how, said),
-            (Stands::Cancelling, Report::Starting | Report::Running) => Stands::Cancelling,
-            (Stands::Cancelling, _) => Stands::Ended(How::Cancelled),
-            (Stands::Waiting { .. } | Stands::Offered { .. }, Report::Starting) => Stands::Starting,
-            (stands, Report::Starting) => stands,
-            (Stands::Running { since }, Report::Running) => Stands::Running { since },
-            (_, Report::Running) => Stands::Running { since: now },
-            (_, Report::Completed) => Stands::Ended(How::Completed),
-            (_, Report::Cancelled | Report::Requeue { .. }) if self.overdue(now) => Stands::Ended(How::OverTime),
-            (_, Report::Failed { .. }) if !self.ask.retry_on_failure => Stands::Ended(How::Failed),
-            (Stands::Waiting { due }, Report::Evicted) => Stands::Waiting { due },
-            (_, Report::Evicted) => Stands::Waiting { due: Timestamp(0) },
-            (_, Report::Failed { .. } | Report::Cancelled | Report::Requeue { .. }) => {
-                self.lose(now);
-                self.stands
-            }
-        };
-        true
-    }
-}
-
-fn says_the_same(how: How, said: &Report) -> bool {
-    matches!(
-        (how, said),
-        (How::OverTime, Report::Failed { .. } | Report::Cancelled | Report::Requeue { .. })
-            | (How::Completed, Report::Completed)
-            | (How::Failed, Report::Failed { .. })
-            | (How::Cancelled, Report::Cancelled)
-    )
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Link {
@@ -228,7 +112,8 @@ impl Model {
             Command::Submit(ask) => self.jobs.push(Job::new(ask.clone(), ask.priority, now)),
             Command::Retry(job) => {
                 let ended = self.jobs.get(*job).filter(|job| job.has_ended())?;
-                self.jobs.push(Job::new(ended.ask.clone(), ended.priority, now));
+                let (kept_back, renewed) = (ended.kept_back, ended.renewed);
+                self.jobs.push(Job { kept_back, renewed, ..Job::new(ended.ask.clone(), ended.priority, now) });
             }
             Command::Cancel(job) => self.living(*job)?.cancel(),
             Command::SetPriority(job, priority) => self.living(*job)?.priority = *priority,
@@ -292,9 +177,11 @@ impl Model {
 
     pub fn hears(&mut self, worker: usize) -> Option<&mut Worker> {
         let now = self.now;
-        let worker = self.there(worker)?;
-        worker.heard = now;
-        Some(worker)
+        self.there(worker)?.heard = now;
+        for job in self.jobs.iter_mut().filter(|job| job.holder() == Some(worker) && job.renewed.is_some()) {
+            job.renewed = Some(now);
+        }
+        self.there(worker)
     }
 
     fn put_offers_back(&mut self, worker: usize) {
@@ -305,7 +192,7 @@ impl Model {
     fn lose_all(&mut self, worker: usize) {
         self.put_offers_back(worker);
         let now = self.now;
-        self.jobs.iter_mut().filter(|job| job.holder() == Some(worker)).for_each(|job| job.lose(now));
+        self.jobs.iter_mut().filter(|job| job.holder() == Some(worker)).for_each(|job| job.lose_unheard(now));
     }
 
     fn register(&mut self, worker: usize, elsewhere: bool, claims: &Claims) -> Option<()> {
@@ -323,7 +210,7 @@ impl Model {
         for (n, job) in self.jobs.iter_mut().enumerate().filter(|(_, job)| job.holder() == Some(worker)) {
             let offered = matches!(job.stands, Stands::Offered { .. });
             if !offered && claims.iter().all(|(claimed, _)| *claimed != n) {
-                job.lose(now);
+                job.lose_unheard(now);
             }
         }
         Some(())
@@ -363,6 +250,9 @@ impl Model {
         if !job.hear(report, now) {
             return None;
         }
+        let goes_on = matches!(report, Report::Starting | Report::Running);
+        job.renewed = goes_on.then_some(now);
+        job.kept_back = job.kept_back.filter(|_| ended_before);
         let ended = job.has_ended() && !ended_before;
         there.spent |= ended && there.kind == Some(Kind::Ephemeral);
         Some(())

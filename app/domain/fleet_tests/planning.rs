@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-use super::model::{Job, Link, Model, Stands};
+use super::model::{Job, Link, Model};
+use super::server::HEARTBEAT_TIMEOUT;
 use crate::domain::gpu::Gpu;
 use crate::domain::job::Target;
 use crate::domain::plan::{AGING, STARVING};
@@ -26,6 +27,7 @@ impl Model {
                 prop_assert!(!self.limited(job), "job {job} is offered beyond the limits");
                 prop_assert!(!kept.contains(worker), "job {job} gets worker {worker}, which is kept for another");
                 self.check_grant(job, *worker, gpus)?;
+                self.check_alone(job)?;
                 self.offer(job, *worker, gpus.clone());
             } else if !self.limited(job) {
                 let open = (0..self.workers.len()).find(|worker| !kept.contains(worker) && self.fits(job, *worker));
@@ -39,7 +41,7 @@ impl Model {
 
     /// What waits and is due: an hour of waiting counts as much as one point of priority.
     fn queue(&self) -> Vec<usize> {
-        let due = |job: &usize| matches!(self.jobs[*job].stands, Stands::Waiting { due } if due <= self.now);
+        let due = |job: &usize| self.jobs[*job].due().is_some_and(|due| due <= self.now);
         let mut queue: Vec<usize> = (0..self.jobs.len()).filter(due).collect();
         let as_if_since = |job: &Job| job.submitted_at.0 - i64::from(job.priority) * AGING.0;
         queue.sort_by_key(|job| (as_if_since(&self.jobs[*job]), self.jobs[*job].submitted_at));
@@ -71,7 +73,8 @@ impl Model {
         };
         let open = there.connected() && there.drain.is_none() && !there.spent && !there.removed;
         let rack = ask.rack.is_none_or(|rack| there.rack == Some(rack));
-        target && open && rack && self.suiting(job, worker).count() >= self.wanted(job, worker)
+        let stops = !(ask.exclusive && there.host.older);
+        target && open && rack && stops && self.suiting(job, worker).count() >= self.wanted(job, worker)
     }
 
     /// How many GPUs the job takes on this worker.
@@ -100,6 +103,14 @@ impl Model {
         let number = if whole_host { free.len() } else { self.wanted(job, worker) };
         let chosen = free.into_iter().filter(|gpu| gpus.contains(gpu)).count();
         prop_assert_eq!((gpus.len(), chosen), (number, number), "free GPUs, as many as asked for (I3)");
+        Ok(())
+    }
+
+    /// Nothing of an exclusive job may still run: its agent has said so, or has had to stop it by now (I1).
+    fn check_alone(&self, job: usize) -> Result<(), TestCaseError> {
+        let job = &self.jobs[job];
+        let ended = job.renewed.is_none_or(|at| self.now - at >= HEARTBEAT_TIMEOUT);
+        prop_assert!(!job.ask.exclusive || ended, "two trainers of one exclusive job may run");
         Ok(())
     }
 

@@ -207,7 +207,7 @@ impl Server {
 
     fn lose_leases(&mut self, worker: usize) {
         self.change_leased(worker, Job::offer_withdrawn);
-        self.change_leased(worker, |job, now| job.lost(now, Loss::WorkerOffline));
+        self.change_leased(worker, |job, now| job.lost(now, Loss::WorkerOffline, HEARTBEAT_TIMEOUT));
     }
 
     fn remove(&mut self, worker: usize) -> Planning {
@@ -233,7 +233,8 @@ impl Server {
         self.keep_claims(worker, &claims);
         for job in (0..self.jobs.len()).filter(|job| claims.iter().all(|(claimed, _)| claimed != job)) {
             if is_leased_to(&self.ids[worker], &self.jobs[job]) {
-                self.jobs[job] = unclaimed(self.now, self.jobs[job].clone());
+                let Some(there) = &self.workers[worker] else { continue };
+                self.jobs[job] = unclaimed(self.now, there, self.jobs[job].clone(), HEARTBEAT_TIMEOUT);
             }
         }
         Some(Planning::Follows)
@@ -336,6 +337,7 @@ fn submitted(ask: &Ask, number: u16, now: Timestamp) -> Job {
         max_retries: ask.max_retries,
         retry_on_failure: ask.retry_on_failure,
         max_runtime: ask.max_runtime.map(Millis::seconds),
+        exclusive: ask.exclusive,
         secrets: None,
         ..fixtures::spec(demand)
     };

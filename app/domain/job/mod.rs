@@ -32,6 +32,9 @@ pub struct Job {
     pub retry_of: Option<JobId>,
     /// The trace that it belongs to.
     pub trace: Option<Trace>,
+    /// Of an exclusive job whose attempt was lost without its agent's word: a trainer may run until then, so no other
+    /// begins before.
+    pub kept_back: Option<Timestamp>,
     /// Where it stands.
     pub state: State,
 }
@@ -55,6 +58,11 @@ pub struct Spec {
     pub retry_on_failure: bool,
     /// How long the trainer of an attempt may run.
     pub max_runtime: Option<Millis>,
+    /// Whether no two trainers of it may ever run at once: an agent that loses contact stops its own in time, and no
+    /// attempt begins before that time is over.
+    pub exclusive: bool,
+    /// Which checkpoints are sent to the orchestrator.
+    pub checkpoints: Checkpoints,
     /// The secrets that it is given; none for every one that whoever submitted it can use.
     pub secrets: Option<Vec<String>>,
 }
@@ -77,6 +85,29 @@ impl Target {
             Self::Auto => "auto",
             Self::Worker => "worker",
             Self::Local => "local",
+        }
+    }
+}
+
+/// Which of the trainer's checkpoints the orchestrator is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Checkpoints {
+    /// None: an attempt on another worker begins at the beginning.
+    None,
+    /// The newest.
+    #[default]
+    Last,
+    /// Every one.
+    All,
+}
+
+impl Checkpoints {
+    /// Its word in the database.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Last => "last",
+            Self::All => "all",
         }
     }
 }
@@ -330,6 +361,14 @@ impl Job {
             | State::Running { since, .. }
             | State::Cancelling { since, .. } => *since,
             State::Completed { at, .. } | State::Failed { at, .. } | State::Cancelled { at, .. } => *at,
+        }
+    }
+
+    /// When it may be offered at the earliest, if not at once: after a loss, and where a trainer of it may still run.
+    pub fn due(&self) -> Option<Timestamp> {
+        match self.state {
+            State::Queued { not_before, .. } => not_before.max(self.kept_back),
+            _ => None,
         }
     }
 

@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 
+use super::transitions::SLACK;
 use super::*;
-use crate::domain::fixtures::spec;
+use crate::domain::fixtures::{LEASE, job_id, spec};
 
 const NOW: Timestamp = Timestamp(1_000_000);
 
@@ -40,7 +41,7 @@ fn reports_row_by_row() {
     let starting = || after(offered(), Report::Starting);
     let running = || after(starting(), Report::Running);
     let cancelling = || running().cancelled(NOW).expect("it runs");
-    let lost = || running().lost(NOW, Loss::WorkerOffline);
+    let lost = || running().lost(NOW, Loss::WorkerOffline, LEASE);
     let evicted = || after(running(), Report::Evicted);
     let completed = || after(running(), Report::Completed);
     let dead = || after(running(), failed());
@@ -101,7 +102,7 @@ fn foreign_and_old_attempts_are_fenced_out() {
     assert_eq!(offered().reported(NOW, &worker(2), Attempt(1), Report::Running), Err(Refused::NotYours));
     assert_eq!(offered().reported(NOW, &worker(1), Attempt(2), Report::Running), Err(Refused::NotYours));
     let again = after(offered(), Report::Running)
-        .lost(NOW, Loss::AgentForgot)
+        .lost(NOW, Loss::AgentForgot, LEASE)
         .offered(NOW, worker(2), vec![], NOW)
         .expect("it waits");
     assert_eq!(
@@ -112,7 +113,7 @@ fn foreign_and_old_attempts_are_fenced_out() {
 
 #[test]
 fn a_lost_attempt_takes_its_job_back_while_nobody_else_has_it() {
-    let lost = after(offered(), Report::Running).lost(NOW, Loss::WorkerOffline);
+    let lost = after(offered(), Report::Running).lost(NOW, Loss::WorkerOffline, LEASE);
     let back = after(lost.clone(), Report::Running);
     assert_eq!(back.live_lease().map(|lease| lease.attempt), Some(Attempt(1)));
     assert_eq!(back.losses, 1);
@@ -126,7 +127,7 @@ fn retries_run_out() {
     for attempt in 1..=4 {
         job = job.offered(NOW, worker(1), vec![], NOW).expect("it waits");
         job = job.reported(NOW, &worker(1), Attempt(attempt), Report::Running).expect("current");
-        job = job.lost(NOW, Loss::WorkerOffline);
+        job = job.lost(NOW, Loss::WorkerOffline, LEASE);
         assert_eq!(job.losses, attempt);
     }
     assert!(matches!(job.state, State::Failed { failure: Failure::Lost(Loss::WorkerOffline), .. }));
@@ -149,7 +150,7 @@ fn cancel_row_by_row() {
     assert_eq!(cancel(after(offered(), Report::Running)), Ok("cancelling"));
     let cancelling = after(offered(), Report::Running).cancelled(NOW).expect("it runs");
     assert_eq!(cancelling.clone().cancelled(Timestamp(5)), Ok(cancelling.clone()));
-    assert_eq!(name(&cancelling.clone().lost(NOW, Loss::WorkerOffline)), "cancelled");
+    assert_eq!(name(&cancelling.clone().lost(NOW, Loss::WorkerOffline, LEASE)), "cancelled");
     assert_eq!(cancel(after(cancelling, Report::Cancelled)), Err(Refused::Ended));
     assert_eq!(cancel(after(offered(), Report::Completed)), Err(Refused::Ended));
     assert_eq!(cancel(after(offered(), failed())), Err(Refused::Ended));
@@ -182,7 +183,7 @@ fn an_eviction_is_no_loss_and_needs_no_wait() {
     assert_eq!(evicted.losses, 0);
     let State::Queued { not_before, previous: Some(previous), .. } = &evicted.state else { panic!("it waits") };
     assert_eq!((*not_before, &previous.loss), (None, &Some(Loss::Evicted)));
-    let lost = after(offered(), Report::Running).lost(NOW, Loss::WorkerOffline);
+    let lost = after(offered(), Report::Running).lost(NOW, Loss::WorkerOffline, LEASE);
     assert_eq!(after(lost.clone(), Report::Evicted), lost, "what was lost before stays lost");
 }
 
@@ -246,7 +247,7 @@ fn apply(job: Job, command: Command, now: Timestamp) -> Job {
         Command::Offer(w) => job.offered(now, worker(w), vec![], Timestamp(now.0 + 5)).unwrap_or(before),
         Command::Expire => job.offer_expired(now),
         Command::Cancel => job.cancelled(now).unwrap_or(before),
-        Command::Lose => job.lost(now, Loss::WorkerOffline),
+        Command::Lose => job.lost(now, Loss::WorkerOffline, LEASE),
         Command::Report(w, a, r) => job.reported(now, &worker(w), Attempt(a), r).unwrap_or(before),
     }
 }
@@ -300,4 +301,26 @@ fn what_trains_longer_than_it_may_has_failed_when_it_was_stopped() {
     assert!(matches!(at(60, Report::Completed).state, State::Completed { .. }), "it was quicker than the stop");
     assert_eq!(running.overdue(NOW + Millis::seconds(59)), None);
     assert_eq!(queued().overdue(Timestamp(i64::MAX)), None);
+}
+
+#[test]
+fn an_exclusive_job_is_kept_back_until_a_trainer_that_nobody_hears_of_must_have_stopped() {
+    let mut running = after(offered(), Report::Running);
+    running.spec.exclusive = true;
+    let lost = running.clone().lost(NOW, Loss::WorkerOffline, LEASE);
+    assert_eq!((lost.kept_back, lost.due()), (Some(NOW + LEASE), Some(NOW + LEASE)), "longer than the back-off");
+    let later = Timestamp(NOW.0 + 1_000);
+    let heard = lost.clone().answered(later, LEASE);
+    assert_eq!(heard.kept_back, Some(later + LEASE + SLACK), "its agent may take that for a renewal");
+    assert_eq!(heard.clone().answered(later, LEASE), heard, "not each time");
+    assert_eq!(heard.cancelled(NOW).expect("it waits").kept_back, Some(later + LEASE + SLACK));
+    for word in [Report::Running, Report::Completed, requeue(), Report::Evicted] {
+        let said = lost.clone().reported(later, &worker(1), Attempt(1), word.clone()).expect("current");
+        assert_eq!(said.kept_back, None, "{word:?}: its agent knows");
+    }
+    let cancelled = running.clone().cancelled(NOW).expect("it runs").lost(NOW, Loss::AgentForgot, LEASE);
+    let again = cancelled.retried(job_id(2), later, "ada".to_owned()).expect("it has ended");
+    assert_eq!((name(&cancelled), again.due()), ("cancelled", Some(NOW + LEASE)));
+    let plain = after(offered(), Report::Running).lost(NOW, Loss::WorkerOffline, LEASE);
+    assert_eq!((plain.kept_back, plain.clone().answered(later, LEASE)), (None, plain));
 }

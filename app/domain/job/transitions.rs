@@ -3,8 +3,11 @@
 use super::super::ids::WorkerId;
 use super::super::queue::DEFAULT_PRIORITY;
 use super::super::retry::{self, Retry};
-use super::super::time::Timestamp;
+use super::super::time::{Millis, Timestamp};
 use super::{Attempt, Failure, Job, JobId, Lease, Loss, Previous, Refused, Report, Spec, State};
+
+/// So much longer than need be a job is kept back whose lost attempt is still heard of.
+pub(super) const SLACK: Millis = Millis::seconds(10);
 
 impl Job {
     /// A new job, waiting.
@@ -19,17 +22,19 @@ impl Job {
             priority: DEFAULT_PRIORITY,
             retry_of: None,
             trace: None,
+            kept_back: None,
             state: State::Queued { since: now, not_before: None, previous: None },
         }
     }
 
-    /// A new job that tries again what has ended: same demands, same revision, a life of its own.
+    /// A new job that tries again what has ended: same demands, same revision, a life of its own. Where a trainer of
+    /// the old one may still run, it waits for that.
     pub fn retried(&self, id: JobId, now: Timestamp, by: String) -> Result<Self, Refused> {
         if !self.has_ended() {
             return Err(Refused::NotEnded);
         }
         let again = Self::submitted(id, self.spec.clone(), now, by);
-        Ok(Self { priority: self.priority, retry_of: Some(self.id.clone()), ..again })
+        Ok(Self { priority: self.priority, retry_of: Some(self.id.clone()), kept_back: self.kept_back, ..again })
     }
 
     /// A person makes it more or less urgent. Where it no longer waits, that counts if it waits again.
@@ -101,6 +106,13 @@ impl Job {
         attempt: Attempt,
         report: Report,
     ) -> Result<Self, Refused> {
+        let had_ended = self.has_ended();
+        let after = self.told(now, worker, attempt, report)?;
+        // Its agent has it, or says that nothing of it runs any more.
+        Ok(if had_ended { after } else { Self { kept_back: None, ..after } })
+    }
+
+    fn told(self, now: Timestamp, worker: &WorkerId, attempt: Attempt, report: Report) -> Result<Self, Refused> {
         let lease = self.fence(worker, attempt)?.clone();
         let overdue = self.overdue(now);
         match (&self.state, report) {
@@ -140,9 +152,37 @@ impl Job {
         }
     }
 
-    /// Its attempt is lost. A job that was being cancelled is then cancelled.
+    /// Its attempt is lost, without a word of its agent about it. A job that was being cancelled is then cancelled.
+    ///
+    /// Whoever was answered just now, by whichever server, may train on for a `lease`: as long as the agents were told
+    /// that they may be silent. So long nothing of an exclusive job begins.
     #[must_use]
-    pub fn lost(self, now: Timestamp, loss: Loss) -> Self {
+    pub fn lost(self, now: Timestamp, loss: Loss, lease: Millis) -> Self {
+        let may_run = self.spec.exclusive && self.live_lease().is_some();
+        if may_run { self.keeping_back(now + lease) } else { self }.given_up(now, loss)
+    }
+
+    /// Its lost attempt was answered nevertheless, and may take that for a renewal of its lease.
+    #[must_use]
+    pub fn answered(self, now: Timestamp, lease: Millis) -> Self {
+        let until = now + lease;
+        let waits = matches!(self.state, State::Queued { .. });
+        // More than is needed, so that not every request of it is a change.
+        if waits && self.kept_back.is_some_and(|kept| kept < until) { self.keeping_back(until + SLACK) } else { self }
+    }
+
+    /// It is known from a backup, and may have been offered since to somebody who was answered until just now.
+    #[must_use]
+    pub fn recalled(self, now: Timestamp, lease: Millis) -> Self {
+        let may_run = self.spec.exclusive && matches!(self.state, State::Queued { .. });
+        if may_run { self.keeping_back(now + lease) } else { self }
+    }
+
+    fn keeping_back(self, until: Timestamp) -> Self {
+        Self { kept_back: self.kept_back.max(Some(until)), ..self }
+    }
+
+    fn given_up(self, now: Timestamp, loss: Loss) -> Self {
         match &self.state {
             State::Offered { lease, .. } | State::Starting { lease, .. } | State::Running { lease, .. } => {
                 let lease = lease.clone();

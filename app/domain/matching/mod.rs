@@ -74,6 +74,8 @@ pub enum Blocker {
     },
     /// An ephemeral worker whose job has ended.
     Spent,
+    /// Its older agent cannot stop by itself when it loses contact, as an exclusive job's has to.
+    CannotStop,
     /// A person wants it to drain.
     Draining,
     /// Never contacted, or gone.
@@ -124,7 +126,7 @@ impl Blocker {
             | Self::Occupied { .. }
             | Self::GpusBusy { .. }
             | Self::Reserved { .. } => Remedy::Time,
-            Self::Draining | Self::Offline | Self::GpusWithheld { .. } => Remedy::Worker,
+            Self::CannotStop | Self::Draining | Self::Offline | Self::GpusWithheld { .. } => Remedy::Worker,
             Self::WrongTarget { .. }
             | Self::Label { .. }
             | Self::Accelerator { .. }
@@ -138,7 +140,8 @@ impl Blocker {
 type Rule = fn(&Spec, &Candidate<'_>) -> Option<Blocker>;
 
 /// First what only a change of job or worker helps against, then what a person sees to, then what passes by itself.
-const RULES: [Rule; 11] = [target, label, accelerator, gpus, vram, spent, draining, withheld, contact, astray, room];
+const RULES: [Rule; 12] =
+    [target, label, accelerator, gpus, vram, spent, cannot_stop, draining, withheld, contact, astray, room];
 
 /// Everything that keeps the job from the worker, in the order in which it is worth telling.
 pub fn blockers<'a>(spec: &'a Spec, candidate: &'a Candidate<'_>) -> impl Iterator<Item = Blocker> + 'a {
@@ -256,6 +259,10 @@ fn vram(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
 
 fn spent(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
     candidate.worker.spent.is_some().then_some(Blocker::Spent)
+}
+
+fn cannot_stop(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    (spec.exclusive && candidate.worker.is_older()).then_some(Blocker::CannotStop)
 }
 
 fn draining(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {

@@ -68,16 +68,16 @@ pub fn urgency(job: &Job) -> i64 {
 }
 
 fn is_due(job: &Job, now: Timestamp) -> bool {
-    matches!(job.state, State::Queued { not_before, .. } if not_before.is_none_or(|moment| moment <= now))
+    matches!(job.state, State::Queued { .. }) && job.due().is_none_or(|moment| moment <= now)
 }
 
 /// What jobs that ask for the same have in common, as a key.
-type Class<'w> = (Target, &'w Labels, Option<u32>, Option<u64>, Option<&'w str>);
+type Class<'w> = (Target, &'w Labels, Option<u32>, Option<u64>, Option<&'w str>, bool);
 
 fn class(spec: &Spec) -> Class<'_> {
     let demand = &spec.demand;
     let vram = demand.min_vram_gb.map(f64::to_bits);
-    (spec.target, &demand.labels, demand.gpu_count, vram, demand.accelerator.as_deref())
+    (spec.target, &demand.labels, demand.gpu_count, vram, demand.accelerator.as_deref(), spec.exclusive)
 }
 
 /// How far the search has come for the jobs of one class. During a round a worker only ever gets fuller: one that did

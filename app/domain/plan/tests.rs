@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::fixtures::{NOW, job, job_id, label, wants, withholding, worker, worker_id};
+use crate::domain::fixtures::{LEASE, NOW, job, job_id, label, wants, withholding, worker, worker_id};
 use crate::domain::ids::Attempt;
 use crate::domain::job::{Demand, Loss, Report};
 use crate::domain::worker::Worker;
@@ -99,7 +99,7 @@ fn only_what_waits_and_is_due_is_assigned() {
     let workers = [worker(1, &[80], 1)];
     let held = running(1, 9, &[]);
     assert_eq!(pairs(std::slice::from_ref(&held), &workers), []);
-    let lost = held.lost(NOW, Loss::WorkerOffline);
+    let lost = held.lost(NOW, Loss::WorkerOffline, LEASE);
     let at = |moment| plan(std::slice::from_ref(&lost), Fleet::new(&workers, &[], Limits::default()), moment);
     assert_eq!(at(Timestamp(NOW.0 + 9_999)).assignments, []);
     assert_eq!(at(Timestamp(NOW.0 + 10_000)).assignments.len(), 1);

@@ -12,7 +12,7 @@ use super::gpu::{Word, taken_in};
 use super::ids::{JobId, WorkerId};
 use super::labels::Labels;
 use super::network::Network;
-use super::time::Timestamp;
+use super::time::{Millis, Timestamp};
 
 /// Whether a worker goes when its job ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +115,9 @@ pub struct Worker {
     pub conflict: Option<Conflict>,
     /// What its older agent runs without holding it, by its own word.
     pub astray: Option<JobId>,
+    /// How long its agent may be silent, as it was told when it registered last: a server with another setting may have
+    /// come since.
+    pub lease: Option<Millis>,
 }
 
 /// Two agents came with one token: it may be stolen, or a disk image was started twice.
@@ -188,6 +191,7 @@ impl Worker {
             networks: Vec::new(),
             conflict: None,
             astray: None,
+            lease: None,
         }
     }
 

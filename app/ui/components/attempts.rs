@@ -1,4 +1,4 @@
-//! A job's attempts, when there was more than one.
+//! A job's attempts, when there was more than one, or one that did not begin at the beginning.
 
 use leptos::prelude::*;
 
@@ -22,7 +22,7 @@ pub(crate) fn Attempts(job: JobId, #[prop(into)] attempts: Signal<Vec<AttemptVie
             .collect_view()
     };
     (move || {
-        (attempts.with(Vec::len) > 1).then(|| {
+        attempts.with(|attempts| is_told(attempts)).then(|| {
             view! {
                 <section class="panel" aria-labelledby="attempts">
                     <h2 id="attempts" class="panel-head">{words.attempts}</h2>
@@ -45,17 +45,24 @@ pub(crate) fn Attempts(job: JobId, #[prop(into)] attempts: Signal<Vec<AttemptVie
     .erased()
 }
 
+/// Whether there is more to say than the page says anyway.
+fn is_told(attempts: &[AttemptView]) -> bool {
+    attempts.len() > 1 || attempts.iter().any(|attempt| attempt.resumed_from_step.is_some())
+}
+
 #[component]
 fn AttemptRow(job: JobId, attempt: AttemptView) -> impl IntoView {
     let words = t();
     let name = attempt.worker_name.unwrap_or_else(|| words.job.deleted_worker.to_owned());
     let exit = attempt.exit_code.filter(|code| *code != 0).map(|code| format!("{} {code}", words.job.exit_code));
+    let goes_on = attempt.resumed_from_step.map(words.job.goes_on);
     let remark = attempt.error.or(exit);
     view! {
         <tr>
             <th scope="row">
                 <a class="row-link whitespace-nowrap" href=format!("/jobs/{job}?attempt={}#log", attempt.attempt)>{(words.log.attempt)(attempt.attempt.0)}</a>
                 <span class="row-sub">{name}</span>
+                {goes_on.map(|text| view! { <span class="row-sub">{text}</span> })}
             </th>
             <td>
                 <Status look=outcome_look(&words.status, attempt.outcome.as_deref())/>

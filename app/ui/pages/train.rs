@@ -8,6 +8,7 @@ use leptos_router::hooks::use_query_map;
 use super::{Skeleton, use_desk, use_port};
 use crate::domain::access::Permission;
 use crate::protocol::configs::{ConfigView, ConfigsPage};
+use crate::protocol::dispatch::CheckpointPolicy;
 use crate::protocol::problem::Problem;
 use crate::protocol::status::Target;
 use crate::protocol::workers::{WorkersPage, WorkersQuery};
@@ -74,6 +75,8 @@ fn Submit(configs: ConfigsPage, workers: Option<WorkersPage>) -> impl IntoView {
     let chosen = fields.get("config_name").cloned().or(asked).unwrap_or_else(|| configs.configs[0].name.clone());
     let typed = |name: &str| fields.get(name).cloned().unwrap_or_default();
     let target = Target::parse(&typed("target")).unwrap_or(Target::Worker);
+    let checkpoints = CheckpointPolicy::parse(&typed("checkpoints")).unwrap_or_default();
+    let exclusive = typed("exclusive") == "true";
     let (gpu_count, labels) = (typed("gpu_count"), typed("worker_labels"));
     let retries = fields.get("max_retries").cloned().unwrap_or_else(|| "3".to_owned());
     let choices = configs
@@ -122,6 +125,20 @@ fn Submit(configs: ConfigsPage, workers: Option<WorkersPage>) -> impl IntoView {
                     <Field id="max_retries" label=words.plain.train.retries hint=words.plain.train.retries_hint>
                         <input class="input w-28" id="max_retries" name="max_retries" type="number" min="0" max="20" inputmode="numeric" aria-describedby="max_retries-hint" value=retries/>
                     </Field>
+                    <Field id="checkpoints" label=words.plain.train.checkpoints hint=words.plain.train.checkpoints_hint>
+                        <select class="select w-full" id="checkpoints" name="checkpoints" aria-describedby="checkpoints-hint">
+                            <option value="last" selected={checkpoints == CheckpointPolicy::Last}>{words.plain.train.checkpoints_last}</option>
+                            <option value="all" selected={checkpoints == CheckpointPolicy::All}>{words.plain.train.checkpoints_all}</option>
+                            <option value="none" selected={checkpoints == CheckpointPolicy::None}>{words.plain.train.checkpoints_none}</option>
+                        </select>
+                    </Field>
+                    <div class="choice">
+                        <input type="checkbox" class="checkbox checkbox-sm checkbox-primary" id="exclusive" name="exclusive" value="true" checked=exclusive/>
+                        <label for="exclusive">
+                            <span class="font-medium">{words.plain.train.exclusive}</span>
+                            <span class="choice-text">{words.plain.train.exclusive_text}</span>
+                        </label>
+                    </div>
                 </details>
                 <div class="form-actions">
                     <button class="btn btn-primary"><Icon glyph=Glyph::Train/>{words.plain.train.submit}</button>

@@ -5,6 +5,7 @@ use app::protocol::access::{
     ChangePassword, CreateToken, CreateUser, EditUser, ProveSession, ResetPassword, SessionView, UserDetail,
 };
 use app::protocol::audit::{AuditEntry, AuditQuery};
+use app::protocol::checkpoints::WholeCheckpoint;
 use app::protocol::configs::Bundle;
 use app::protocol::dispatch::WorkerEvent;
 use app::protocol::problem::Problem;
@@ -12,7 +13,7 @@ use app::protocol::queue::{JobView, JobsQuery, LogChunk, SetPriority, SubmitJob}
 use app::protocol::secrets::{JobSecrets, PutSecret, SecretQuery};
 use app::protocol::topic::TopicsChanged;
 use app::protocol::worker::{
-    Disconnect, Heartbeat, HeartbeatAnswer, LogAck, ProgressReport, Register, Registered, StatusReport,
+    Disconnect, EarlierCheckpoint, Heartbeat, HeartbeatAnswer, LogAck, ProgressReport, Register, Registered, StatusReport, Uploaded,
 };
 use app::protocol::workers::{CreateWorker, DrainWorker, EditWorker, RotateToken, WorkerView, WorkersQuery};
 use axum::extract::Query;
@@ -63,6 +64,10 @@ const CHECKS: &[Check] = &[
     body::<TopicsChanged>,
     body::<AuditEntry>,
     body::<Problem>,
+    // Of checkpoints and files in pieces.
+    body::<WholeCheckpoint>,
+    body::<EarlierCheckpoint>,
+    body::<Uploaded>,
 ];
 
 /// See the module.

@@ -13,12 +13,14 @@ use super::manifest::Entry;
 use crate::tokens::hex;
 
 /// What is not copied as a file: the database is copied by itself, the rest means nothing elsewhere.
-const LEFT_OUT: [&str; 7] = [
+const LEFT_OUT: [&str; 8] = [
     "orchestrator.db",
     "orchestrator.db-wal",
     "orchestrator.db-shm",
     "orchestrator.lock",
     "local-agent",
+    // Of files that are not whole.
+    "uploads",
     // Its token opens the server that runs.
     "operator",
     "site-hashes.txt",

@@ -6,6 +6,7 @@ pub mod import;
 pub mod local;
 pub mod offline;
 mod operator;
+pub mod restored;
 pub mod serve;
 mod site;
 
@@ -37,6 +38,7 @@ use crate::disk::DiskOf;
 use crate::files::artifacts::Artifacts;
 use crate::files::checkpoints::Checkpoints;
 use crate::files::logs::Logs;
+use crate::files::uploads::Uploads;
 use crate::flashes::Flashes;
 use crate::http::access::Mode;
 use crate::hub::Hub;
@@ -115,6 +117,7 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     core.room = Room::new(Arc::new(DiskOf(data.clone())), args.ops.disk_min_free);
     let core = Arc::new(core);
     core.store.attach(dispatch::hooks(&core));
+    restored::take_up(&core, &data).await?;
     admit(args, &core).await?;
     if let Some(directory) = &args.configs_dir {
         import::configurations(&core, directory).await?;
@@ -258,6 +261,7 @@ async fn open(database_url: Option<&Secret>, policy: &Policy, data: &Path) -> Re
         random,
         logs: Logs::open(data.join("logs")).map_err(|error| files(error.to_string()))?,
         artifacts: Artifacts::open(&data.join("artifacts")).map_err(|error| files(error.to_string()))?,
+        uploads: Uploads::open(data.join("uploads")).map_err(|error| files(error.to_string()))?,
         policy: *policy,
         vault: Vault::at(key_beside(data)),
         server: chain,

@@ -7,7 +7,7 @@ use axum::Router;
 use leptos::config::LeptosOptions;
 use tokio_util::sync::CancellationToken;
 
-use super::open;
+use super::{open, restored};
 use crate::boot::exit::Exit;
 use crate::cli::Secret;
 use crate::flashes::Flashes;
@@ -47,6 +47,7 @@ impl Offline {
         }
         let core = Arc::new(open(database_url, &Policy::default(), data).await?);
         core.store.attach(dispatch::hooks(&core));
+        restored::heed(&core, data).await?;
         let app = App::new(Parts {
             core: Arc::clone(&core),
             mode: Mode::Accounts,
@@ -59,6 +60,12 @@ impl Offline {
             leptos: LeptosOptions::builder().output_name("simpletuner").build(),
         });
         Ok(Self { token: core.operator_token(), router: http::router(app), core })
+    }
+
+    /// What it answers with.
+    #[cfg(test)]
+    pub const fn core(&self) -> &Arc<Core> {
+        &self.core
     }
 
     /// Ends it; all that was answered is on disk.

@@ -1,5 +1,6 @@
 //! Artifact files, through `object_store`: a directory now, a bucket where one is configured.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt, TryStreamExt};
 use object_store::path::Path;
-use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt};
+use object_store::{GetOptions, MultipartUpload, ObjectStore, ObjectStoreExt};
 use sha2::{Digest, Sha256};
 
 use crate::tokens::hex;
@@ -96,6 +97,16 @@ impl Artifacts {
             }
         }
         Ok(())
+    }
+
+    /// These of the bytes.
+    pub async fn get_range(
+        &self,
+        (job, attempt, path): (&JobId, Attempt, &str),
+        range: Range<u64>,
+    ) -> object_store::Result<BoxStream<'static, object_store::Result<Bytes>>> {
+        let options = GetOptions { range: Some(range.into()), ..GetOptions::default() };
+        Ok(self.store.get_opts(&location(job, attempt, path), options).await?.into_stream())
     }
 
     /// The bytes.

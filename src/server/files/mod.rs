@@ -2,7 +2,9 @@
 
 pub mod artifacts;
 pub mod checkpoints;
+pub mod gaps;
 pub mod key;
 pub mod logs;
 pub mod operator;
+pub mod uploads;
 pub mod whole;

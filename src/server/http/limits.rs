@@ -8,5 +8,5 @@ pub const HEARTBEAT: usize = 1 << 20;
 pub const CONFIG: usize = 2 * crate::service::configs::MAX_BUNDLE;
 /// A piece of a log.
 pub const LOG_PIECE: usize = 1 << 20;
-/// A batch of progress points.
+/// A batch of progress points, or a list of a checkpoint's files.
 pub const PROGRESS: usize = 2 << 20;

@@ -92,6 +92,14 @@ impl ApiError {
         )
     }
 
+    /// A part of a file that begins behind its end.
+    pub fn range_not_satisfiable(size: u64) -> Self {
+        let detail = format!("The file has {size} bytes, and what was asked for begins behind them.");
+        let mut error = Self::new(StatusCode::RANGE_NOT_SATISFIABLE, "range_not_satisfiable", detail);
+        error.extra.insert("size".to_owned(), size.into());
+        error
+    }
+
     /// The stable code.
     pub fn code(&self) -> &'static str {
         self.code
@@ -178,6 +186,20 @@ impl From<Refusal> for ApiError {
                 let detail = format!("Bytes are missing before this piece. Send the log from offset {durable}.");
                 let mut error = Self::new(S::CONFLICT, "log_gap", detail);
                 error.extra.insert("durable".to_owned(), durable.into());
+                error
+            }
+            Refusal::UploadGap { received } => {
+                let detail = format!("Bytes are missing before this piece. Send the file from offset {received}.");
+                let mut error = Self::new(S::CONFLICT, "upload_gap", detail);
+                error.extra.insert("received".to_owned(), received.into());
+                error
+            }
+            Refusal::CheckpointIncomplete { path } => {
+                let detail = format!(
+                    "{path:?} of this checkpoint did not arrive as it is described. Send it, and say so again."
+                );
+                let mut error = Self::new(S::CONFLICT, "checkpoint_incomplete", detail);
+                error.extra.insert("path".to_owned(), path.into());
                 error
             }
             Refusal::WrongToken => Self::new(

@@ -84,6 +84,14 @@ pub fn start(core: &Arc<Core>, tasks: &TaskTracker, shutdown: &CancellationToken
         }
         Ok(())
     }));
+    // Each server has a directory of its own, or they share one: then it is soon empty.
+    tasks.spawn(every("uploads", AUDIT, shutdown.clone(), Arc::clone(core), |core| async move {
+        let dropped = core.sweep_uploads().await?;
+        if dropped > 0 {
+            tracing::info!(dropped, "uploads with which nobody went on are gone");
+        }
+        Ok(())
+    }));
     tasks.spawn(leading("audit retention", AUDIT, shutdown.clone(), Arc::clone(core), |core| async move {
         let removed = core.expire_audit().await?;
         if removed > 0 {

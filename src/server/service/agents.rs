@@ -294,6 +294,7 @@ async fn register_in(
         return Err(Refused::TokenInUse.into());
     }
     let after = before.clone().registered(unit.now, capability.clone(), kind);
+    let after = Worker { lease: Some(unit.core.policy.heartbeat_timeout), ..after };
     let gpus: Vec<&str> = capability.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
     let old_token_ended = take_up(unit, key, &stored).await?;
     let mut detail = json!({"gpus": gpus, "hostname": capability.hostname, "agent_version": capability.agent_version});
@@ -307,7 +308,7 @@ async fn register_in(
     keep_claims(unit, &after, claims).await?;
     for job in unit.tx.leased_jobs(Some(worker)).await? {
         if !claims.iter().any(|claim| claim.job == job.id) {
-            let after = unclaimed(unit.now, job.clone());
+            let after = unclaimed(unit.now, &after, job.clone(), unit.core.lease_of(Some(&before)));
             unit.save_job(&job, &after).await?;
         }
     }

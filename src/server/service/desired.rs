@@ -1,6 +1,6 @@
 //! What should be true on a worker's host: the answer to a heartbeat, to a long poll, and the events of its stream.
 
-use app::domain::job::{Job, Lease, State};
+use app::domain::job::{Checkpoints, Job, Lease, State};
 use app::domain::reconcile::{Claim, Verdict, judge};
 use app::domain::worker::Worker;
 use app::protocol::dispatch::{BundleRef, CheckpointPolicy, JobSubmit};
@@ -97,11 +97,20 @@ async fn offer(
         bundle: BundleRef { url: format!("{base}/bundle?attempt={}", lease.attempt), sha256: config.sha256.clone() },
         gpus: lease.gpus.clone(),
         num_processes: job.spec.num_processes,
-        exclusive: false,
-        checkpoints: CheckpointPolicy::Last,
+        exclusive: job.spec.exclusive,
+        checkpoints: policy(job.spec.checkpoints),
         max_runtime_seconds: job.spec.max_runtime.map(|time| (time.0 / 1_000).unsigned_abs()),
         traceparent: job.trace.as_ref().map(ToString::to_string),
     })
+}
+
+/// As it is on the wire.
+pub const fn policy(checkpoints: Checkpoints) -> CheckpointPolicy {
+    match checkpoints {
+        Checkpoints::None => CheckpointPolicy::None,
+        Checkpoints::Last => CheckpointPolicy::Last,
+        Checkpoints::All => CheckpointPolicy::All,
+    }
 }
 
 /// Older agents run without it rather than never.

@@ -95,6 +95,7 @@ async fn make(unit: &mut Unit<'_>, offer: Offer) -> Result<(), Refusal> {
         outcome: None,
         error: None,
         exit_code: None,
+        resumed_from_step: None,
         progress: None,
     };
     let token = tokens::job_token(&unit.core.job_token_key, &after.id, after.attempt);

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use app::domain::audit::Action;
 use app::domain::ids::JobId;
-use app::domain::job::{Demand, Job, Spec, Target};
+use app::domain::job::{Checkpoints, Demand, Job, Spec, Target};
 use app::domain::queue::MAX_PRIORITY;
 use app::domain::secret::variable;
 use app::domain::time::{Millis, Timestamp};
+use app::protocol::dispatch::CheckpointPolicy;
 use app::protocol::queue::SubmitJob;
 use app::protocol::status::Target as TargetWord;
 use app::protocol::topic::Topic;
@@ -217,10 +218,6 @@ fn check(submit: &SubmitJob) -> Result<(), Refusal> {
     if submit.secrets.as_ref().is_some_and(|names| names.len() > MAX_SECRETS) {
         return Err(Invalid::TooMuch { what: "secrets", limit: MAX_SECRETS as u64 }.into());
     }
-    if submit.exclusive {
-        let allowed = "false, or left out: no agent stops by itself yet when it loses contact";
-        return Err(Invalid::Range { field: "exclusive", allowed }.into());
-    }
     if submit.max_retries > MAX_RETRIES {
         return Err(Invalid::Range { field: "max_retries", allowed: "0 to 100" }.into());
     }
@@ -251,6 +248,12 @@ fn spec(submit: &SubmitJob, config: &StoredConfig) -> Spec {
         max_retries: submit.max_retries,
         retry_on_failure: submit.retry_on_failure,
         max_runtime: submit.max_runtime_seconds.map(|seconds| Millis::seconds(seconds.into())),
+        exclusive: submit.exclusive,
+        checkpoints: match submit.checkpoints {
+            CheckpointPolicy::None => Checkpoints::None,
+            CheckpointPolicy::Last => Checkpoints::Last,
+            CheckpointPolicy::All => Checkpoints::All,
+        },
         secrets: submit.secrets.as_ref().map(|names| names.iter().filter_map(|name| variable(name)).collect()),
     }
 }

@@ -1,23 +1,30 @@
 //! Logs: workers append, people read.
 
+use std::sync::Arc;
+
 use app::domain::ids::{Attempt, JobId};
 use app::protocol::queue::LogChunk;
 use app::protocol::topic::Topic;
 use bytes::Bytes;
+use futures_util::Stream;
 
 use super::Core;
-use super::refusal::Refusal;
+use super::refusal::{Invalid, Refusal};
 use super::reports::Subject;
-use crate::files::logs::Appended;
+use crate::files::gaps;
+use crate::files::logs::{Appended, Chunk};
 
 /// The most bytes that are read at once.
 pub const MAX_PIECE: u32 = 1 << 20;
 
 impl Core {
     /// Takes a piece of a log; returns how many bytes are on disk now.
-    pub async fn append_log(&self, subject: &Subject, offset: u64, piece: Bytes) -> Result<u64, Refusal> {
+    pub async fn append_log(self: &Arc<Self>, subject: &Subject, chunk: Chunk) -> Result<u64, Refusal> {
+        if chunk.dropped.is_some() {
+            check_gap(&chunk)?;
+        }
         let attempt = self.check_attempt(subject).await?;
-        match self.logs.append(&subject.job, attempt, offset, piece).await? {
+        match self.logs.append(&subject.job, attempt, chunk).await? {
             Appended::Gap(durable) => Err(Refusal::LogGap { durable }),
             Appended::Durable(durable) => {
                 self.hub.bump([Topic::Log(subject.job.clone())]);
@@ -37,18 +44,31 @@ impl Core {
         let attempt = self.attempt_of(job, attempt).await?;
         let limit = limit.clamp(1, MAX_PIECE);
         let piece = self.logs.read(job, attempt, offset, u64::from(limit)).await?;
-        let bytes = &piece.bytes[leading(&piece.bytes, piece.offset)..];
+        // Behind a gap a character may begin in what is missing; to leave its end out would look like another gap.
+        let leading = if piece.after_gap { 0 } else { leading(&piece.bytes, piece.offset) };
+        let bytes = &piece.bytes[leading..];
         let start = piece.offset + (piece.bytes.len() - bytes.len()) as u64;
         let whole = bytes.len() - trailing(bytes);
         // A piece of nothing but an unfinished character is passed on as it is, or a reader would never get past it.
         let bytes = if whole == 0 { bytes } else { &bytes[..whole] };
+        let end = start + bytes.len() as u64;
+        let is_all = end == piece.offset + piece.bytes.len() as u64;
         Ok(LogChunk {
             attempt,
             offset: start,
-            next_offset: start + bytes.len() as u64,
+            next_offset: if is_all { piece.next } else { end },
             size: piece.size,
             text: String::from_utf8_lossy(bytes).into_owned(),
         })
+    }
+
+    /// All of a log, as it came; a gap is what its mark says.
+    pub async fn whole_log(
+        &self,
+        job: &JobId,
+        attempt: Attempt,
+    ) -> Result<impl Stream<Item = std::io::Result<Bytes>> + Send + 'static, Refusal> {
+        Ok(self.logs.whole(job, attempt).await?)
     }
 
     /// Whether nothing more of an attempt's log can come: its job has ended, or goes on with a newer one.
@@ -65,6 +85,17 @@ impl Core {
             other => Ok(other.unwrap_or(newest)),
         }
     }
+}
+
+/// A gap leaves room for its mark, and ends where a log may end.
+fn check_gap(Chunk { offset, dropped, .. }: &Chunk) -> Result<(), Invalid> {
+    if !(gaps::LEAST..=*offset).contains(&dropped.unwrap_or_default()) {
+        return Err(Invalid::Range { field: "dropped", allowed: "at least 4096, and no more than `offset`" });
+    }
+    if *offset > gaps::LONGEST {
+        return Err(Invalid::Range { field: "offset", allowed: "at most 1099511627776 (1 TiB)" });
+    }
+    Ok(())
 }
 
 /// How many bytes at the start belong to a character that began before this piece.

@@ -6,10 +6,12 @@ pub mod agents;
 pub mod artifacts;
 mod astray;
 pub mod audit;
+pub mod checkpoints;
 pub mod configs;
 pub mod contention;
 pub mod desired;
 pub mod dispatch;
+mod exclusive;
 pub mod gpus;
 pub mod health;
 pub mod jobs;
@@ -28,6 +30,7 @@ pub mod retention;
 pub mod secrets;
 pub mod space;
 pub mod unit;
+pub mod uploads;
 pub mod views;
 pub mod workers;
 
@@ -41,6 +44,7 @@ use self::access::Doors;
 use crate::clock::Clock;
 use crate::files::artifacts::Artifacts;
 use crate::files::logs::Logs;
+use crate::files::uploads::Uploads;
 use crate::hub::Hub;
 use crate::metrics::Metrics;
 use crate::random::Random;
@@ -143,6 +147,8 @@ pub struct Core {
     pub logs: Logs,
     /// Artifact files.
     pub artifacts: Artifacts,
+    /// Artifact files that are not whole yet.
+    pub uploads: Uploads,
     /// The numbers.
     pub policy: Policy,
     /// Names this process among the servers that share the database: its audit chain.

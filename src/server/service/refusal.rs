@@ -41,6 +41,16 @@ pub enum Refusal {
         /// How many bytes are on disk.
         durable: u64,
     },
+    /// Bytes of a file are missing before this piece.
+    UploadGap {
+        /// How many bytes are on disk.
+        received: u64,
+    },
+    /// A file of a checkpoint is not here as it was described.
+    CheckpointIncomplete {
+        /// Which.
+        path: String,
+    },
     /// The token or code opens nothing.
     WrongToken,
     /// This worker's token opens nothing now, or not from there.

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use app::domain::astray::Word;
 use app::domain::audit::Action;
 use app::domain::ids::{Attempt, JobId, WorkerId};
-use app::domain::job::{Job, Refused, Report};
+use app::domain::job::{Job, Refused, Report, State};
 use app::domain::reconcile::displaced;
 use app::domain::worker::credential::may_come_from;
 use app::protocol::topic::Topic;
 use app::protocol::worker::{ProgressPoint, ProgressReport, StatusReport};
-use serde_json::json;
+use serde_json::{Map, json};
 
 use super::Core;
 use super::astray::spoke;
@@ -27,6 +27,9 @@ const MAX_POINTS: usize = 500;
 const MAX_METRICS: usize = 64;
 /// The longest error that is kept, in characters; the log has the rest.
 const MAX_ERROR: usize = 4_000;
+
+/// The field that says from which step an attempt goes on.
+const RESUMED: &str = "resumed_from_step";
 
 /// An attempt as a worker names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,18 +51,25 @@ impl Core {
         report: StatusReport,
     ) -> Result<Job, Refusal> {
         let attempt = subject.attempt.or(report.attempt);
+        let resumed = resumed_from(&report)?;
         let report = parsed(&report)?;
         let (worker, word, who) = (subject.worker.clone(), Word::of(&subject.job, &report), caller.clone());
-        let input = Arc::new((Subject { attempt, ..subject }, report, word.clone()));
+        let input = Arc::new((Subject { attempt, ..subject }, report, word.clone(), resumed));
         let reported = self.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
-                let (subject, report, word) = &*input;
+                let (subject, report, word, resumed) = &*input;
                 let (before, attempt) = current(unit, subject).await?;
                 let report = as_evicted(unit, subject, &before, report.clone()).await?;
                 let after = before.clone().reported(unit.now, &subject.worker, attempt, report)?;
                 check_place(unit, subject, &before, &after).await?;
-                unit.save_job(&before, &after).await?;
+                let resumed = resumed.filter(|_| matches!(after.state, State::Running { .. }));
+                let particulars =
+                    resumed.map_or_else(Map::new, |step| Map::from_iter([(RESUMED.to_owned(), step.into())]));
+                unit.save_job_noting(&before, &after, particulars).await?;
+                if let Some(step) = resumed {
+                    unit.tx.note_resumed(&after.id, attempt, step).await?;
+                }
                 if after.has_ended() && !before.has_ended() {
                     spend(unit, &subject.worker).await?;
                 }
@@ -97,7 +107,8 @@ impl Core {
             let (subject, points) = (Arc::clone(&subject), Arc::clone(&points));
             Box::pin(async move {
                 let (job, attempt) = current(unit, &subject).await?;
-                let job = job.reported(unit.now, &subject.worker, attempt, Report::Running)?;
+                job.clone().reported(unit.now, &subject.worker, attempt, Report::Running)?;
+                unit.answers(&job).await?;
                 unit.tx.add_points(&job.id, attempt, &points).await?;
                 unit.touch(Topic::Job(job.id.clone()));
                 Ok(())
@@ -128,7 +139,7 @@ impl Core {
     }
 
     /// The configuration's files for an attempt.
-    pub async fn bundle(&self, subject: &Subject) -> Result<Arc<StoredConfig>, Refusal> {
+    pub async fn bundle(self: &Arc<Self>, subject: &Subject) -> Result<Arc<StoredConfig>, Refusal> {
         self.check_attempt(subject).await?;
         let mut tx = self.read().await?;
         let job = tx.job(&subject.job).await?.ok_or_else(|| Refusal::NoJob(subject.job.clone()))?;
@@ -137,10 +148,11 @@ impl Core {
     }
 
     /// Checks that an attempt may still send files: its own job has not gone to somebody else, and is not over.
-    pub async fn check_attempt(&self, subject: &Subject) -> Result<Attempt, Refusal> {
+    pub async fn check_attempt(self: &Arc<Self>, subject: &Subject) -> Result<Attempt, Refusal> {
         let job = self.read().await?.job(&subject.job).await?.ok_or_else(|| Refusal::NoJob(subject.job.clone()))?;
         let attempt = subject.attempt.unwrap_or(job.attempt);
-        job.reported(self.now(), &subject.worker, attempt, Report::Running)?;
+        job.clone().reported(self.now(), &subject.worker, attempt, Report::Running)?;
+        self.answers(subject, &job, attempt).await?;
         Ok(attempt)
     }
 }
@@ -177,6 +189,12 @@ async fn current(unit: &mut Unit<'_>, subject: &Subject) -> Result<(Job, Attempt
     let job = unit.job(&subject.job).await?;
     let attempt = subject.attempt.unwrap_or(job.attempt);
     Ok((job, attempt))
+}
+
+/// The step from which an attempt says that it goes on.
+fn resumed_from(report: &StatusReport) -> Result<Option<i64>, Refusal> {
+    let step = report.resumed_from_step.map(i64::try_from).transpose();
+    step.map_err(|_| Invalid::Range { field: RESUMED, allowed: "a step, or left out" }.into())
 }
 
 fn parsed(report: &StatusReport) -> Result<Report, Refusal> {

@@ -117,6 +117,7 @@ impl Core {
                     Files::Logs => self.logs.remove(job).await?,
                     Files::Artifacts => {
                         self.artifacts.remove(job).await.map_err(|error| Refusal::Files(error.to_string()))?;
+                        self.uploads.remove(job).await?;
                     }
                 }
             }

@@ -104,6 +104,7 @@ impl Core {
                 let job = unit.job(&subject.job).await?;
                 let attempt = subject.attempt.unwrap_or(job.attempt);
                 job.clone().reported(unit.now, &subject.worker, attempt, Report::Running)?;
+                unit.answers(&job).await?;
                 let given = given(unit.tx, &job).await?;
                 let mut secrets = BTreeMap::new();
                 for secret in &given {

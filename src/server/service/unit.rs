@@ -11,7 +11,7 @@ use app::domain::trace::Trace;
 use app::domain::worker::Worker;
 use app::protocol::topic::Topic;
 use futures_util::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Core;
 use super::access::Admission;
@@ -208,12 +208,25 @@ impl<'t> Unit<'t> {
 
     /// Writes a job's change, if it is one, and what follows from it for its attempt.
     pub async fn save_job(&mut self, before: &Job, after: &Job) -> Result<(), Refusal> {
+        self.save_job_noting(before, after, Map::new()).await
+    }
+
+    /// The same, with particulars for the record.
+    pub async fn save_job_noting(
+        &mut self,
+        before: &Job,
+        after: &Job,
+        particulars: Map<String, Value>,
+    ) -> Result<(), Refusal> {
         if before == after {
             return Ok(());
         }
         self.tx.update_job(before, after).await?;
         self.save_attempt(before, after).await?;
-        let (action, detail) = described(before, after);
+        let (action, mut detail) = described(before, after);
+        if let Value::Object(detail) = &mut detail {
+            detail.extend(particulars);
+        }
         self.record(action, after.id.as_str(), &detail).await?;
         self.touch(Topic::Jobs);
         self.touch(Topic::Job(after.id.clone()));

@@ -201,8 +201,10 @@ pub async fn remove(unit: &mut Unit<'_>, worker: &Worker, action: Action) -> Res
 /// A worker is gone: what it was offered goes back, what it ran is lost.
 pub async fn lose_leases(unit: &mut Unit<'_>, worker: &WorkerId) -> Result<(), Refusal> {
     withdraw_offers(unit, worker).await?;
+    let stored = unit.tx.worker(worker).await?;
+    let lease = unit.core.lease_of(stored.as_ref().map(|stored| &stored.worker));
     for before in unit.tx.leased_jobs(Some(worker)).await? {
-        let after = before.clone().lost(unit.now, Loss::WorkerOffline);
+        let after = before.clone().lost(unit.now, Loss::WorkerOffline, lease);
         unit.save_job(&before, &after).await?;
     }
     Ok(())

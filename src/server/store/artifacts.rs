@@ -28,6 +28,8 @@ pub struct StoredArtifact {
 pub trait Artifacts {
     /// Those of a job, by path; of one path only the newest attempt's.
     async fn artifacts(&mut self, job: &JobId) -> Result<Vec<StoredArtifact>>;
+    /// Those that one attempt sent, by path.
+    async fn artifacts_of(&mut self, job: &JobId, attempt: Attempt) -> Result<Vec<StoredArtifact>>;
     /// The newest attempt's file of this path.
     async fn artifact(&mut self, job: &JobId, path: &str) -> Result<Option<StoredArtifact>>;
     /// Adds or replaces one.

@@ -29,6 +29,8 @@ pub struct StoredAttempt {
     pub error: Option<String>,
     /// The trainer's exit code.
     pub exit_code: Option<i32>,
+    /// The step of the checkpoint that it went on from.
+    pub resumed_from_step: Option<u64>,
     /// The newest progress point, as JSON.
     pub progress: Option<String>,
 }
@@ -70,6 +72,8 @@ pub trait Attempts {
     async fn start_attempt(&mut self, job: &JobId, attempt: Attempt, at: Timestamp) -> Result<()>;
     /// It ended; a later word replaces an earlier one (a lost attempt that came back and completed).
     async fn end_attempt(&mut self, job: &JobId, attempt: Attempt, end: &AttemptEnd) -> Result<()>;
+    /// It goes on from the checkpoint of this step.
+    async fn note_resumed(&mut self, job: &JobId, attempt: Attempt, step: i64) -> Result<()>;
     /// It came back.
     async fn reopen_attempt(&mut self, job: &JobId, attempt: Attempt) -> Result<()>;
     /// Adds points; a step that is there already is replaced.

@@ -10,6 +10,7 @@ pub mod artifacts;
 pub mod attempts;
 pub mod audit;
 pub mod board;
+pub mod checkpoints;
 pub mod configs;
 pub mod group;
 pub mod jobs;
@@ -78,6 +79,7 @@ pub trait Tx:
     + jobs::Jobs
     + attempts::Attempts
     + artifacts::Artifacts
+    + checkpoints::Checkpoints
     + configs::Configs
     + access::Access
     + secrets::Secrets
@@ -96,6 +98,7 @@ impl<T> Tx for T where
         + jobs::Jobs
         + attempts::Attempts
         + artifacts::Artifacts
+        + checkpoints::Checkpoints
         + configs::Configs
         + access::Access
         + secrets::Secrets

@@ -23,6 +23,7 @@ use crate::disk::ManualDisk;
 use crate::files::artifacts::Artifacts;
 use crate::files::checkpoints::Checkpoints;
 use crate::files::logs::Logs;
+use crate::files::uploads::Uploads;
 use crate::flashes::Flashes;
 use crate::http::access::Mode;
 use crate::http::request::Peer;
@@ -154,9 +155,15 @@ impl Server {
     /// One of several servers on a PostgreSQL database, which leads for so long if it does. It hears what the others
     /// change, and takes part in nothing yet.
     pub async fn start_beside(name: &str, database: &str, leader_term: Millis) -> Self {
+        Self::start_beside_with(name, database, |policy| policy.leader_term = leader_term).await
+    }
+
+    /// The same, with other numbers.
+    pub async fn start_beside_with(name: &str, database: &str, change: impl FnOnce(&mut Policy)) -> Self {
         let store = PostgresStore::open(database, name).await.expect("a database");
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let policy = Policy { leader_term, ..policy() };
+        let mut policy = policy();
+        change(&mut policy);
         let server = Self::with_store(Mode::Accounts, &policy, directory, Arc::new(store), name, None).await;
         let core = Arc::clone(&server.app.core);
         tokio::spawn(server.app.shutdown.clone().run_until_cancelled_owned(async move {
@@ -188,6 +195,7 @@ impl Server {
             clock: clock.clone(),
             random: Arc::new(CountedRandom::named(name)),
             logs: Logs::open(directory.path().join("logs")).expect("fresh"),
+            uploads: Uploads::open(directory.path().join("uploads")).expect("fresh"),
             artifacts: Artifacts::open(&directory.path().join("artifacts")).expect("fresh"),
             policy: *policy,
             vault: Vault::at(directory.path().join("secrets.key")),

@@ -14,6 +14,7 @@ use crate::backup::progress::Progress;
 use crate::backup::unpack::unpack;
 use crate::boot::chosen_directory;
 use crate::boot::exit::Exit;
+use crate::boot::restored;
 use crate::cli::audit::is_intact;
 use crate::clock::{Clock, SystemClock};
 use crate::store::archive::Archive;
@@ -73,6 +74,10 @@ pub async fn restore(args: &RestoreArgs) -> Result<String, Exit> {
     }
     if let Some(url) = url {
         refuse_used(url, args.force).await?;
+    }
+    // Before the database: it must not be there without.
+    restored::mark(&data).map_err(unusable)?;
+    if let Some(url) = url {
         database::restore(url, &draft.0.join(POSTGRES), args.force).await.map_err(Exit::unavailable)?;
     }
     let aside = put_in_place(&data, &draft.0, &there, now).map_err(unusable)?;
@@ -104,7 +109,7 @@ fn contents(data: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut there = Vec::new();
     for entry in fs::read_dir(data)? {
         let entry = entry?;
-        if entry.file_name() != sqlite::LOCK {
+        if entry.file_name() != sqlite::LOCK && entry.file_name() != restored::MARK {
             there.push(entry.path());
         }
     }

@@ -2,13 +2,18 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
 
+use app::domain::ids::JobId;
 use serde_json::json;
 use sqlx::{Connection, SqliteConnection};
 use tempfile::TempDir;
 
 use super::*;
+use crate::boot::offline::Offline;
+use crate::boot::restored;
 use crate::cli::Secret;
+use crate::service::Core;
 use crate::store::conformance::fresh_database;
 use crate::store::jobs::JobFilter;
 use crate::store::postgres::PostgresStore;
@@ -99,6 +104,33 @@ async fn a_server_that_writes_is_backed_up_and_goes_on_elsewhere() {
         drop(tx);
         store.close().await;
     }
+}
+
+#[tokio::test]
+async fn no_exclusive_job_that_was_put_back_begins_before_who_may_run_it_must_have_stopped() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (server, _, _) = at_work().await;
+    let submit = json!({"config_name": "digits", "exclusive": true});
+    let job = server.post(&By::Admin, "/api/queue/submit", submit).await.ok(201)["job_id"].clone();
+    let (backup, data) = (home.path().join("backup"), home.path().join("data"));
+    back_up(&backing_up(server.directory.path(), &backup), NOW).await.expect("a backup");
+    super::restore::restore(&restoring(&backup, &data, false)).await.expect("restored");
+    let id = JobId::parse(job.as_str().expect("text")).expect("an id");
+    let kept = async |core: &Arc<Core>| {
+        core.read().await.expect("a reader").job(&id).await.expect("readable").expect("there").kept_back
+    };
+    let offline = Offline::open(&data, None).await.expect("the database is free");
+    let core = offline.core();
+    let (until, now) = (kept(core).await, core.now());
+    assert!(until.is_some_and(|until| until > now && until <= now + core.lease()), "it may have been offered since");
+    restored::take_up(core, &data).await.expect("taken up");
+    assert!(!data.join("restored").exists());
+    offline.close().await;
+    let offline = Offline::open(&data, None).await.expect("the database is free");
+    let once = kept(offline.core()).await;
+    restored::take_up(offline.core(), &data).await.expect("nothing to do");
+    assert_eq!(kept(offline.core()).await, once, "once");
+    offline.close().await;
 }
 
 #[tokio::test]

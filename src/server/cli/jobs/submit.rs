@@ -1,5 +1,6 @@
 //! `simpletuner jobs submit`
 
+use app::protocol::dispatch::CheckpointPolicy;
 use app::protocol::queue::{Previewed, SubmitJob, Submitted};
 use app::protocol::status::Target;
 use clap::Args;
@@ -15,6 +16,7 @@ use crate::tokens::hex;
 
 /// See the module.
 #[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct Submit {
     /// The configuration to run.
     config: String,
@@ -45,6 +47,12 @@ pub struct Submit {
     /// After so many seconds of training an attempt is stopped, and the job has failed.
     #[arg(long, value_name = "SECONDS")]
     max_runtime: Option<u32>,
+    /// Never run two trainers of it at once: an agent that loses contact stops its own.
+    #[arg(long)]
+    exclusive: bool,
+    /// Which checkpoints are sent here, to go on from elsewhere.
+    #[arg(long, value_name = "WHICH", default_value = "last", value_parser = words(CheckpointPolicy::ALL.iter().map(|policy| policy.as_str())))]
+    checkpoints: String,
     /// Only say what would become of it.
     #[arg(long, conflicts_with = "follow")]
     dry_run: bool,
@@ -68,6 +76,8 @@ pub async fn run(submit: Submit, client: &Client, screen: &mut Screen<'_>) -> Re
         max_retries: submit.max_retries,
         retry_on_failure: submit.retry_on_failure,
         max_runtime_seconds: submit.max_runtime,
+        exclusive: submit.exclusive,
+        checkpoints: CheckpointPolicy::parse(&submit.checkpoints).unwrap_or_default(),
         dry_run: submit.dry_run,
         ..SubmitJob::of(&submit.config)
     };

@@ -40,6 +40,7 @@ pub fn whole(job: &JobView, now: Timestamp, screen: &Screen<'_>) -> String {
         ("config", format!("{} (revision {})", job.config_name, job.config_revision).into()),
         ("target", job.target.as_str().into()),
         ("labels", asks.join(" ").into()),
+        ("exclusive", if job.exclusive { "yes" } else { "no" }.into()),
         ("by", Cell::from(&job.submitted_by)),
         ("worker", job.worker_name.clone().unwrap_or_else(|| "–".to_owned()).into()),
         ("attempt", format!("{} of {}", job.attempt, job.max_attempts).into()),
@@ -53,12 +54,13 @@ pub fn whole(job: &JobView, now: Timestamp, screen: &Screen<'_>) -> String {
     if attempts.is_empty() {
         return facts;
     }
-    let mut table = Table::new(&["ATTEMPT", "WORKER", "OUTCOME", "EXIT", "LOG", "TOOK", "ERROR"]);
+    let mut table = Table::new(&["ATTEMPT", "WORKER", "FROM STEP", "OUTCOME", "EXIT", "LOG", "TOOK", "ERROR"]);
     for attempt in attempts {
         let end = attempt.ended_at.unwrap_or(now);
         table.row(vec![
             attempt.attempt.to_string().into(),
             attempt.worker_name.clone().unwrap_or_else(|| attempt.worker_id.to_string()).into(),
+            attempt.resumed_from_step.map(|step| step.to_string()).unwrap_or_default().into(),
             attempt.outcome.clone().unwrap_or_default().into(),
             attempt.exit_code.map(|code| code.to_string()).unwrap_or_default().into(),
             terminal::bytes(attempt.log_bytes).into(),

@@ -50,6 +50,11 @@ j_ID  queued  place 1   digits  admin          20        just now
     desk.run(&["jobs", "cancel", &job, "--json"]).await.refused(1, "(");
     let again = desk.run(&["jobs", "retry", &job, "--json"]).await.json();
     assert_eq!((&again["status"], again["job_id"] == job.as_str()), (&json!("queued"), false));
+    let alone = desk.run(&["jobs", "submit", "digits", "--exclusive", "--checkpoints", "all"]).await.line();
+    let shown = desk.run(&["jobs", "show", &alone, "--json"]).await.json();
+    assert_eq!((&shown["exclusive"], &shown["checkpoints"]), (&json!(true), &json!("all")));
+    assert!(desk.run(&["jobs", "show", &alone]).await.ok().contains("exclusive  yes"));
+    desk.run(&["jobs", "submit", "digits", "--checkpoints", "some"]).await.refused(2, "some");
     desk.run(&["jobs", "show", "j_none"]).await.refused(1, "There is no job j_none. (job_not_found)");
 }
 

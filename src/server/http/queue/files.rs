@@ -9,7 +9,6 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio_util::io::ReaderStream;
 
 use super::follow::follow;
 use super::job_id;
@@ -18,7 +17,6 @@ use crate::http::openapi::doc::{Answer, Content, Doc, ETAG, IF_NONE_MATCH, LAST_
 use crate::http::problem::ApiError;
 use crate::service::access::Admission;
 use crate::service::artifacts::Download;
-use crate::service::refusal::Refusal;
 use crate::state::App;
 
 /// How much of a log is read if nothing else was asked for, in bytes.
@@ -79,11 +77,7 @@ pub async fn logs(
 
 async fn whole_log(app: &App, id: &app::domain::ids::JobId, attempt: Option<Attempt>) -> Result<Response, ApiError> {
     let attempt = app.core.attempt_of(id, attempt).await?;
-    let body = match tokio::fs::File::open(app.core.logs.path(id, attempt)).await {
-        Ok(file) => Body::from_stream(ReaderStream::new(file)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Body::empty(),
-        Err(error) => return Err(Refusal::from(error).into()),
-    };
+    let body = Body::from_stream(app.core.whole_log(id, attempt).await?);
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     let name = format!("attachment; filename=\"{id}-{attempt}.log\"");

@@ -3,7 +3,7 @@
 use app::protocol::configs::Bundle;
 use app::protocol::secrets::JobSecrets;
 use app::protocol::status::ArtifactKind;
-use app::protocol::worker::{Accepted, ArtifactAck, LogAck, ProgressReport, StatusReport};
+use app::protocol::worker::{Accepted, LogAck, ProgressReport, StatusReport, UploadProgress, Uploaded};
 use axum::body::{Body as RawBody, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::agent::actor;
+use crate::files::logs::Chunk;
 use crate::http::access::JobKey;
 use crate::http::address::{Path, Query};
 use crate::http::json::{Json as Body, body};
@@ -23,13 +24,14 @@ use crate::http::problem::ApiError;
 use crate::http::request::caller_named;
 use crate::service::artifacts::Announced;
 use crate::service::configs::bundle_bytes;
+use crate::service::uploads::Whole;
 use crate::state::App;
 
 /// Which attempt.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Of {
     /// Which attempt; left out, the one that the token stands for.
-    attempt: Option<u32>,
+    pub attempt: Option<u32>,
 }
 
 /// Which attempt, and where in its log.
@@ -40,6 +42,9 @@ pub struct Piece {
     /// Where the piece begins, in bytes.
     #[serde(default)]
     offset: u64,
+    /// How many bytes before that the worker had to drop, because it had no room to keep them: at least 4096. The log goes
+    /// on at `offset`, with a mark in words before it.
+    dropped: Option<u64>,
 }
 
 /// Which attempt, and what it made.
@@ -49,6 +54,10 @@ pub struct Made {
     attempt: Option<u32>,
     /// What kind of file it is.
     kind: Option<ArtifactKind>,
+    /// Where this piece of it begins, in bytes; left out, the body is all of it.
+    offset: Option<u64>,
+    /// How many bytes all of it has; to be given with `offset`.
+    size: Option<u64>,
 }
 
 /// What becomes of a report about an attempt that is not the reporter's.
@@ -56,7 +65,7 @@ const FENCED: &[&str] = &["old_attempt", "not_your_attempt", "job_ended"];
 
 /// See [`status`].
 pub const STATUS: Doc = Doc {
-    problems: &["old_attempt", "not_your_attempt", "job_ended", "invalid_status", "too_much"],
+    problems: &["old_attempt", "not_your_attempt", "job_ended", "invalid_status", "out_of_range", "too_much"],
     ..Doc::of("reportStatus", "Reports where an attempt stands.")
 };
 
@@ -99,6 +108,7 @@ pub const LOGS: Doc = Doc {
         "not_your_attempt",
         "job_ended",
         "log_gap",
+        "out_of_range",
         "body_too_large",
         "broken_body",
         "too_much",
@@ -112,25 +122,32 @@ pub async fn logs(
     State(app): State<App>,
     Extension(key): Extension<JobKey>,
     Path(id): Path<String>,
-    Query(Piece { attempt, offset }): Query<Piece>,
+    Query(Piece { attempt, offset, dropped }): Query<Piece>,
     request: Request,
 ) -> Result<Json<LogAck>, ApiError> {
     let subject = key.subject(&id, attempt)?;
-    let piece: Bytes = body(request, &app).await?;
-    let durable = app.core.append_log(&subject, offset, piece).await?;
+    let bytes: Bytes = body(request, &app).await?;
+    let durable = app.core.append_log(&subject, Chunk { offset, dropped, bytes }).await?;
     Ok(Json(LogAck { durable }))
 }
 
 /// See [`artifact`].
 pub const ARTIFACT: Doc = Doc {
+    detail: "A large file may come in pieces, with `offset` and `size`: a piece that is there already is passed over, and \
+             the last one stores the file.",
     body: Some(Content::Bytes(&["application/octet-stream"])),
-    headers: &[Header { name: "X-Content-Sha256", about: "The SHA-256 that the bytes must have, in hex." }],
+    headers: &[Header {
+        name: "X-Content-Sha256",
+        about: "The SHA-256 that the bytes must have, in hex. Of a file in pieces it is that of the whole, and must be given.",
+    }],
     problems: &[
         "old_attempt",
         "not_your_attempt",
         "job_ended",
         "invalid_path",
         "upload_refused",
+        "upload_gap",
+        "out_of_range",
         "too_much",
         "files_unavailable",
         "disk_full",
@@ -143,19 +160,58 @@ pub async fn artifact(
     State(app): State<App>,
     Extension(key): Extension<JobKey>,
     Path((id, path)): Path<(String, String)>,
-    Query(Made { attempt, kind }): Query<Made>,
+    Query(Made { attempt, kind, offset, size }): Query<Made>,
     headers: HeaderMap,
     content: RawBody,
-) -> Result<Json<ArtifactAck>, ApiError> {
+) -> Result<Json<Uploaded>, ApiError> {
     let subject = key.subject(&id, attempt)?;
     let sha256 = headers.get("x-content-sha256").and_then(|value| value.to_str().ok()).map(str::to_owned);
     let announced = Announced { path, kind: kind.unwrap_or(ArtifactKind::Other), sha256 };
     let caller = caller_named(actor(&subject.worker));
     let mut slow = false;
     let content = content.into_data_stream().inspect_err(|error| slow |= was_too_slow(error));
-    let put = app.core.put_artifact(caller, subject, announced, content).await;
+    let put = match offset {
+        None => app.core.put_artifact(caller, subject, announced, content).await.map(Uploaded::Stored),
+        Some(offset) => app.core.put_piece(caller, subject, announced, (offset, size), content).await,
+    };
     // Not the file's fault: it may be sent again.
     put.map(Json).map_err(|refusal| if slow { ApiError::body_too_slow() } else { refusal.into() })
+}
+
+/// Which file.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Meant {
+    /// Which attempt; left out, the one that the token stands for.
+    attempt: Option<u32>,
+    /// How many bytes the whole file has.
+    size: Option<u64>,
+    /// The SHA-256 of the whole file, in hex.
+    sha256: Option<String>,
+}
+
+/// See [`uploaded`].
+pub const UPLOADED: Doc = Doc {
+    problems: &[
+        "old_attempt",
+        "not_your_attempt",
+        "job_ended",
+        "invalid_path",
+        "upload_refused",
+        "out_of_range",
+        "files_unavailable",
+    ],
+    ..Doc::of("getUpload", "Says how much of a file has arrived that is sent in pieces.")
+};
+
+/// `GET /api/workers/job/{id}/artifacts/{path}?attempt=&size=&sha256=`
+pub async fn uploaded(
+    State(app): State<App>,
+    Extension(key): Extension<JobKey>,
+    Path((id, path)): Path<(String, String)>,
+    Query(Meant { attempt, size, sha256 }): Query<Meant>,
+) -> Result<Json<UploadProgress>, ApiError> {
+    let subject = key.subject(&id, attempt)?;
+    Ok(Json(app.core.upload_progress(&subject, path, Whole { size, sha256 }).await?))
 }
 
 /// See [`bundle`].

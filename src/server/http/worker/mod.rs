@@ -1,6 +1,7 @@
 //! `/api/workers/*`: what agents use. One firewall rule covers it all.
 
 mod agent;
+mod checkpoint;
 mod job;
 mod stream;
 
@@ -22,6 +23,8 @@ pub fn routes(app: &App) -> Routes {
         .post("/workers/disconnect", Access::Worker, agent::DISCONNECT, agent::disconnect)
         .post("/workers/job/{id}/status", Access::Job, job::STATUS, job::status)
         .get("/workers/job/{id}/bundle", Access::Job, job::BUNDLE, job::bundle)
+        .get("/workers/job/{id}/checkpoint", Access::Job, checkpoint::EARLIER, checkpoint::earlier)
+        .get("/workers/job/{id}/checkpoint/{*path}", Access::Job, checkpoint::FILE, checkpoint::file)
         .post("/workers/job/{id}/secrets", Access::Job, job::SECRETS, job::secrets)
         .within(|router| router.layer(DefaultBodyLimit::max(limits::API)));
     let heartbeat = none()
@@ -29,6 +32,7 @@ pub fn routes(app: &App) -> Routes {
         .within(|router| router.layer(DefaultBodyLimit::max(limits::HEARTBEAT)));
     let progress = none()
         .post("/workers/job/{id}/progress", Access::Job, job::PROGRESS, job::progress)
+        .post("/workers/job/{id}/checkpoint", Access::Job, checkpoint::WHOLE, checkpoint::whole)
         .within(|router| router.layer(DefaultBodyLimit::max(limits::PROGRESS)));
     let logs = none()
         .put("/workers/job/{id}/logs", Access::Job, job::LOGS, job::logs)
@@ -36,6 +40,7 @@ pub fn routes(app: &App) -> Routes {
     // How large a file may be is counted while it arrives.
     let artifacts = none()
         .put("/workers/job/{id}/artifacts/{*path}", Access::Job, job::ARTIFACT, job::artifact)
+        .get("/workers/job/{id}/artifacts/{*path}", Access::Job, job::UPLOADED, job::uploaded)
         .within(|router| router.layer(DefaultBodyLimit::disable()));
     agent.and(heartbeat).and(progress).and(logs).and(artifacts)
 }

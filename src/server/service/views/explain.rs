@@ -43,6 +43,7 @@ fn view(job: &Job, explanation: Explanation) -> ExplanationView {
         Verdict::NotWaiting => (VerdictCode::NotWaiting, None, None),
         Verdict::Fits { worker } => (VerdictCode::Fits, Some(worker), None),
         Verdict::BackOff { until } => (VerdictCode::BackOff, None, Some(until)),
+        Verdict::KeptBack { until } => (VerdictCode::KeptBack, None, Some(until)),
         Verdict::Limited(_) => (VerdictCode::Limited, None, None),
         Verdict::Busy => (VerdictCode::Busy, None, None),
         Verdict::Away => (VerdictCode::Away, None, None),
@@ -65,6 +66,10 @@ fn sentence(job: &Job, explanation: &Explanation) -> String {
             format!("{} takes it now.", name.map_or(worker.as_str(), |answer| answer.name.as_str()))
         }
         Verdict::BackOff { until } => format!("Its last attempt was lost; it is tried again at {until}."),
+        Verdict::KeptBack { until } => format!(
+            "It is exclusive, and its last trainer may run unheard of until {until}, when its agent must have stopped it; \
+             it starts after that."
+        ),
         Verdict::Limited(Limited::InAll(limit)) => {
             format!("{limit} jobs run, and no more may at once. It starts when one of them ends.")
         }
@@ -123,6 +128,12 @@ fn blocker(blocker: &Blocker) -> BlockerView {
             BlockerCode::Spent,
             "It is an ephemeral worker and has run its job.".to_owned(),
             "Start another worker.".to_owned(),
+        ),
+        Blocker::CannotStop => says(
+            BlockerCode::CannotStop,
+            "The job is exclusive, and its agent cannot stop by itself when it loses contact: it is an older one."
+                .to_owned(),
+            "Install the newest simpletuner-worker on its host, or submit without exclusive.".to_owned(),
         ),
         Blocker::Draining => says(
             BlockerCode::Draining,

@@ -73,6 +73,7 @@ pub fn attempt_view(stored: StoredAttempt, log_bytes: u64) -> AttemptView {
         outcome: stored.outcome,
         error: stored.error,
         exit_code: stored.exit_code,
+        resumed_from_step: stored.resumed_from_step,
         log_bytes,
     }
 }

@@ -12,6 +12,7 @@ use app::protocol::worker::ProgressPoint;
 use super::files::attempt_view;
 use crate::service::Core;
 use crate::service::access::Person;
+use crate::service::desired::policy;
 use crate::service::refusal::{Invalid, Refusal};
 use crate::service::unit::{failure_words, loss_words};
 use crate::store::Tx;
@@ -141,6 +142,8 @@ impl Around {
             min_vram_gb: job.spec.demand.min_vram_gb,
             accelerator_type: job.spec.demand.accelerator.clone(),
             max_runtime_seconds: job.spec.max_runtime.map(|allowed| allowed.0.unsigned_abs() / 1_000),
+            exclusive: job.spec.exclusive,
+            checkpoints: policy(job.spec.checkpoints),
             priority: job.priority,
             retry_of: job.retry_of.clone(),
             attempt: job.attempt,

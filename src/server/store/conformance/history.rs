@@ -6,12 +6,15 @@ use app::domain::time::Timestamp;
 use super::{Fresh, NOW, job, on_every_engine, worker};
 use crate::store::artifacts::StoredArtifact;
 use crate::store::attempts::{AttemptEnd, StoredAttempt, StoredPoint};
+use crate::store::checkpoints::StoredCheckpoint;
+use crate::store::retention::What;
 
 on_every_engine!(
     attempts_are_started_ended_and_reopened,
     the_newest_attempts_are_found_together,
     points_are_replaced_and_thinned,
     of_an_artifact_the_newest_counts,
+    checkpoints_come_back_by_their_steps,
 );
 
 pub(super) fn attempt(of: &JobId, number: u32) -> StoredAttempt {
@@ -26,6 +29,7 @@ pub(super) fn attempt(of: &JobId, number: u32) -> StoredAttempt {
         outcome: None,
         error: None,
         exit_code: None,
+        resumed_from_step: None,
         progress: None,
     }
 }
@@ -47,6 +51,7 @@ async fn attempts_are_started_ended_and_reopened(fresh: &Fresh) {
             let id = job(1).id;
             tx.start_attempt(&id, Attempt(1), Timestamp(5)).await?;
             tx.start_attempt(&id, Attempt(1), Timestamp(6)).await?;
+            tx.note_resumed(&id, Attempt(1), 500).await?;
             let end =
                 AttemptEnd { at: Timestamp(7), outcome: "lost", error: Some("gone".to_owned()), exit_code: Some(3) };
             tx.end_attempt(&id, Attempt(1), &end).await
@@ -55,6 +60,7 @@ async fn attempts_are_started_ended_and_reopened(fresh: &Fresh) {
     write.await.expect("it is there");
     let ended = StoredAttempt {
         started_at: Some(Timestamp(5)),
+        resumed_from_step: Some(500),
         ended_at: Some(Timestamp(7)),
         outcome: Some("lost".to_owned()),
         error: Some("gone".to_owned()),
@@ -64,7 +70,7 @@ async fn attempts_are_started_ended_and_reopened(fresh: &Fresh) {
     assert_eq!(fresh.read().await.attempts(&id).await, Ok(vec![ended]));
     let reopen = fresh.write(|tx| Box::pin(async move { tx.reopen_attempt(&job(1).id, Attempt(1)).await }));
     reopen.await.expect("it is there");
-    let open = StoredAttempt { started_at: Some(Timestamp(5)), ..attempt(&id, 1) };
+    let open = StoredAttempt { started_at: Some(Timestamp(5)), resumed_from_step: Some(500), ..attempt(&id, 1) };
     assert_eq!(fresh.read().await.attempts(&id).await, Ok(vec![open]));
     let found = fresh.read().await.attempt_by_token("digest").await;
     assert_eq!(found, Ok(Some((id, Attempt(1), worker(1).id))));
@@ -132,6 +138,39 @@ async fn of_an_artifact_the_newest_counts(fresh: &Fresh) {
     put.await.expect("it is there");
     let mut tx = fresh.read().await;
     assert_eq!(tx.artifacts(&id).await, Ok(vec![file("a/x", 1, u64::from(u32::MAX) * 9), file("b", 2, 4)]));
+    let of_first = tx.artifacts_of(&id, Attempt(1)).await;
+    assert_eq!(of_first, Ok(vec![file("a/x", 1, u64::from(u32::MAX) * 9), file("b", 1, 1)]));
     assert_eq!(tx.artifact(&id, "b").await, Ok(Some(file("b", 2, 4))));
     assert_eq!(tx.artifact(&id, "c").await, Ok(None));
+}
+
+async fn checkpoints_come_back_by_their_steps(fresh: &Fresh) {
+    let id = job(1).id;
+    fresh.insert_job(&job(1)).await;
+    fresh.insert_job(&job(2)).await;
+    let checkpoint = |attempt, step: i64, files: &str| StoredCheckpoint {
+        attempt: Attempt(attempt),
+        name: format!("checkpoint-{step}"),
+        step,
+        files: files.to_owned(),
+        created_at: NOW,
+    };
+    let all =
+        [checkpoint(1, 900, "[]"), checkpoint(1, 1_000, "[1]"), checkpoint(2, 900, "[]"), checkpoint(1, 1_000, "[2]")];
+    let put = fresh.write(move |tx| {
+        let all = all.clone();
+        Box::pin(async move {
+            for one in &all {
+                tx.put_checkpoint(&job(1).id, one).await?;
+            }
+            Ok(())
+        })
+    });
+    put.await.expect("it is there");
+    let found = fresh.read().await.checkpoints(&id).await;
+    assert_eq!(found, Ok(vec![checkpoint(1, 1_000, "[2]"), checkpoint(2, 900, "[]"), checkpoint(1, 900, "[]")]));
+    assert_eq!(fresh.read().await.checkpoints(&job(2).id).await, Ok(vec![]));
+    let give_up = fresh.write(|tx| Box::pin(async move { tx.give_up(What::Artifacts, &job(1).id).await }));
+    give_up.await.expect("it is there");
+    assert_eq!(fresh.read().await.checkpoints(&id).await, Ok(vec![]), "they go with their files");
 }

@@ -12,7 +12,7 @@ use app::domain::time::Timestamp;
 use app::domain::worker::credential::{Credential, Outgoing};
 use app::domain::worker::{Edit, Kind, OfflineCause, Worker};
 
-use super::{Fresh, NOW, job, on_every_engine, worker};
+use super::{Fresh, LEASE, NOW, job, on_every_engine, worker};
 use crate::store::StoreError;
 use crate::store::jobs::JobFilter;
 use crate::store::workers::Seen;
@@ -88,7 +88,7 @@ async fn workers_come_back_as_they_went(fresh: &Fresh) {
     let pinned = ephemeral.clone().edited(Edit { networks: Some(networks), ..Edit::default() });
     let contended = pinned.clone().contended(Timestamp(NOW.0 + 8), "other");
     let settled = contended.clone().rekeyed();
-    let astray = Worker { astray: Some(job(1).id), ..settled.clone() };
+    let astray = Worker { astray: Some(job(1).id), lease: Some(LEASE), ..settled.clone() };
     for after in
         [connecting, online, withholding, giving, drained, gone, silent, ephemeral, pinned, contended, settled, astray]
     {
@@ -209,8 +209,8 @@ fn lives() -> Vec<Vec<Job>> {
         vec![queued.clone(), queued.clone().cancelled(now).expect("waits")],
         vec![queued.clone(), offered.clone(), offered.clone().offer_expired(Timestamp(i64::MAX))],
         vec![queued.clone(), offered.clone(), running.clone(), report(&running, failed_report())],
-        vec![queued.clone(), offered.clone(), running.clone(), running.clone().lost(now, Loss::AgentForgot)],
-        vec![queued.clone(), offered.clone(), running.clone(), running.clone().lost(now, Loss::WorkerOffline)],
+        vec![queued.clone(), offered.clone(), running.clone(), running.clone().lost(now, Loss::AgentForgot, LEASE)],
+        vec![queued.clone(), offered.clone(), running.clone(), running.clone().lost(now, Loss::WorkerOffline, LEASE)],
         vec![
             queued.clone(),
             offered.clone(),
@@ -221,7 +221,8 @@ fn lives() -> Vec<Vec<Job>> {
         vec![queued.clone(), offered.clone(), running.clone(), report(&running, Report::Evicted)],
         vec![final_failure.clone(), report(&final_failure, failed_report())],
         vec![exhausted.clone(), report(&exhausted, failed_report())],
-        vec![exhausted.clone(), exhausted.lost(now, Loss::WorkerOffline)],
+        vec![cancelling.clone(), cancelling.lost(now, Loss::WorkerOffline, LEASE)],
+        vec![exhausted.clone(), exhausted.lost(now, Loss::WorkerOffline, LEASE)],
     ]
 }
 
@@ -279,7 +280,7 @@ async fn leases_are_found_by_worker(fresh: &Fresh) {
     let offer = |n: u8, to: u8| job(n).offered(NOW, worker(to).id, vec![], NOW).expect("waits");
     fresh.update_job(&job(1), &offer(1, 1)).await.expect("as it was read");
     fresh.update_job(&job(2), &offer(2, 2)).await.expect("as it was read");
-    let lost = offer(3, 1).lost(NOW, Loss::WorkerOffline);
+    let lost = offer(3, 1).lost(NOW, Loss::WorkerOffline, LEASE);
     fresh.update_job(&job(3), &offer(3, 1)).await.expect("as it was read");
     fresh.update_job(&offer(3, 1), &lost).await.expect("as it was read");
     let mut tx = fresh.read().await;

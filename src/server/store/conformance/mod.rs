@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::{Demand, Job, Spec, Target};
+use app::domain::job::{Checkpoints, Demand, Job, Spec, Target};
 use app::domain::labels::Labels;
 use app::domain::time::{Millis, Timestamp};
 use app::domain::trace::Trace;
@@ -41,6 +41,9 @@ pub async fn fresh_database() -> String {
 
 /// The moment at which these stories begin.
 const NOW: Timestamp = Timestamp(1_705_314_600_000);
+
+/// How long agents may be silent in these stories.
+const LEASE: Millis = Millis::seconds(120);
 
 /// Changes a database on PostgreSQL without the store's knowledge.
 pub async fn damage(address: &str, statement: &'static str) {
@@ -157,6 +160,8 @@ fn job(n: u8) -> Job {
         max_retries: 3,
         retry_on_failure: true,
         max_runtime: Some(Millis::seconds(60)),
+        exclusive: true,
+        checkpoints: Checkpoints::All,
         secrets: None,
     };
     let at = Timestamp(NOW.0 + i64::from(n));

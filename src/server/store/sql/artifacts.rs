@@ -18,6 +18,11 @@ impl Artifacts for Session<'_> {
         self.all(select.bind(job.as_str()), from_row).await
     }
 
+    async fn artifacts_of(&mut self, job: &JobId, attempt: Attempt) -> Result<Vec<StoredArtifact>> {
+        let select = sql("SELECT * FROM artifacts WHERE job_id = $1 AND attempt = $2 ORDER BY path");
+        self.all(select.bind(job.as_str()).bind(attempt.0), from_row).await
+    }
+
     async fn artifact(&mut self, job: &JobId, path: &str) -> Result<Option<StoredArtifact>> {
         let select = sql("SELECT * FROM artifacts WHERE job_id = $1 AND path = $2 ORDER BY attempt DESC LIMIT 1");
         self.first(select.bind(job.as_str()).bind(path)).await?.as_ref().map(from_row).transpose()

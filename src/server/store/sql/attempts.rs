@@ -63,6 +63,11 @@ impl Attempts for Session<'_> {
         Ok(())
     }
 
+    async fn note_resumed(&mut self, job: &JobId, attempt: Attempt, step: i64) -> Result<()> {
+        let update = sql("UPDATE attempts SET resumed_from_step = $1 WHERE job_id = $2 AND attempt = $3");
+        self.one(update.bind(step).bind(job.as_str()).bind(attempt.0)).await
+    }
+
     async fn add_points(&mut self, job: &JobId, attempt: Attempt, points: &[StoredPoint]) -> Result<()> {
         for point in points {
             let put = sql("INSERT INTO points (job_id, attempt, step, point) VALUES ($1, $2, $3, $4)
@@ -97,6 +102,7 @@ fn from_row(row: &Row) -> Result<StoredAttempt> {
         outcome: row.get("outcome")?,
         error: row.get("error")?,
         exit_code: row.optional_number("exit_code")?,
+        resumed_from_step: row.optional_number("resumed_from_step")?,
         progress: row.get("progress")?,
     })
 }

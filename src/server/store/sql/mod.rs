@@ -7,6 +7,7 @@ mod access;
 mod artifacts;
 mod attempts;
 mod audit;
+mod checkpoints;
 mod configs;
 mod group;
 mod jobs;

@@ -10,12 +10,10 @@ use super::{Row, Session};
 use crate::store::Result;
 use crate::store::retention::{Files, Retention, What};
 
-/// All that belongs to a job, before the job itself.
-const PARTS: [&str; 3] = [
-    "DELETE FROM artifacts WHERE job_id = $1",
-    "DELETE FROM points WHERE job_id = $1",
-    "DELETE FROM attempts WHERE job_id = $1",
-];
+/// What speaks of the files that a job made.
+const MADE: [&str; 2] = ["DELETE FROM checkpoints WHERE job_id = $1", "DELETE FROM artifacts WHERE job_id = $1"];
+/// All else that belongs to a job, before the job itself.
+const PARTS: [&str; 2] = ["DELETE FROM points WHERE job_id = $1", "DELETE FROM attempts WHERE job_id = $1"];
 
 #[async_trait]
 impl Retention for Session<'_> {
@@ -45,12 +43,14 @@ impl Retention for Session<'_> {
                 self.mark(job, Files::Logs).await
             }
             What::Artifacts => {
-                self.run(sql(PARTS[0]).bind(job.as_str())).await?;
+                for part in MADE {
+                    self.run(sql(part).bind(job.as_str())).await?;
+                }
                 self.one(sql("UPDATE jobs SET artifacts_removed = 1 WHERE id = $1").bind(job.as_str())).await?;
                 self.mark(job, Files::Artifacts).await
             }
             What::Job => {
-                for part in PARTS {
+                for part in MADE.into_iter().chain(PARTS) {
                     self.run(sql(part).bind(job.as_str())).await?;
                 }
                 self.one(sql("DELETE FROM jobs WHERE id = $1").bind(job.as_str())).await?;

@@ -129,6 +129,18 @@ pub async fn provoke(server: &Server, action: Action) {
         }
         Action::JobStarting => drop(reported(server, &["starting"]).await),
         Action::JobRunning => drop(reported(server, &["starting", "running"]).await),
+        Action::JobKeptBack => {
+            let (_, key, _events) = server.online("gpu-1").await;
+            server.config("digits").await;
+            let submit = json!({"config_name": "digits", "exclusive": true});
+            let job = server.post(&By::Admin, "/api/queue/submit", submit).await.ok(201)["job_id"].clone();
+            let job = job.as_str().expect("text");
+            server.report(&key, job, json!({"status": "running", "attempt": 1})).await.ok(200);
+            server.register(&key, json!([])).await;
+            server.clock.advance(Millis(1));
+            let log = format!("/api/workers/job/{job}/logs?attempt=1&offset=0");
+            server.call(&key, "PUT", &log, "still here").await.ok(200);
+        }
         Action::JobRequeued => drop(reported(server, &["running", "requeue"]).await),
         Action::JobCancelling => {
             let (job, _, _events) = reported(server, &["running"]).await;

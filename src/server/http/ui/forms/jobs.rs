@@ -1,5 +1,6 @@
 //! Submit and cancel.
 
+use app::protocol::dispatch::CheckpointPolicy;
 use app::protocol::queue::SubmitJob;
 use app::protocol::status::Target;
 use app::ui::flash::{Flash, FormName, Notice};
@@ -50,6 +51,8 @@ fn asked(fields: &Fields) -> Result<SubmitJob, Invalid> {
         worker_labels: labels(field(fields, "worker_labels")),
         gpu_count: number(fields, "gpu_count", "1 to 64, or left out")?,
         max_retries: number(fields, "max_retries", "0 to 100")?.unwrap_or(defaults.max_retries),
+        exclusive: field(fields, "exclusive") == Some("true"),
+        checkpoints: field(fields, "checkpoints").and_then(CheckpointPolicy::parse).unwrap_or(defaults.checkpoints),
         ..defaults
     })
 }

@@ -44,6 +44,8 @@ CREATE TABLE workers (
     conflict_host TEXT,
     -- which job its older agent runs without holding it, by its own word
     astray_job TEXT,
+    -- how long its agent was told that it may be silent, in milliseconds
+    lease BIGINT,
     -- when it was last heard of; written in batches, the truth is in the memory of whoever heard
     last_seen BIGINT,
     -- from which address
@@ -66,6 +68,10 @@ CREATE TABLE jobs (
     retry_on_failure BIGINT NOT NULL,
     -- how long the trainer of an attempt may run, in milliseconds
     max_runtime BIGINT,
+    -- 1 if no two trainers of it may ever run at once
+    exclusive BIGINT NOT NULL DEFAULT 0,
+    -- which checkpoints are sent: none | last | all
+    checkpoints TEXT NOT NULL DEFAULT 'last',
     -- the names of the secrets that it is given, a list; NULL for all that can be
     secrets TEXT,
     submitted_at BIGINT NOT NULL,
@@ -91,6 +97,8 @@ CREATE TABLE jobs (
     offer_until BIGINT,
     -- not offered before (back-off)
     not_before BIGINT,
+    -- until when a trainer of it may run that nobody hears of
+    kept_back_until BIGINT,
     -- why it failed, an object
     failure TEXT,
     -- 1 once its logs, or the files that it made, were kept for long enough
@@ -125,6 +133,8 @@ CREATE TABLE attempts (
     outcome TEXT,
     error TEXT,
     exit_code BIGINT,
+    -- the step of the checkpoint that it went on from
+    resumed_from_step BIGINT,
     -- the newest point of progress, an object
     progress TEXT,
     PRIMARY KEY (job_id, attempt)
@@ -149,6 +159,20 @@ CREATE TABLE artifacts (
     sha256 TEXT NOT NULL,
     created_at BIGINT NOT NULL,
     PRIMARY KEY (job_id, path, attempt)
+);
+
+-- Checkpoints of which every file arrived. The files are artifacts.
+CREATE TABLE checkpoints (
+    job_id TEXT NOT NULL REFERENCES jobs (id),
+    attempt BIGINT NOT NULL,
+    -- the directory's name
+    name TEXT NOT NULL,
+    -- at which step it was made
+    step BIGINT NOT NULL,
+    -- each file with its size and SHA-256, a list
+    files TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (job_id, attempt, name)
 );
 
 CREATE TABLE config_revisions (

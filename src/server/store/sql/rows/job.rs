@@ -1,7 +1,7 @@
 //! `jobs` rows.
 
 use app::domain::ids::{Attempt, JobId};
-use app::domain::job::{Demand, Failure, Job, Lease, Loss, Previous, Spec, State, Target};
+use app::domain::job::{Checkpoints, Demand, Failure, Job, Lease, Loss, Previous, Spec, State, Target};
 use app::domain::plan::urgency;
 use app::domain::time::Millis;
 use app::domain::trace::Trace;
@@ -26,7 +26,7 @@ enum FailureJson {
 }
 
 /// The columns of a job that never change, in the order of [`pinned_values`].
-pub const PINNED: [&str; 16] = [
+pub const PINNED: [&str; 18] = [
     "config_name",
     "config_revision",
     "target",
@@ -38,6 +38,8 @@ pub const PINNED: [&str; 16] = [
     "max_retries",
     "retry_on_failure",
     "max_runtime",
+    "exclusive",
+    "checkpoints",
     "secrets",
     "submitted_at",
     "submitted_by",
@@ -45,7 +47,7 @@ pub const PINNED: [&str; 16] = [
     "traceparent",
 ];
 /// The columns of a job that change, after its id, in the order of [`changed_values`].
-pub const CHANGED: [&str; 12] = [
+pub const CHANGED: [&str; 13] = [
     "id",
     "priority",
     "urgency",
@@ -57,6 +59,7 @@ pub const CHANGED: [&str; 12] = [
     "gpus",
     "offer_until",
     "not_before",
+    "kept_back_until",
     "failure",
 ];
 
@@ -75,6 +78,8 @@ pub fn pinned_values(job: &Job) -> Vec<Value> {
         spec.max_retries.into(),
         spec.retry_on_failure.into(),
         spec.max_runtime.map(|allowed| allowed.0).into(),
+        spec.exclusive.into(),
+        spec.checkpoints.as_str().into(),
         spec.secrets.as_ref().map(to_json).into(),
         job.submitted_at.0.into(),
         (&job.submitted_by).into(),
@@ -98,6 +103,7 @@ pub fn changed_values(job: &Job) -> Vec<Value> {
         state.gpus.into(),
         state.offer_until.into(),
         state.not_before.into(),
+        job.kept_back.map(|until| until.0).into(),
         state.failure.into(),
     ]
 }
@@ -152,6 +158,7 @@ pub fn job(row: &Row) -> Result<Job> {
         retry_of: row.optional_job_id("retry_of")?,
         // What cannot be read was never needed to run the job.
         trace: row.get::<Option<String>>("traceparent")?.as_deref().and_then(Trace::parse),
+        kept_back: row.optional_moment("kept_back_until")?,
         state: state(&row, attempt)?,
     })
 }
@@ -163,6 +170,13 @@ fn spec(row: &Named<'_>) -> Result<Spec> {
         "worker" => Target::Worker,
         "local" => Target::Local,
         other => return Err(row.broken(format!("target is {other:?}"))),
+    };
+    let checkpoints: String = row.get("checkpoints")?;
+    let checkpoints = match checkpoints.as_str() {
+        "none" => Checkpoints::None,
+        "last" => Checkpoints::Last,
+        "all" => Checkpoints::All,
+        other => return Err(row.broken(format!("checkpoints is {other:?}"))),
     };
     Ok(Spec {
         config_name: row.get("config_name")?,
@@ -178,6 +192,8 @@ fn spec(row: &Named<'_>) -> Result<Spec> {
         max_retries: row.number("max_retries")?,
         retry_on_failure: row.flag("retry_on_failure")?,
         max_runtime: row.get::<Option<i64>>("max_runtime")?.map(Millis),
+        exclusive: row.flag("exclusive")?,
+        checkpoints,
         secrets: row.optional_json("secrets")?,
     })
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use app::domain::labels::Labels;
 use app::domain::network::Network;
+use app::domain::time::Millis;
 use app::domain::worker::credential::{Credential, Outgoing};
 use app::domain::worker::{Conflict, Drain, Kind, Link, OfflineCause, Worker};
 use serde::{Deserialize, Serialize};
@@ -103,6 +104,7 @@ pub fn worker(row: &Row) -> Result<StoredWorker> {
         networks: networks(&row)?,
         conflict: conflict(&row)?,
         astray: row.optional_job_id("astray_job")?,
+        lease: row.get::<Option<i64>>("lease")?.map(Millis),
     };
     let from: Option<String> = row.get("last_seen_from")?;
     let from = from.and_then(|address| address.parse().ok());

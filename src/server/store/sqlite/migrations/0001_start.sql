@@ -42,6 +42,8 @@ CREATE TABLE workers (
     conflict_host TEXT,
     -- which job its older agent runs without holding it, by its own word
     astray_job TEXT,
+    -- how long its agent was told that it may be silent, in milliseconds
+    lease INTEGER,
     -- when it was last heard of; written in batches, the truth is in memory
     last_seen INTEGER,
     -- from which address
@@ -64,6 +66,10 @@ CREATE TABLE jobs (
     retry_on_failure INTEGER NOT NULL,
     -- how long the trainer of an attempt may run, in milliseconds
     max_runtime INTEGER,
+    -- 1 if no two trainers of it may ever run at once
+    exclusive INTEGER NOT NULL DEFAULT 0,
+    -- which checkpoints are sent: none | last | all
+    checkpoints TEXT NOT NULL DEFAULT 'last',
     -- the names of the secrets that it is given, a list; NULL for all that can be
     secrets TEXT,
     submitted_at INTEGER NOT NULL,
@@ -89,6 +95,8 @@ CREATE TABLE jobs (
     offer_until INTEGER,
     -- not offered before (back-off)
     not_before INTEGER,
+    -- until when a trainer of it may run that nobody hears of
+    kept_back_until INTEGER,
     -- why it failed, an object
     failure TEXT,
     -- 1 once its logs, or the files that it made, were kept for long enough
@@ -123,6 +131,8 @@ CREATE TABLE attempts (
     outcome TEXT,
     error TEXT,
     exit_code INTEGER,
+    -- the step of the checkpoint that it went on from
+    resumed_from_step INTEGER,
     -- the newest point of progress, an object
     progress TEXT,
     PRIMARY KEY (job_id, attempt)
@@ -147,6 +157,20 @@ CREATE TABLE artifacts (
     sha256 TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     PRIMARY KEY (job_id, path, attempt)
+) STRICT, WITHOUT ROWID;
+
+-- Checkpoints of which every file arrived. The files are artifacts.
+CREATE TABLE checkpoints (
+    job_id TEXT NOT NULL REFERENCES jobs (id),
+    attempt INTEGER NOT NULL,
+    -- the directory's name
+    name TEXT NOT NULL,
+    -- at which step it was made
+    step INTEGER NOT NULL,
+    -- each file with its size and SHA-256, a list
+    files TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (job_id, attempt, name)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE config_revisions (

@@ -1,0 +1,174 @@
+//! Checkpoints: an attempt sends them, and a later one that runs elsewhere goes on from the newest.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use app::domain::ids::{Attempt, JobId};
+use app::domain::job::{Job, Report};
+use app::protocol::checkpoints::WholeCheckpoint;
+use app::protocol::topic::Topic;
+use app::protocol::worker::{CheckpointFile, EarlierCheckpoint};
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+
+use super::Core;
+use super::refusal::{Invalid, Refusal};
+use super::reports::Subject;
+use super::unit::Caller;
+use crate::files::artifacts::Artifacts;
+use crate::store::Tx;
+use crate::store::checkpoints::StoredCheckpoint;
+use crate::text::is_plain_path;
+
+/// The most files of one checkpoint.
+const MAX_FILES: usize = 4_096;
+/// So many jobs at most are gone back to, of those that each tried the one before again.
+const FURTHEST: usize = 100;
+
+/// A file of an earlier checkpoint.
+pub struct EarlierFile {
+    /// What is known of it.
+    pub file: CheckpointFile,
+    place: (JobId, Attempt),
+    artifacts: Artifacts,
+}
+
+/// A checkpoint and whose it is.
+struct Found {
+    job: JobId,
+    attempt: Attempt,
+    name: String,
+    files: Vec<CheckpointFile>,
+}
+
+impl Core {
+    /// Every file of a checkpoint was sent: an attempt that follows may go on from it.
+    pub async fn note_checkpoint(
+        self: &Arc<Self>,
+        caller: Caller,
+        subject: Subject,
+        whole: WholeCheckpoint,
+    ) -> Result<(), Refusal> {
+        let step = checked(&whole)?;
+        let input = Arc::new((subject, whole, step));
+        self.change(caller, move |unit| {
+            let input = Arc::clone(&input);
+            Box::pin(async move {
+                let (subject, whole, step) = &*input;
+                let job = unit.job(&subject.job).await?;
+                let attempt = subject.attempt.unwrap_or(job.attempt);
+                job.clone().reported(unit.now, &subject.worker, attempt, Report::Running)?;
+                unit.answers(&job).await?;
+                if let Some(missing) = missing(unit.tx, &job.id, attempt, &whole.files).await? {
+                    return Err(Refusal::CheckpointIncomplete { path: missing });
+                }
+                let checkpoint = StoredCheckpoint {
+                    attempt,
+                    name: whole.name.clone(),
+                    step: *step,
+                    files: serde_json::to_string(&whole.files).expect("plain fields"),
+                    created_at: unit.now,
+                };
+                unit.tx.put_checkpoint(&job.id, &checkpoint).await?;
+                unit.touch(Topic::Job(job.id));
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    /// The checkpoint that an attempt may go on from.
+    pub async fn earlier_checkpoint(self: &Arc<Self>, subject: &Subject) -> Result<EarlierCheckpoint, Refusal> {
+        let found = self.earlier(subject).await?;
+        Ok(found.map_or_else(EarlierCheckpoint::default, |Found { attempt, name, files, .. }| EarlierCheckpoint {
+            attempt: Some(attempt),
+            name,
+            files,
+        }))
+    }
+
+    /// A file of it.
+    pub async fn earlier_file(self: &Arc<Self>, subject: &Subject, path: &str) -> Result<EarlierFile, Refusal> {
+        let none = || Refusal::NoArtifact(path.chars().take(80).collect());
+        let Found { job, attempt, files, .. } = self.earlier(subject).await?.ok_or_else(none)?;
+        let file = files.into_iter().find(|file| file.path == path).ok_or_else(none)?;
+        Ok(EarlierFile { file, place: (job, attempt), artifacts: self.artifacts.clone() })
+    }
+
+    async fn earlier(self: &Arc<Self>, subject: &Subject) -> Result<Option<Found>, Refusal> {
+        let attempt = self.check_attempt(subject).await?;
+        let mut tx = self.read().await?;
+        let job = tx.job(&subject.job).await?.ok_or_else(|| Refusal::NoJob(subject.job.clone()))?;
+        newest(&mut *tx, &job, attempt).await
+    }
+}
+
+impl EarlierFile {
+    /// These bytes of it.
+    pub async fn bytes(&self, range: Range<u64>) -> Result<BoxStream<'static, object_store::Result<Bytes>>, Refusal> {
+        let (job, attempt) = &self.place;
+        let bytes = self.artifacts.get_range((job, *attempt, &self.file.path), range).await;
+        bytes.map_err(|error| Refusal::Files(error.to_string()))
+    }
+}
+
+/// The checkpoint of the highest step that an attempt before this one has sent, or one of the jobs that this job tries
+/// again. Nothing of another person's.
+async fn newest(tx: &mut dyn Tx, job: &Job, before: Attempt) -> Result<Option<Found>, Refusal> {
+    let own = tx.checkpoints(&job.id).await?.into_iter().filter(|checkpoint| checkpoint.attempt < before);
+    let mut found: Vec<(JobId, StoredCheckpoint)> = own.map(|checkpoint| (job.id.clone(), checkpoint)).collect();
+    let mut next = job.retry_of.clone();
+    for _ in 0..FURTHEST {
+        let Some(id) = next else { break };
+        let Some(tried) = tx.job(&id).await?.filter(|tried| tried.submitted_by == job.submitted_by) else { break };
+        found.extend(tx.checkpoints(&id).await?.into_iter().map(|checkpoint| (id.clone(), checkpoint)));
+        next = tried.retry_of;
+    }
+    // Of one step the job's own comes first, then those of the jobs that it was tried after; the sort keeps that.
+    found.sort_by_key(|(_, checkpoint)| Reverse(checkpoint.step));
+    for (job, checkpoint) in found {
+        let files: Vec<CheckpointFile> = serde_json::from_str(&checkpoint.files).unwrap_or_default();
+        if !files.is_empty() && missing(tx, &job, checkpoint.attempt, &files).await?.is_none() {
+            return Ok(Some(Found { job, attempt: checkpoint.attempt, name: checkpoint.name, files }));
+        }
+    }
+    Ok(None)
+}
+
+/// The first of these files that an attempt has not sent as it is described.
+async fn missing(
+    tx: &mut dyn Tx,
+    job: &JobId,
+    attempt: Attempt,
+    files: &[CheckpointFile],
+) -> Result<Option<String>, Refusal> {
+    let sent = tx.artifacts_of(job, attempt).await?;
+    let sent: BTreeMap<_, _> = sent.iter().map(|sent| (&sent.path, (sent.size, sent.sha256.as_str()))).collect();
+    let is_there = |file: &&CheckpointFile| {
+        let digest = file.sha256.to_ascii_lowercase();
+        sent.get(&file.path) == Some(&(file.size_bytes, digest.as_str()))
+    };
+    Ok(files.iter().find(|file| !is_there(file)).map(|file| file.path.clone()))
+}
+
+/// The step of a checkpoint, if what is said of it makes sense.
+fn checked(whole: &WholeCheckpoint) -> Result<i64, Invalid> {
+    let digits = whole.name.strip_prefix("checkpoint-").filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
+    let allowed = "`checkpoint-` and a step, such as checkpoint-500";
+    let step = digits.and_then(|digits| digits.parse().ok()).ok_or(Invalid::Range { field: "name", allowed })?;
+    if whole.files.len() > MAX_FILES {
+        return Err(Invalid::TooMuch { what: "files of a checkpoint", limit: MAX_FILES as u64 });
+    }
+    let mut seen = HashSet::new();
+    let is_below = |path: &str| path.strip_prefix(&whole.name).is_some_and(|rest| rest.starts_with('/'));
+    let mut is_odd = |path: &'_ str| !is_plain_path(path) || !is_below(path) || !seen.insert(path.to_owned());
+    if let Some(odd) = whole.files.iter().find(|file| is_odd(&file.path)) {
+        return Err(Invalid::Path(odd.path.chars().take(80).collect()));
+    }
+    if whole.files.is_empty() {
+        return Err(Invalid::Range { field: "files", allowed: "every file of the checkpoint: at least one" });
+    }
+    Ok(step)
+}
