@@ -19,6 +19,7 @@ pub struct Host {
     log: PathBuf,
     trainer: Option<String>,
     flags: Vec<String>,
+    variables: Vec<(&'static str, String)>,
 }
 
 impl Host {
@@ -36,6 +37,7 @@ impl Host {
             home,
             trainer: None,
             flags: if worker_type == "persistent" { vec!["--persistent".to_owned()] } else { Vec::new() },
+            variables: Vec::new(),
         }
     }
 
@@ -56,6 +58,12 @@ impl Host {
     /// With more flags for the agent.
     pub fn flags(mut self, flags: &[&str]) -> Self {
         self.flags.extend(flags.iter().map(|flag| (*flag).to_owned()));
+        self
+    }
+
+    /// With one more variable for the agent.
+    pub fn with(mut self, variable: (&'static str, String)) -> Self {
+        self.variables.push(variable);
         self
     }
 
@@ -128,6 +136,7 @@ impl Host {
 
     fn equip(&self, command: &mut Command) {
         command.env("PYTHONPATH", example_trainer()).env("SIMPLETUNER_WORK_DIR", self.work_dir());
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         if let Some(trainer) = &self.trainer {
             command.env("SIMPLETUNER_TRAINER", trainer);
         }

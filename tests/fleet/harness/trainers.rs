@@ -33,6 +33,44 @@ while not pathlib.Path(os.environ["HOME"], "gate").exists():
     time.sleep(0.02)
 "#;
 
+/// The same, writing down when it began and that it lives, by a clock that all processes share.
+pub const ALIVE_AT_THE_GATE: &str = r#"
+import os, pathlib, time
+home = pathlib.Path(os.environ["HOME"])
+def note(name):
+    new = home / f"{name}.new"
+    new.write_text(str(time.clock_gettime(time.CLOCK_BOOTTIME)))
+    new.rename(home / name)
+note("began")
+while not (home / "gate").exists():
+    note("alive")
+    time.sleep(0.002)
+note("alive")
+"#;
+
+/// The same, saying which GPUs it has.
+pub const GPUS_AT_THE_GATE: &str = r#"
+import os, pathlib, time
+print(os.environ.get("CUDA_VISIBLE_DEVICES"), flush=True)
+while not pathlib.Path(os.environ["HOME"], "gate").exists():
+    time.sleep(0.02)
+"#;
+
+/// Talks a lot once the gate is open: 60 MB.
+pub const TALKS_AT_THE_GATE: &str = r#"
+import os, pathlib, time
+home = pathlib.Path(os.environ["HOME"])
+print("first words", flush=True)
+while not (home / "gate").exists():
+    time.sleep(0.02)
+for first in range(0, 600_000, 10_000):
+    print("".join(f"line {n}".ljust(100, ".") + "\n" for n in range(first, first + 10_000)), end="", flush=True)
+(home / "talked").write_text("")
+while not (home / "leave").exists():
+    time.sleep(0.02)
+print("last words", flush=True)
+"#;
+
 /// Writes down when it begins and ends.
 pub const JOURNAL: &str = r#"
 import os, pathlib, time
