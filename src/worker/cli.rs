@@ -16,8 +16,8 @@ use tracing_subscriber::prelude::*;
 
 use self::ops::{LogFormat, OpsArgs};
 use crate::exit::Fatal;
-use crate::{probe, supervisor};
 use crate::service::terminal;
+use crate::{doctor, probe, supervisor};
 
 /// The environment variable of the worker's token.
 pub const TOKEN_VARIABLE: &str = "SIMPLETUNER_WORKER_TOKEN";
@@ -52,6 +52,19 @@ pub enum Command {
         #[arg(long, env = "SIMPLETUNER_TRAINER", default_value = "python3 -m simpletuner.train")]
         trainer: String,
     },
+    /// Says line by line why this host would get jobs or would not; takes the same flags and variables
+    Doctor(Box<DoctorArgs>),
+}
+
+/// Of `doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print an array of JSON instead of lines
+    #[arg(long)]
+    pub json: bool,
+    /// Those of the agent that is meant.
+    #[command(flatten)]
+    pub agent: AgentArgs,
 }
 
 impl Command {
@@ -59,11 +72,12 @@ impl Command {
     ///
     /// # Errors
     /// With the exit code and the sentence for who asked.
-    pub fn run(self) -> Result<u8, Fatal> {
+    pub fn run(self, matches: &ArgMatches) -> Result<u8, Fatal> {
         match self {
             Self::Supervise { attempt_dir } => supervisor::main(&attempt_dir),
             Self::Gpus(args) => gpu::run(args),
             Self::Probe { trainer } => probe::main(&trainer),
+            Self::Doctor(args) => doctor::main(*args, matches),
         }
     }
 }

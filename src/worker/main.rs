@@ -12,6 +12,7 @@ mod bundle;
 mod cli;
 mod clock;
 mod config;
+mod doctor;
 mod environment;
 mod exit;
 mod files;
@@ -39,7 +40,7 @@ fn main() -> ExitCode {
     let matches = cli::Cli::command().get_matches();
     let cli = cli::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let ended = match cli.command {
-        Some(command) => command.run(),
+        Some(command) => command.run(&matches),
         None => service::start(cli.agent, &matches),
     };
     ended.map_or_else(|fatal| service::say_last(&fatal), ExitCode::from)

@@ -1,6 +1,7 @@
 //! The agent as a real process, against a small orchestrator on the loopback address.
 
 mod adoption;
+mod doctor;
 mod ends;
 mod fake;
 mod gpus;

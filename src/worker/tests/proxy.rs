@@ -8,6 +8,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
+use super::doctor::{assert_line, examined};
 use super::fake::Fake;
 use super::host::Host;
 use super::tls::orchestrator;
@@ -156,5 +157,19 @@ async fn exceptions_are_kept() -> io::Result<()> {
     assert!(goes_past(&url, &fake, &proxy, &except).await?, "{:?}", proxy.asked());
     fake.shared().registers.clear();
     assert!(!goes_past(&url, &fake, &proxy, &with).await?, "without the exception it is asked");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_doctor_goes_the_same_way() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let proxy = Proxy::before(address(&fake.url)).await?;
+    let url = format!("http://{NAME}");
+    let report = examined(&host(&[("http_proxy", &proxy.url)])?, &url).await?;
+    assert_line(&report, "ok    dns: ", &["the proxy 127.0.0.1:"]);
+    assert_line(&report, "ok    token: ", &["accepts"]);
+    assert!(proxy.was_asked("GET http://orchestrator.test/api/workers/queue"), "{:?}", proxy.asked());
+    let report = examined(&host(&[("http_proxy", "http://127.0.0.1:1")])?, &url).await?;
+    assert_line(&report, "fail  tcp: ", &["Connection refused", "that the proxy runs"]);
     Ok(())
 }
