@@ -35,6 +35,14 @@ impl Format {
             _ => Err("write text or json".to_owned()),
         }
     }
+
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+        }
+    }
 }
 
 /// What an event happened in, such as the request's id, if anything.
@@ -166,7 +174,7 @@ fn acts(c: char) -> bool {
 }
 
 /// Text in which nothing acts.
-fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut line, c| {
         if acts(c) {
             line.extend(c.escape_default());

@@ -91,6 +91,7 @@ function startAgent(name) {
     SIMPLETUNER_WORKER_NAME: name,
     SIMPLETUNER_WORKER_PERSISTENT: 'true',
     SIMPLETUNER_WORK_DIR: join(DATA, 'worker'),
+    SIMPLETUNER_LOG_FORMAT: 'text', // its last lines are shown if it dies
     PYTHONPATH: join(ROOT, 'examples/trainer'),
   });
 }

@@ -17,6 +17,8 @@ mod artifacts;
 mod bundle;
 #[path = "../../src/worker/clock.rs"]
 mod clock;
+#[path = "../../src/worker/doctor/certificate.rs"]
+mod doctor_certificate;
 #[path = "../../src/worker/session/event_size.rs"]
 mod event_size;
 #[path = "../../src/worker/files.rs"]

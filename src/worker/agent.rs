@@ -23,7 +23,7 @@ use crate::files::{self, Key};
 use crate::secret::Secret;
 use crate::session::{Context, Session};
 use crate::state::{self, Action, Ending, Input, Policy};
-use crate::{clock, gpu, retention};
+use crate::{clock, gpu, retention, service, spot};
 
 /// How long saying good-bye may take.
 const GOODBYE: Duration = Duration::from_secs(5);
@@ -92,15 +92,17 @@ async fn run(config: Config) -> Result<Ending, Fatal> {
     let api = Api::new(&config)?;
     let boot_id = clock::secret().map_err(|error| Fatal::error(format!("no randomness: {error}")))?;
     let install_id = install_id(&config.work_dir)?;
-    let refused = AtomicBool::new(false);
-    let context =
-        Arc::new(Context { config, api, online: Online::default(), hardware, gpus, boot_id, install_id, refused });
+    let (online, refused, shared) = (Online::default(), AtomicBool::new(false), service::Shared::default());
+    let context = Arc::new(Context { config, api, online, hardware, gpus, boot_id, install_id, refused, shared });
 
     let (inbox, inputs) = mpsc::channel(64);
     let mut agent = Agent::adopting(Arc::clone(&context), inbox.clone(), inputs)?;
-    let session = Session::new(context, inbox, agent.running.subscribe());
+    spot::start(&context, inbox.clone())?;
+    let session = Session::new(Arc::clone(&context), inbox, agent.running.subscribe());
+    let mut watch = service::Watch::new(context, session.reach());
     tokio::task::spawn_local(session.clone().run());
-    let ending = agent.serve(&mut signals).await;
+    let ending = agent.serve(&mut signals, &mut watch).await;
+    watch.ending();
     agent.goodbye(&session).await;
     Ok(ending)
 }
@@ -155,9 +157,12 @@ impl Agent {
     }
 
     /// Until the process is to end.
-    async fn serve(&mut self, signals: &mut (Signal, Signal)) -> Ending {
+    async fn serve(&mut self, signals: &mut (Signal, Signal), watch: &mut service::Watch) -> Ending {
         let mut deadline: Option<(Instant, Ending)> = None;
         loop {
+            if let Some(ending) = watch.turn(&self.decisions.running()).and_then(|input| self.take(input)) {
+                return ending;
+            }
             let overdue = deadline.as_ref().map_or_else(|| Instant::now() + Duration::from_hours(1), |(at, _)| *at);
             let input = tokio::select! {
                 biased;
@@ -168,10 +173,12 @@ impl Agent {
                         return ending;
                     }
                     tracing::info!("asked to end ({:?})", self.context.config.on_stop);
+                    watch.ending();
                     deadline = Some((self.last_moment(), ending));
                     Input::Signal(code)
                 }
                 Some(input) = self.inputs.recv() => input,
+                () = watch.due() => continue,
                 () = tokio::time::sleep_until(overdue) => match deadline.take() {
                     Some((_, ending)) => return ending,
                     None => continue,

@@ -2,6 +2,7 @@
 
 pub mod gpu;
 pub mod jobs;
+pub mod ops;
 mod spool;
 
 use std::ffi::OsString;
@@ -15,9 +16,11 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::prelude::*;
 
+use self::ops::{LogFormat, OpsArgs};
 use self::spool::SpoolArgs;
 use crate::exit::Fatal;
-use crate::{probe, supervisor};
+use crate::service::terminal;
+use crate::{doctor, probe, supervisor};
 
 /// The environment variable of the worker's token.
 pub const TOKEN_VARIABLE: &str = "SIMPLETUNER_WORKER_TOKEN";
@@ -52,6 +55,19 @@ pub enum Command {
         #[arg(long, env = "SIMPLETUNER_TRAINER", default_value = "python3 -m simpletuner.train")]
         trainer: String,
     },
+    /// Says line by line why this host would get jobs or would not; takes the same flags and variables
+    Doctor(Box<DoctorArgs>),
+}
+
+/// Of `doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print an array of JSON instead of lines
+    #[arg(long)]
+    pub json: bool,
+    /// Those of the agent that is meant.
+    #[command(flatten)]
+    pub agent: AgentArgs,
 }
 
 impl Command {
@@ -59,11 +75,12 @@ impl Command {
     ///
     /// # Errors
     /// With the exit code and the sentence for who asked.
-    pub fn run(self) -> Result<u8, Fatal> {
+    pub fn run(self, matches: &ArgMatches) -> Result<u8, Fatal> {
         match self {
             Self::Supervise { attempt_dir } => supervisor::main(&attempt_dir),
             Self::Gpus(args) => gpu::run(args),
             Self::Probe { trainer } => probe::main(&trainer),
+            Self::Doctor(args) => doctor::main(*args, matches),
         }
     }
 }
@@ -91,9 +108,9 @@ pub struct AgentArgs {
     /// Enable debug logging
     #[arg(short, long)]
     pub verbose: bool,
-    /// Log as text for people, or as a JSON object a line
-    #[arg(long, value_name = "text|json", env = "SIMPLETUNER_LOG_FORMAT", default_value = "text", value_parser = Format::parse)]
-    pub log_format: Format,
+    /// Log as text for people, or as a JSON object a line; auto: text with a status line on a terminal, JSON elsewhere
+    #[arg(long, value_name = "auto|text|json", env = "SIMPLETUNER_LOG_FORMAT", default_value = "auto", value_parser = LogFormat::parse)]
+    pub log_format: LogFormat,
     /// Label to report, `key=value` (repeatable); labels set by an admin win
     #[arg(long = "label", value_name = "KEY=VALUE")]
     pub labels: Vec<String>,
@@ -150,6 +167,9 @@ pub struct AgentArgs {
     /// How jobs run here.
     #[command(flatten)]
     pub jobs: jobs::JobArgs,
+    /// How it is operated.
+    #[command(flatten)]
+    pub ops: OpsArgs,
 }
 
 /// What happens to running jobs when the agent is asked to end.
@@ -168,10 +188,16 @@ pub fn is_on_command_line(matches: &ArgMatches, id: &str) -> bool {
     matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
-/// What an agent does before anything else.
-pub fn begin(verbose: bool, format: Format) {
+/// What an agent does before anything else. Answers with how it logs.
+pub fn begin(verbose: bool, format: LogFormat) -> Format {
+    let on_terminal = std::io::stderr().is_terminal();
+    if format == LogFormat::Auto && on_terminal {
+        terminal::open();
+    }
+    let format = format.on(on_terminal);
     start_logging(verbose, format);
     keep_memory_private();
+    format
 }
 
 /// Nobody but root may read this process's memory and environment, where the worker's token is; its trainers are the
@@ -188,7 +214,7 @@ pub fn start_logging(verbose: bool, format: Format) {
     let filter = tracing_subscriber::filter::Targets::new().with_target("simpletuner_worker", level);
     let lines = Lines { format, with_target: false, around: crate::attempt::around };
     let ansi = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() && format == Format::Text;
-    let layer = tracing_subscriber::fmt::layer().event_format(lines).with_writer(std::io::stderr).with_ansi(ansi);
+    let layer = tracing_subscriber::fmt::layer().event_format(lines).with_writer(terminal::log).with_ansi(ansi);
     // Only a second call fails, and then the first one's choice holds.
     let _ = tracing_subscriber::registry().with(filter).with(layer).try_init();
 }

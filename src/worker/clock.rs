@@ -40,10 +40,33 @@ pub fn secret() -> std::io::Result<String> {
     Ok(hex(&bytes))
 }
 
+/// Reads a moment as HTTP writes it: `Sun, 06 Nov 1994 08:49:37 GMT`.
+pub fn http_date(text: &str) -> Option<Timestamp> {
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let mut words = text.split_ascii_whitespace().skip(1);
+    let (day, month, year, time) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    let month = MONTHS.iter().position(|name| *name == month)? + 1;
+    Timestamp::parse_rfc3339(&format!("{year}-{month:02}-{day:0>2}T{time}Z"))
+}
+
 /// Lower-case hex.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_as_http_writes_them() {
+        let read = |text: &str| http_date(text).map(|at| at.to_string());
+        assert_eq!(read("Sun, 06 Nov 1994 08:49:37 GMT").as_deref(), Some("1994-11-06T08:49:37.000Z"));
+        for wrong in ["", "yesterday", "Sun, 06 Now 1994 08:49:37 GMT", "Sun, 36 Nov 1994 08:49:37 GMT"] {
+            assert_eq!(read(wrong), None, "{wrong:?}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! The agent's settings, checked: whatever is wrong is said here, before anything starts.
 
 mod labels;
+mod ops;
 pub mod paths;
 
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use app::remote::Trust;
 use clap::ArgMatches;
 use reqwest::Url;
 
+pub use self::ops::Ops;
 use crate::cli::jobs::MaxJobs;
 use crate::cli::{AgentArgs, OnStop, is_on_command_line};
 use crate::exit::Fatal;
@@ -58,6 +60,8 @@ pub struct Config {
     pub max_jobs: MaxJobs,
     /// What names in configurations stand for here.
     pub paths: paths::Paths,
+    /// When the host ends by itself.
+    pub ops: Ops,
 }
 
 /// The worker's own variables.
@@ -87,19 +91,10 @@ impl Config {
     /// # Errors
     /// With the exit code and sentence for the person who wrote them.
     pub fn new(args: AgentArgs, matches: &ArgMatches) -> Result<Self, Fatal> {
-        let url = args.orchestrator_url.as_deref().ok_or_else(|| {
-            Fatal::usage("which orchestrator? Give --orchestrator-url URL or set SIMPLETUNER_ORCHESTRATOR_URL")
-        })?;
-        let url = parse_url(url)?;
-        let file_first =
-            is_on_command_line(matches, "worker_token_file") && !is_on_command_line(matches, "worker_token");
-        let token = token(args.worker_token.as_deref(), args.worker_token_file.as_deref(), file_first)?;
+        let url = url(&args)?;
+        let token = token(&args, matches)?;
         let host = gethostname::gethostname().to_string_lossy().into_owned();
-        let work_dir = match args.work_dir {
-            Some(dir) => std::path::absolute(&dir)
-                .map_err(|error| Fatal::config(format!("--work-dir {} is no usable path: {error}", dir.display())))?,
-            None => default_work_dir(|name| std::env::var(name).ok())?,
-        };
+        let work_dir = work_dir(&args)?;
         let default_stop = if args.persistent { OnStop::Leave } else { OnStop::Requeue };
         let config = Self {
             url,
@@ -131,6 +126,7 @@ impl Config {
                 args.jobs.data_root.as_deref(),
             )
             .map_err(Fatal::usage)?,
+            ops: Ops::of(&args.ops).map_err(Fatal::usage)?,
         };
         config.warn_of_risks();
         Ok(config)
@@ -139,11 +135,6 @@ impl Config {
     /// What each attempt is held to.
     pub fn limits(&self) -> Limits {
         Limits { spool_bytes: self.spool_limit, stop_grace_seconds: self.stop_grace.as_secs() }
-    }
-
-    /// Whether the orchestrator is on this machine.
-    pub fn is_local(&self) -> bool {
-        matches!(self.url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"))
     }
 
     fn warn_of_risks(&self) {
@@ -165,9 +156,46 @@ impl Config {
         if matches!(self.trust, Trust::Pinned(_) | Trust::Only(_)) && self.url.scheme() == "http" {
             tracing::warn!("nothing is verified over http://; write https:// in --orchestrator-url");
         }
-        if self.url.scheme() == "http" && !self.is_local() {
+        if self.url.scheme() == "http" && !is_local(&self.url) {
             tracing::warn!("the token travels unencrypted to {}; use https where the network is not trusted", self.url);
         }
+    }
+}
+
+/// Whether the orchestrator is on this machine.
+pub fn is_local(url: &Url) -> bool {
+    matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"))
+}
+
+/// The orchestrator.
+///
+/// # Errors
+/// If none is named, or what is named is no address.
+pub fn url(args: &AgentArgs) -> Result<Url, Fatal> {
+    let url = args.orchestrator_url.as_deref().ok_or_else(|| {
+        Fatal::usage("which orchestrator? Give --orchestrator-url URL or set SIMPLETUNER_ORCHESTRATOR_URL")
+    })?;
+    parse_url(url)
+}
+
+/// The worker's token; the more explicit of two wins.
+///
+/// # Errors
+/// If there is none, or none that can be sent.
+pub fn token(args: &AgentArgs, matches: &ArgMatches) -> Result<Secret, Fatal> {
+    let file_first = is_on_command_line(matches, "worker_token_file") && !is_on_command_line(matches, "worker_token");
+    read_token(args.worker_token.as_deref(), args.worker_token_file.as_deref(), file_first)
+}
+
+/// Where jobs and their state live; absolute.
+///
+/// # Errors
+/// If nobody says where.
+pub fn work_dir(args: &AgentArgs) -> Result<PathBuf, Fatal> {
+    match &args.work_dir {
+        Some(dir) => std::path::absolute(dir)
+            .map_err(|error| Fatal::config(format!("--work-dir {} is no usable path: {error}", dir.display()))),
+        None => default_work_dir(|name| std::env::var(name).ok()),
     }
 }
 
@@ -187,7 +215,7 @@ fn parse_url(text: &str) -> Result<Url, Fatal> {
     Ok(url)
 }
 
-fn token(given: Option<&str>, file: Option<&Path>, file_first: bool) -> Result<Secret, Fatal> {
+fn read_token(given: Option<&str>, file: Option<&Path>, file_first: bool) -> Result<Secret, Fatal> {
     let from_file = |path: &Path| {
         std::fs::read_to_string(path)
             .map(|text| Secret::new(&text))
@@ -214,7 +242,11 @@ fn token(given: Option<&str>, file: Option<&Path>, file_first: bool) -> Result<S
     Ok(token)
 }
 
-fn parse_trainer(command: &str) -> Result<Vec<String>, Fatal> {
+/// The trainer's command, program first.
+///
+/// # Errors
+/// If it is none.
+pub fn parse_trainer(command: &str) -> Result<Vec<String>, Fatal> {
     let words = shell_words::split(command)
         .map_err(|error| Fatal::usage(format!("--trainer {command:?} cannot be split into words: {error}")))?;
     if words.is_empty() {
@@ -253,7 +285,8 @@ mod tests {
 
     #[test]
     fn a_missing_token_is_usage_and_a_broken_one_is_configuration() {
-        let code = |given: Option<&str>, file: Option<&Path>| token(given, file, false).map_err(|fatal| fatal.code);
+        let code =
+            |given: Option<&str>, file: Option<&Path>| read_token(given, file, false).map_err(|fatal| fatal.code);
         assert_eq!(code(None, None), Err(2));
         assert_eq!(code(Some(" "), None), Err(2));
         assert_eq!(code(Some("wt a"), None), Err(78));

@@ -12,6 +12,7 @@ mod bundle;
 mod cli;
 mod clock;
 mod config;
+mod doctor;
 mod environment;
 mod exit;
 mod files;
@@ -23,7 +24,9 @@ mod process;
 mod progress;
 mod retention;
 mod secret;
+mod service;
 mod session;
+mod spot;
 mod state;
 mod supervisor;
 #[cfg(test)]
@@ -37,23 +40,8 @@ fn main() -> ExitCode {
     let matches = cli::Cli::command().get_matches();
     let cli = cli::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let ended = match cli.command {
-        Some(command) => command.run(),
-        None => run_agent(cli.agent, &matches),
+        Some(command) => command.run(&matches),
+        None => service::start(cli.agent, &matches),
     };
-    match ended {
-        Ok(code) => ExitCode::from(code),
-        Err(fatal) => {
-            eprintln!("simpletuner-worker: {fatal}");
-            ExitCode::from(fatal.code)
-        }
-    }
-}
-
-fn run_agent(args: cli::AgentArgs, matches: &clap::ArgMatches) -> Result<u8, exit::Fatal> {
-    cli::begin(args.verbose, args.log_format);
-    if args.worker_token.is_some() && cli::is_on_command_line(matches, "worker_token") {
-        return Err(cli::leave_process_list());
-    }
-    let config = config::Config::new(args, matches)?;
-    agent::main(config)
+    ended.map_or_else(|fatal| service::say_last(&fatal), ExitCode::from)
 }

@@ -25,7 +25,7 @@ pub fn main(trainer: &str) -> Result<u8, Fatal> {
 }
 
 /// Whether there is such a program, and for `python -m MODULE` such a module.
-fn can_start(command: &[String]) -> bool {
+pub fn can_start(command: &[String]) -> bool {
     const FIND: &str = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)";
     let run = |program: &str, arguments: &[&str]| {
         let mut command = Command::new(program);

@@ -41,6 +41,10 @@ pub enum Input {
     Unreachable(String),
     /// The first SIGTERM or SIGINT, with the exit code that belongs to it.
     Signal(u8),
+    /// There was no job for as long as the operator wants to pay for that.
+    Idle,
+    /// The host is about to be taken away.
+    HostEnds,
 }
 
 /// What the agent then does.
@@ -170,8 +174,10 @@ impl Agent {
             Input::Unreachable(sentence) if !self.policy.persistent && self.is_idle() => {
                 self.leave(exit::UNAVAILABLE, Some(sentence));
             }
-            Input::Unreachable(_) => {}
+            Input::Idle if self.is_idle() => self.leave(exit::OK, None),
+            Input::Unreachable(_) | Input::Idle => {}
             Input::Signal(code) => self.signal(code, &mut actions),
+            Input::HostEnds => self.give_back(exit::OK, &mut actions),
         }
         self.settle(&mut actions);
         actions
@@ -279,11 +285,15 @@ impl Agent {
         match self.policy.on_stop {
             OnStop::Leave => actions.push(Action::Leave(Ending { code, sentence: None })),
             OnStop::Finish => {}
-            OnStop::Requeue => {
-                for running in self.running() {
-                    self.order(&Key::from(&running), StopCause::Requeue, actions);
-                }
-            }
+            OnStop::Requeue => self.give_back(code, actions),
+        }
+    }
+
+    /// Leaves once everything that runs is stopped and back in the queue.
+    fn give_back(&mut self, code: u8, actions: &mut Vec<Action>) {
+        self.leave(code, None);
+        for running in self.running() {
+            self.order(&Key::from(&running), StopCause::Requeue, actions);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Fleet, Host, trainers};
+use crate::harness::{Fleet, Host, command, trainers};
 
 /// What an agent says that gives up or is sent away.
 async fn said_at_the_end(host: &Host) -> String {
@@ -107,4 +107,33 @@ async fn gpu_requirements_not_met() {
     let job = fleet.api.submit_with(&submit).await;
     let text = explained(&fleet, &job).await;
     assert!(text.starts_with("GPU requirements not met") && text.contains("3 GPUs"), "{text}");
+}
+
+/// Exit code and report of the doctor on this host.
+async fn examined(host: &Host) -> (Option<i32>, String) {
+    let mut doctor = command("simpletuner", host.home());
+    doctor.args(["worker", "doctor"]);
+    doctor.env("SIMPLETUNER_ORCHESTRATOR_URL", host.url()).env("SIMPLETUNER_WORKER_TOKEN", &host.token);
+    let mut doctor = host.start_by(doctor);
+    (doctor.ended().await, doctor.said())
+}
+
+#[tokio::test]
+async fn the_doctor_says_it_before_anybody_starts_anything() {
+    let mut fleet = Fleet::start().await;
+    let host = fleet.host("new").await;
+    let (code, report) = examined(&host).await;
+    assert_eq!(code, Some(0), "{report}");
+    for what in ["tcp", "orchestrator", "clock", "token", "trainer"] {
+        assert!(report.contains(&format!("ok    {what}: ")), "{what}: {report}");
+    }
+    let worker = fleet.api.get(&format!("/api/admin/workers/{}", host.worker)).await;
+    assert!(worker["agent_version"].is_null() && worker["status"] != "idle", "it did not register: {worker:#}");
+
+    let mistaken = fleet.host("mistaken").await.holding("wt_not-a-token");
+    let (code, report) = examined(&mistaken).await;
+    assert!(code == Some(1) && report.contains("fail  token: Invalid token: "), "{report}");
+    fleet.kill_server().await;
+    let (code, report) = examined(&host).await;
+    assert!(code == Some(1) && report.contains("fail  tcp: ") && report.contains("Connection refused"), "{report}");
 }

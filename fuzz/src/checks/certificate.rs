@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
+use crate::doctor_certificate::Certificate;
 use crate::tls::certificate::{Contents, parse};
 
 /// In 2026.
@@ -43,6 +44,7 @@ pub fn check(data: &[u8]) {
     let Some((how, data)) = data.split_first() else { return };
     let whole = parse(&contents(&PAIR.chain, &PAIR.key), NOW).expect("nothing was changed");
     assert!(!whole.vouched_for);
+    read_by_the_doctor(data);
     let changed = match how % 3 {
         // What stands for itself.
         0 => {
@@ -57,6 +59,15 @@ pub fn check(data: &[u8]) {
     };
     if let Ok(taken) = parse(&changed, NOW) {
         assert_eq!(taken.fingerprint, whole.fingerprint, "of another key nobody has the private half");
+    }
+}
+
+/// What the agent's doctor shows of a certificate: whatever stands in it, it is read or it is not.
+fn read_by_the_doctor(data: &[u8]) {
+    let whole = Certificate::read(&PAIR.chain).expect("nothing was changed");
+    assert_eq!(whole.names, ["localhost"]);
+    for odd in [data, &patched(&PAIR.chain, data)] {
+        assert!(Certificate::read(odd).is_none_or(|shown| shown.names.iter().all(|name| name.len() <= 3 * odd.len())));
     }
 }
 

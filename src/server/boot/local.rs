@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use app::logging::Format;
 use app::protocol::fingerprint::Fingerprint;
 use app::protocol::worker::Probe;
 use clap::ValueEnum;
@@ -47,6 +48,8 @@ pub struct LocalAgent {
     pub tls: Option<Tls>,
     /// Where the agent keeps its jobs.
     pub work_dir: PathBuf,
+    /// How it logs: beside this server, so as this server does.
+    pub log_format: Format,
 }
 
 impl LocalAgent {
@@ -97,6 +100,7 @@ impl LocalAgent {
             .env("SIMPLETUNER_ORCHESTRATOR_URL", own_url(self.address, pin.is_some()))
             .env("SIMPLETUNER_WORKER_TOKEN", token)
             .env("SIMPLETUNER_WORK_DIR", &self.work_dir)
+            .env("SIMPLETUNER_LOG_FORMAT", self.log_format.word())
             .stdin(std::process::Stdio::null());
         command
     }

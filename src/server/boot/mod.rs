@@ -155,7 +155,8 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     }
     let operator = Operator::let_in(&core, &data, address, tls.as_ref());
     tasks.spawn(operator.keep(shutdown.clone()));
-    let local = LocalAgent { address, tls: tls.clone(), work_dir: data.join("local-agent") };
+    let log_format = args.ops.log_format;
+    let local = LocalAgent { address, tls: tls.clone(), work_dir: data.join("local-agent"), log_format };
     tasks.spawn(local.keep(Arc::clone(&core), args.local, shutdown.clone()));
     let room = connections(args);
     if let Some(listener) = watched {

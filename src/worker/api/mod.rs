@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use app::protocol::worker::{Disconnect, Heartbeat, HeartbeatAnswer, Register, Registered};
-use app::remote::innermost;
-use reqwest::{Client, RequestBuilder, Response, Url, redirect};
+use app::remote::{Trust, innermost};
+use reqwest::{Client, ClientBuilder, RequestBuilder, Response, Url, redirect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -19,7 +19,7 @@ pub use job::{JobApi, Taken, Upload};
 pub use lease::LeaseTimer;
 pub use retry::{Online, until_answered};
 
-use crate::config::Config;
+use crate::config::{Config, is_local};
 use crate::exit::Fatal;
 use crate::secret::Secret;
 
@@ -27,7 +27,27 @@ use crate::secret::Secret;
 const SHORT: Duration = Duration::from_secs(20);
 /// How long `next` lets the server wait, in seconds.
 const POLL_SECONDS: u64 = 25;
-const WORKER_TOKEN: &str = "X-Worker-Token";
+/// The header that carries the worker's token.
+pub const WORKER_TOKEN: &str = "X-Worker-Token";
+
+/// How an orchestrator is spoken to.
+///
+/// # Errors
+/// If the certificates cannot be used.
+pub fn client(trust: &Trust, url: &Url) -> Result<ClientBuilder, Fatal> {
+    let builder = Client::builder()
+        .user_agent(concat!("simpletuner-worker/", env!("CARGO_PKG_VERSION")))
+        // A redirect would carry the token to wherever it leads.
+        .redirect(redirect::Policy::none())
+        .connect_timeout(Duration::from_secs(10))
+        .tcp_keepalive(Duration::from_secs(30))
+        .tcp_user_timeout(Duration::from_mins(1))
+        .pool_max_idle_per_host(2)
+        .http1_only();
+    let builder = trust.apply(builder, url.scheme() == "https")?;
+    // Else by the proxy that the usual variables name.
+    Ok(if is_local(url) { builder.no_proxy() } else { builder })
+}
 
 /// The orchestrator.
 #[derive(Debug, Clone)]
@@ -45,21 +65,9 @@ impl Api {
     /// # Errors
     /// If the certificates cannot be used.
     pub fn new(config: &Config) -> Result<Self, Fatal> {
-        let mut builder = Client::builder()
-            .user_agent(concat!("simpletuner-worker/", env!("CARGO_PKG_VERSION")))
-            // A redirect would carry the token to wherever it leads.
-            .redirect(redirect::Policy::none())
-            .connect_timeout(Duration::from_secs(10))
-            .tcp_keepalive(Duration::from_secs(30))
-            .tcp_user_timeout(Duration::from_mins(1))
-            .pool_max_idle_per_host(2)
-            .http1_only();
-        builder = config.trust.apply(builder, config.url.scheme() == "https")?;
-        if config.is_local() {
-            builder = builder.no_proxy();
-        }
-        let http =
-            builder.build().map_err(|error| Fatal::config(format!("cannot set up TLS: {}", innermost(&error))))?;
+        let http = client(&config.trust, &config.url)?
+            .build()
+            .map_err(|error| Fatal::config(format!("cannot set up TLS: {}", innermost(&error))))?;
         Ok(Self { http, base: config.url.clone(), token: config.token.clone(), lease: Arc::default() })
     }
 

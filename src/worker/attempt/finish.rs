@@ -37,6 +37,9 @@ impl Attempt {
         let (log, given) = (self.dir.log(), Arc::clone(self.given()));
         let end = blocking(move || read_end(&log, &given.mask)).await.unwrap_or_default();
         let mut report = outcome::report(self.key(), &exit, &end)?;
+        if exit.stopped == Some(StopCause::Requeue) {
+            report.error = self.context.shared.end_in_words().or(report.error);
+        }
         self.last_words(&report, &end);
         if !refused.is_empty() {
             let said = report.error.into_iter().chain(refused).collect::<Vec<_>>().join("\n");
@@ -54,7 +57,12 @@ impl Attempt {
             let taken = match self.while_ours(answer).await {
                 Some(Ok(())) => {
                     let error = report.error.as_deref().map(|error| format!(": {error}")).unwrap_or_default();
-                    tracing::info!("{} {}{error}", self.key(), report.status);
+                    if report.status == "failed" {
+                        let log = self.dir.log();
+                        tracing::error!("Process crash: {} failed{error}; its log is {}", self.key(), log.display());
+                    } else {
+                        tracing::info!("{} {}{error}", self.key(), report.status);
+                    }
                     true
                 }
                 // Perhaps the words were what it did not like.

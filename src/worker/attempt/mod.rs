@@ -166,7 +166,7 @@ impl Attempt {
     }
 
     fn order(&self, cause: StopCause) -> StopOrder {
-        let grace = self.context.config.stop_grace.as_secs();
+        let grace = self.context.shared.grace(self.context.config.stop_grace).as_secs();
         let grace_seconds = if cause == StopCause::Superseded { grace.min(SUPERSEDED_GRACE) } else { grace };
         StopOrder { cause, grace_seconds }
     }

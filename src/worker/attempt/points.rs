@@ -65,6 +65,7 @@ impl Attempt {
     }
 
     async fn send_points(&self, points: Vec<ProgressPoint>) -> bool {
+        self.context.shared.note(self.key(), &points);
         let batches: Vec<_> = if points.is_empty() { vec![&points[..]] } else { points.chunks(BATCH).collect() };
         for batch in batches {
             let report = ProgressReport { attempt: self.key().attempt, points: batch.to_vec() };

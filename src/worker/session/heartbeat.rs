@@ -32,6 +32,7 @@ pub async fn run(session: &Session) -> Refused {
             Err(ApiError::Refused(sentence)) => return Refused(sentence),
             Err(ApiError::Transient { sentence, retry_after }) => {
                 tracing::debug!("heartbeat: {sentence}");
+                session.lost();
                 backoff.next_after(clock::roll(), retry_after).min(interval)
             }
             // The connection that does the registering says it.

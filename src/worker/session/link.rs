@@ -22,6 +22,7 @@ pub async fn run(session: &Session) -> Refused {
     let mut poll_until = None;
     loop {
         if let Err(error) = session.register().await {
+            session.lost();
             let is_untrusted = matches!(error, ApiError::Untrusted(_));
             let after = match error {
                 ApiError::Refused(sentence) => return Refused(sentence),

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use app::domain::ids::WorkerId;
+use app::domain::time::Timestamp;
 use app::protocol::dispatch::WorkerEvent;
 use app::protocol::worker::{PROTOCOL, Register, RunningAttempt};
 use app::remote::Trust;
@@ -20,6 +21,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
 
 use crate::api::{Api, ApiError, Online};
+use crate::clock;
 use crate::config::Config;
 use crate::files::Key;
 use crate::gpu::{Gpus, Hardware};
@@ -44,6 +46,19 @@ pub struct Context {
     pub install_id: String,
     /// Whether the worker's token was refused, so that only job tokens open anything.
     pub refused: AtomicBool,
+    /// What jobs and operators have in common.
+    pub shared: crate::service::Shared,
+}
+
+/// Whether the orchestrator is in reach.
+#[derive(Debug, Clone, Default)]
+pub struct Reach {
+    /// It was, once.
+    pub registered: bool,
+    /// Since when it is not.
+    pub away: Option<(Instant, Timestamp)>,
+    /// After so long it takes this worker for offline.
+    pub timeout: Duration,
 }
 
 /// Where the connection gets and leaves what it knows.
@@ -54,6 +69,7 @@ pub struct Session {
     attempts: watch::Receiver<Vec<RunningAttempt>>,
     registered: Arc<watch::Sender<Option<Registration>>>,
     last_contact: Arc<watch::Sender<Instant>>,
+    reach: Arc<watch::Sender<Reach>>,
     /// The orchestrator has to be told again who this is.
     again: Arc<Notify>,
 }
@@ -81,6 +97,10 @@ impl Session {
             attempts,
             registered: Arc::new(watch::Sender::new(None)),
             last_contact: Arc::new(watch::Sender::new(Instant::now())),
+            reach: Arc::new(watch::Sender::new(Reach {
+                away: Some((Instant::now(), clock::now())),
+                ..Reach::default()
+            })),
             again: Arc::default(),
         }
     }
@@ -94,7 +114,7 @@ impl Session {
         };
         self.context.refused.store(true, Ordering::Relaxed);
         let sentence = format!(
-            "the orchestrator refuses the worker token ({sentence}). It may have been rotated, or the worker deleted: \
+            "Invalid token: the orchestrator refuses it ({sentence}). It may have been rotated, or the worker deleted: \
              get a new token from the orchestrator and start again"
         );
         tracing::error!("{sentence}");
@@ -111,8 +131,23 @@ impl Session {
         let _ = self.inbox.send(input).await;
     }
 
+    /// Whether the orchestrator is in reach, from now on.
+    pub fn reach(&self) -> watch::Receiver<Reach> {
+        self.reach.subscribe()
+    }
+
     fn contact(&self) {
         self.last_contact.send_replace(Instant::now());
+        self.reach.send_if_modified(|reach| reach.registered && reach.away.take().is_some());
+    }
+
+    /// A try has failed.
+    fn lost(&self) {
+        self.reach.send_if_modified(|reach| {
+            let fresh = reach.away.is_none();
+            reach.away.get_or_insert_with(|| (Instant::now(), clock::now()));
+            fresh
+        });
     }
 
     /// Says when there was no contact for too long.
@@ -169,6 +204,8 @@ impl Session {
         }
         let interval = Duration::from_secs(answer.heartbeat_interval_seconds.clamp(1, 3_600));
         self.registered.send_replace(Some(Registration { worker_id: answer.worker_id, interval }));
+        let timeout = Duration::from_secs(answer.heartbeat_timeout_seconds);
+        self.reach.send_replace(Reach { registered: true, away: None, timeout });
         self.context.online.announce();
         self.tell(Input::Desired(Box::new(answer.desired))).await;
         Ok(())

@@ -79,9 +79,13 @@ pub struct Shared {
     /// Answer 409 to every report.
     pub stale: bool,
     pub refuse_token: bool,
+    /// Answer 503 to everything.
+    pub busy: bool,
     /// Open streams, but let nothing through, as some proxies do.
     pub hold_streams: bool,
     pub polls: usize,
+    /// What time it says that it is, if not the real one.
+    pub date: Option<&'static str>,
     open: Vec<mpsc::UnboundedSender<String>>,
     held: Vec<mpsc::UnboundedSender<String>>,
 }
@@ -238,7 +242,14 @@ async fn answer(
         }
     };
     changed.send_modify(|times| *times += 1);
-    Ok(answer)
+    let date = shared.lock().unwrap_or_else(PoisonError::into_inner).date;
+    Ok(dated(answer, date))
+}
+
+fn dated(mut answer: Response<Body>, date: Option<&'static str>) -> Response<Body> {
+    let date = date.map(hyper::header::HeaderValue::from_static);
+    answer.headers_mut().extend(date.map(|date| (hyper::header::DATE, date)));
+    answer
 }
 
 fn extend(object: &mut Value, more: Value) {
@@ -287,6 +298,12 @@ impl Shared {
             self.traces.push(format!("{rest} {}", header("traceparent")));
             return self.job(job, rest, parts, value, body);
         }
+        if self.busy {
+            return problem(503, "busy", json!({}));
+        }
+        if path == "/healthz" {
+            return ok(&json!({"status": "ok"}));
+        }
         if !worker {
             return problem(401, "token_refused", json!({}));
         }
@@ -307,6 +324,7 @@ impl Shared {
                 ok(&json!({"desired": self.desired()}))
             }
             "stream" => self.stream(),
+            "queue" => ok(&json!({"has_jobs": !self.offers.is_empty()})),
             "disconnect" => {
                 self.disconnects.push(value);
                 ok(&json!({"success": true}))

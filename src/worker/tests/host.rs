@@ -9,7 +9,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt};
 use tokio::process::{Child, Command};
 
 use super::fake::{Fake, TOKEN};
@@ -22,7 +22,7 @@ pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The agent's binary. Cargo does not build it for a unit test of the same target, so it is built here, once, the way this
 /// test was: then it is always the code under test.
-fn binary() -> &'static Path {
+pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
         // <target>/<profile>/deps/<this test>
@@ -129,39 +129,55 @@ impl Host {
     }
 
     pub fn start_at(&self, url: &str) -> io::Result<Agent> {
-        let child = self
-            .program()
-            .env("SIMPLETUNER_ORCHESTRATOR_URL", url)
-            .env("SIMPLETUNER_WORKER_TOKEN", TOKEN)
-            .env("SIMPLETUNER_TRAINER", &self.trainer)
-            .args(&self.flags)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()?;
+        self.start_by(self.agent(), url)
+    }
+
+    /// Starts it by another program, which is given its variables and flags.
+    pub fn start_by(&self, command: Command, url: &str) -> io::Result<Agent> {
+        let child = self.given(command, url).args(&self.flags).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         Ok(Agent(child))
     }
 
     /// Runs a command of the agent's program to its end: exit code, and what it said.
     pub async fn command(&self, arguments: &[&str]) -> io::Result<(Option<i32>, String)> {
-        let output = tokio::time::timeout(PATIENCE, self.program().args(arguments).output()).await??;
+        let mut program = self.bare(self.agent());
+        let output = tokio::time::timeout(PATIENCE, program.args(arguments).output()).await??;
         let said = [output.stdout, output.stderr].concat();
         Ok((output.status.code(), String::from_utf8_lossy(&said).into_owned()))
     }
 
-    fn program(&self) -> Command {
+    /// The agent's program, begun by whatever begins it here.
+    fn agent(&self) -> Command {
         let binary = binary().to_string_lossy().into_owned();
         let line: Vec<&String> = self.before.iter().chain([&binary]).collect();
-        let mut program = Command::new(line[0]);
-        program
-            .args(&line[1..])
+        let mut command = Command::new(line[0]);
+        command.args(&line[1..]);
+        command
+    }
+
+    /// A command with this host's variables, and those that name its orchestrator.
+    pub fn given(&self, command: Command, url: &str) -> Command {
+        let mut command = self.bare(command);
+        command
+            .env("SIMPLETUNER_ORCHESTRATOR_URL", url)
+            .env("SIMPLETUNER_WORKER_TOKEN", TOKEN)
+            .env("SIMPLETUNER_TRAINER", &self.trainer)
+            // What a test says wins.
+            .envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    fn bare(&self, mut command: Command) -> Command {
+        command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.path())
             .env("SIMPLETUNER_WORK_DIR", self.path().join("state"))
+            .env("SIMPLETUNER_LOG_FORMAT", "text")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .kill_on_drop(true);
-        program
+        command
     }
 }
 
@@ -221,6 +237,21 @@ impl Agent {
     pub async fn kill(mut self) -> io::Result<()> {
         self.signal(Signal::SIGKILL)?;
         self.0.wait().await.map(drop)
+    }
+
+    /// Waits until it says this; answers with the line.
+    pub async fn says(mut self, words: &str) -> io::Result<String> {
+        let stderr = self.0.stderr.take().ok_or_else(|| io::Error::other("somebody listens already"))?;
+        let mut lines = tokio::io::BufReader::new(stderr).lines();
+        let wait = async {
+            while let Some(line) = lines.next_line().await? {
+                if line.contains(words) {
+                    return Ok(line);
+                }
+            }
+            Err(io::Error::other(format!("it ended and never said {words:?}")))
+        };
+        tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("it does not say {words:?}"))
     }
 
     /// Waits for the end: exit code, and what it said.

@@ -65,6 +65,26 @@ fn an_offer_is_taken_once() {
 }
 
 #[test]
+fn a_host_that_costs_for_nothing_is_left_only_without_a_job() {
+    let mut agent = agent(true);
+    agent.step(Input::Offer(offer("j_1", 1)));
+    assert_eq!(agent.step(Input::Idle), []);
+    assert_eq!(agent.step(Input::Ended(key("j_1", 1), true)), [], "it was too early");
+    assert_eq!(agent.step(Input::Idle), [leave(0)]);
+    assert_eq!(agent.step(Input::Offer(offer("j_2", 1))), [leave(0)], "nothing new is taken");
+}
+
+#[test]
+fn on_a_host_that_is_taken_away_nothing_is_left_running() {
+    // Even a persistent worker, which otherwise leaves its trainers.
+    let mut agent = agent(true);
+    agent.step(Input::Offer(offer("j_1", 1)));
+    assert_eq!(agent.step(Input::HostEnds), [Action::Stop(key("j_1", 1), StopCause::Requeue)]);
+    assert_eq!(agent.step(Input::Offer(offer("j_2", 1))), []);
+    assert_eq!(agent.step(Input::Ended(key("j_1", 1), true)), [leave(0)]);
+}
+
+#[test]
 fn an_offer_that_comes_early_waits_for_the_end_before_it() {
     let mut agent = agent(true);
     agent.step(Input::Offer(offer("j_1", 1)));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use app::protocol::fingerprint::Fingerprint;
 use nix::sys::signal::Signal;
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, PublicKeyData};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, PublicKeyData, date_time_ymd};
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::PrivateKeyDer;
@@ -19,15 +19,20 @@ use super::host::Host;
 const FAILED: &str = "SSL certificate verify failed";
 
 /// An orchestrator, and what agents could know of it.
-struct Known {
-    fake: Fake,
+pub struct Known {
+    pub fake: Fake,
     /// The certificate of the authority that has signed its own.
-    authority: String,
-    fingerprint: Fingerprint,
+    pub authority: String,
+    pub fingerprint: Fingerprint,
 }
 
 /// An orchestrator whose certificate is for this name.
-async fn orchestrator(name: &str) -> io::Result<Known> {
+pub async fn orchestrator(name: &str) -> io::Result<Known> {
+    orchestrator_until(name, 2100).await
+}
+
+/// The same, whose certificate ends with the beginning of this year.
+pub async fn orchestrator_until(name: &str, year: i32) -> io::Result<Known> {
     let authority_key = KeyPair::generate().map_err(io::Error::other)?;
     let mut authority = CertificateParams::new(Vec::new()).map_err(io::Error::other)?;
     authority.distinguished_name.push(DnType::CommonName, "authority of the tests");
@@ -35,7 +40,10 @@ async fn orchestrator(name: &str) -> io::Result<Known> {
     let root = authority.self_signed(&authority_key).map_err(io::Error::other)?;
     let key = KeyPair::generate().map_err(io::Error::other)?;
     let signed = CertificateParams::new(vec![name.to_owned()])
-        .and_then(|params| params.signed_by(&key, &Issuer::from_params(&authority, &authority_key)))
+        .and_then(|mut params| {
+            params.not_after = date_time_ymd(year, 1, 1);
+            params.signed_by(&key, &Issuer::from_params(&authority, &authority_key))
+        })
         .map_err(io::Error::other)?;
     let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()

@@ -137,6 +137,7 @@ impl Host {
     fn equip(&self, command: &mut Command) {
         command.env("PYTHONPATH", example_trainer()).env("SIMPLETUNER_WORK_DIR", self.work_dir());
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command.env("SIMPLETUNER_LOG_FORMAT", "text");
         if let Some(trainer) = &self.trainer {
             command.env("SIMPLETUNER_TRAINER", trainer);
         }

@@ -1,0 +1,45 @@
+//! From the command line to the agent, and its last word.
+
+use std::process::ExitCode;
+use std::sync::OnceLock;
+
+use app::logging::Format;
+use clap::ArgMatches;
+
+use super::{init, terminal};
+use crate::agent;
+use crate::cli::{self, AgentArgs};
+use crate::config::Config;
+use crate::exit::Fatal;
+
+static FORMAT: OnceLock<Format> = OnceLock::new();
+
+/// Runs the agent to its end.
+///
+/// # Errors
+/// With the exit code and sentence.
+pub fn start(args: AgentArgs, matches: &ArgMatches) -> Result<u8, Fatal> {
+    let format = FORMAT.get_or_init(|| cli::begin(args.verbose, args.log_format));
+    if *format == Format::Json {
+        // What goes wrong must not be the one thing that a collector cannot read.
+        std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "a task panicked")));
+    }
+    if args.worker_token.is_some() && cli::is_on_command_line(matches, "worker_token") {
+        return Err(cli::leave_process_list());
+    }
+    if std::process::id() == 1 {
+        return init::run(matches);
+    }
+    agent::main(Config::new(args, matches)?)
+}
+
+/// Says why the process ends, where it says everything.
+pub fn say_last(fatal: &Fatal) -> ExitCode {
+    terminal::clear();
+    if FORMAT.get() == Some(&Format::Json) {
+        tracing::error!(exit_code = fatal.code, "{fatal}");
+    } else {
+        eprintln!("simpletuner-worker: {fatal}");
+    }
+    ExitCode::from(fatal.code)
+}

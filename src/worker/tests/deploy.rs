@@ -1,0 +1,74 @@
+//! What is shipped beside the program, held against the program.
+
+use clap::{CommandFactory, Parser};
+
+use crate::cli::Cli;
+use crate::exit;
+
+const GUIDE: &str = include_str!("../../../docs/WORKER.md");
+const UNIT: &str = include_str!("../../../deploy/systemd/simpletuner-worker.service");
+
+/// Flags with their variables, as the command line has them.
+fn flags() -> Vec<(String, Option<String>)> {
+    let command = Cli::command();
+    let shown = command.get_arguments().filter(|argument| !argument.is_hide_set());
+    let named = shown.filter_map(|argument| {
+        let variable = argument.get_env().map(|name| name.to_string_lossy().into_owned());
+        Some((format!("--{}", argument.get_long()?), variable))
+    });
+    named.filter(|(flag, _)| !["--help", "--version"].contains(&flag.as_str())).collect()
+}
+
+#[test]
+fn the_guide_has_every_flag_and_no_other() {
+    let flags = flags();
+    assert!(flags.len() > 15, "{flags:?}");
+    for (flag, variable) in &flags {
+        let variable = variable.as_ref().map(|name| format!("`{name}` ")).unwrap_or_default();
+        let row = format!("| `{flag}` | {variable}| ");
+        assert!(GUIDE.contains(&row), "docs/WORKER.md has no row that begins with {row}");
+    }
+    let rows = GUIDE.lines().filter(|line| line.starts_with("| `--") && !line.contains("| asks |"));
+    let headed = rows.filter(|line| line.matches(" |").count() == 3).count();
+    assert_eq!(headed, flags.len(), "docs/WORKER.md has rows of flags that are not there");
+}
+
+#[test]
+fn the_guide_has_every_exit_code_and_headline() {
+    for code in [exit::OK, exit::ERROR, exit::USAGE, exit::UNAVAILABLE, exit::REFUSED, exit::CONFIG] {
+        assert!(GUIDE.contains(&format!("\n| {code} | ")), "{code}");
+    }
+    for headline in [
+        "Connection refused",
+        "Invalid token",
+        "SSL certificate verify failed",
+        "Heartbeat timeout (120s)",
+        "Process crash",
+        "No idle workers",
+        "GPU requirements not met",
+    ] {
+        assert!(GUIDE.lines().any(|line| line.starts_with("### ") && line.contains(headline)), "{headline}");
+    }
+}
+
+/// The value of a setting of the service.
+fn unit(name: &str) -> &'static str {
+    let found = UNIT.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+    found.unwrap_or_else(|| panic!("the service has no {name}"))
+}
+
+#[test]
+fn the_service_fits_the_program() {
+    let hopeless = format!("{} {}", exit::REFUSED, exit::CONFIG);
+    assert_eq!(unit("RestartPreventExitStatus"), hopeless);
+    assert_eq!((unit("KillMode"), unit("Delegate"), unit("Type")), ("process", "yes", "notify"));
+    let mut command = unit("ExecStart").split_ascii_whitespace();
+    assert_eq!(command.next(), Some("/usr/local/bin/simpletuner-worker"));
+    let read = Cli::try_parse_from(std::iter::once("simpletuner-worker").chain(command));
+    assert!(read.is_ok_and(|cli| cli.agent.worker_token_file.is_some_and(|file| file.ends_with("worker-token"))));
+    let known = flags();
+    for line in UNIT.lines().filter_map(|line| line.strip_prefix("Environment=SIMPLETUNER_")) {
+        let name = format!("SIMPLETUNER_{}", line.split('=').next().unwrap_or_default());
+        assert!(known.iter().any(|(_, variable)| variable.as_ref() == Some(&name)), "{name}");
+    }
+}

@@ -1,0 +1,132 @@
+//! The agent for a person at a terminal, and for a machine that reads its log.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+
+use nix::pty::{Winsize, openpty};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+use tokio::process::{Child, Command};
+
+use super::fake::Fake;
+use super::host::{Host, binary, until};
+
+const WINDOW: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+const ERASE: &str = "\r\u{1b}[K";
+
+/// A terminal with an agent at its other end.
+struct Terminal {
+    shown: Arc<Mutex<String>>,
+    agent: Child,
+}
+
+impl Terminal {
+    fn with(host: &Host, url: &str, format: Option<&str>) -> io::Result<Self> {
+        let pair = openpty(&WINDOW, None).map_err(io::Error::from)?;
+        let end = |side: &OwnedFd| side.try_clone();
+        let mut command = host.given(Command::new(binary()), url);
+        match format {
+            Some(format) => command.env("SIMPLETUNER_LOG_FORMAT", format),
+            None => command.env_remove("SIMPLETUNER_LOG_FORMAT"),
+        };
+        command.args(&host.flags).stdin(end(&pair.slave)?).stdout(end(&pair.slave)?).stderr(pair.slave);
+        let agent = command.env("TERM", "xterm").kill_on_drop(true).spawn()?;
+        let mut screen = File::from(pair.master);
+        let shown = Arc::new(Mutex::new(String::new()));
+        let seen = Arc::clone(&shown);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            // It fails when nobody has the other end open any more.
+            while let Ok(length @ 1..) = screen.read(&mut bytes) {
+                seen.lock().expect("no panic").push_str(&String::from_utf8_lossy(&bytes[..length]));
+            }
+        });
+        Ok(Self { shown, agent })
+    }
+
+    fn shows(&self) -> String {
+        self.shown.lock().expect("no panic").clone()
+    }
+
+    async fn until(&self, text: &str) {
+        until(text, || self.shows().contains(text).then_some(())).await;
+    }
+
+    /// Asks it to end; all that was ever shown.
+    async fn end(mut self) -> io::Result<String> {
+        let pid = self.agent.id().and_then(|pid| i32::try_from(pid).ok()).expect("a running agent");
+        kill(Pid::from_raw(pid), Signal::SIGTERM).map_err(io::Error::from)?;
+        self.agent.wait().await?;
+        Ok(until("the end", || Some(self.shows()).filter(|all| all.contains("disconnected"))).await)
+    }
+}
+
+/// What stands on the screen when it was all written: lines, the last one unfinished.
+fn screen(all: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let plain = all.replace("\u{1b}[?7l", "").replace("\u{1b}[?7h", "").replace(ERASE, "\u{1}").replace("\r\n", "\n");
+    for c in plain.chars() {
+        match (c, lines.last_mut()) {
+            ('\n', _) => lines.push(String::new()),
+            ('\u{1}', Some(last)) => last.clear(),
+            (other, Some(last)) => last.push(other),
+            (_, None) => {}
+        }
+    }
+    lines
+}
+
+#[tokio::test]
+async fn one_line_says_how_it_stands_and_never_stays() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let host = Host::with_script("while [ ! -e ../go ]; do sleep 0.02; done")?.flags(&["--persistent"]);
+    let terminal = Terminal::with(&host, &fake.url, None)?;
+    terminal.until("connected, idle").await;
+    fake.offer("j_1", 1, &json!({"config.json": "{}"}));
+    terminal.until("connected, busy with j_1").await;
+    let event = json!({"at": "2024-01-15T10:30:00Z", "event": {"type": "training.status", "data": {"status": "running"},
+        "progress": {"current": 3, "total": 10, "metrics": {"loss": 0.5}}}});
+    let dir = host.attempt("j_1", 1);
+    until("the trainer", || dir.join("supervisor.json").exists().then_some(())).await;
+    let mut events = std::fs::OpenOptions::new().append(true).create(true).open(dir.events())?;
+    std::io::Write::write_all(&mut events, format!("{event}\n").as_bytes())?;
+    terminal.until("busy with j_1 (step 3/10, loss 0.5000)").await;
+    std::fs::write(dir.join("go"), "")?;
+    fake.status("completed").await;
+    let all = terminal.end().await?;
+    let lines = screen(&all);
+    assert_eq!(lines.last().map(String::as_str), Some(""), "the line is gone: {all:?}");
+    let log = &lines[..lines.len() - 1];
+    assert!(log.len() > 3 && log.iter().all(|line| line.contains("INFO") || line.contains("WARN")), "{lines:#?}");
+    assert!(!log.iter().any(|line| line.contains("connected, idle")), "never among what was logged: {lines:#?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn who_asks_for_text_gets_nothing_else() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let terminal = Terminal::with(&Host::with_script("")?.flags(&["--persistent"]), &fake.url, Some("text"))?;
+    terminal.until("registered at").await;
+    let all = terminal.end().await?;
+    assert!(!all.contains(ERASE) && !all.contains("connected, idle"), "{all:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn machines_get_json_from_the_first_line_to_the_last() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    fake.shared().refuse_token = true;
+    let host = Host::with_script("")?;
+    let mut command = host.given(Command::new(binary()), &fake.url);
+    let output = command.env_remove("SIMPLETUNER_LOG_FORMAT").stdin(Stdio::null()).output().await?;
+    assert_eq!(output.status.code(), Some(77));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let lines: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).expect("JSON in each line")).collect();
+    let last = lines.last().cloned().unwrap_or_default();
+    assert_eq!((&last["level"], &last["fields"]["exit_code"]), (&json!("error"), &json!(77)), "{said}");
+    Ok(())
+}
