@@ -3,9 +3,12 @@
 //! Connection and drain are kept apart: nothing that an agent does touches the wish to drain (invariant I7).
 
 pub mod credential;
+mod edit;
 pub mod takeovers;
 #[cfg(test)]
 pub(crate) mod tests;
+
+pub use edit::Edit;
 
 use super::capability::Capability;
 use super::gpu::{Word, taken_in};
@@ -115,8 +118,7 @@ pub struct Worker {
     pub conflict: Option<Conflict>,
     /// What its older agent runs without holding it, by its own word.
     pub astray: Option<JobId>,
-    /// How long its agent may be silent, as it was told when it registered last: a server with another setting may have
-    /// come since.
+    /// How long its agent may be silent, as it was told last: a server with another setting may have come since.
     pub lease: Option<Millis>,
 }
 
@@ -127,23 +129,6 @@ pub struct Conflict {
     pub at: Timestamp,
     /// From which host, in its own words or by its address; empty if neither is known.
     pub host: String,
-}
-
-/// What an admin changes; none stays.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Edit {
-    /// Its name.
-    pub name: Option<String>,
-    /// Whether it goes when its job ends.
-    pub kind: Option<Kind>,
-    /// Its labels, all of them.
-    pub labels: Option<Labels>,
-    /// Whether labels that its agent reports do not count.
-    pub ignores_reported: Option<bool>,
-    /// Where its agent may come from.
-    pub networks: Option<Vec<Network>>,
-    /// Whether the alarm about two agents was seen to.
-    pub conflict_is_settled: bool,
 }
 
 /// What is shown of a worker: the five words of the product document.
@@ -364,20 +349,6 @@ impl Worker {
     #[must_use]
     pub fn resumed(self) -> Self {
         Self { drain: None, ..self }
-    }
-
-    /// An admin changes what an admin gave it.
-    #[must_use]
-    pub fn edited(self, edit: Edit) -> Self {
-        Self {
-            name: edit.name.unwrap_or(self.name),
-            kind: edit.kind.or(self.kind),
-            labels: edit.labels.unwrap_or(self.labels),
-            ignores_reported: edit.ignores_reported.unwrap_or(self.ignores_reported),
-            networks: edit.networks.unwrap_or(self.networks),
-            conflict: self.conflict.filter(|_| !edit.conflict_is_settled),
-            ..self
-        }
     }
 
     /// A second agent came with its token.

@@ -1,5 +1,6 @@
 //! An orchestrator that does as it is told, and remembers everything.
 
+mod answers;
 mod files;
 
 use std::collections::BTreeMap;
@@ -8,7 +9,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::stream;
-use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
+use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::{Bytes, Frame, Incoming};
 use hyper::http::request::Parts;
 use hyper::service::service_fn;
@@ -20,6 +21,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
+use self::answers::{dated, extend, full, ok, problem, reply};
 use crate::clock::hex;
 
 pub const TOKEN: &str = "wt_test";
@@ -244,41 +246,6 @@ async fn answer(
     changed.send_modify(|times| *times += 1);
     let date = shared.lock().unwrap_or_else(PoisonError::into_inner).date;
     Ok(dated(answer, date))
-}
-
-fn dated(mut answer: Response<Body>, date: Option<&'static str>) -> Response<Body> {
-    let date = date.map(hyper::header::HeaderValue::from_static);
-    answer.headers_mut().extend(date.map(|date| (hyper::header::DATE, date)));
-    answer
-}
-
-fn extend(object: &mut Value, more: Value) {
-    if let (Some(object), Value::Object(more)) = (object.as_object_mut(), more) {
-        object.extend(more);
-    }
-}
-
-fn reply(status: u16, kind: &str, body: &Value) -> Response<Body> {
-    full(status, kind, Bytes::from(body.to_string()))
-}
-
-fn full(status: u16, kind: &str, bytes: Bytes) -> Response<Body> {
-    let mut response = Response::new(Full::new(bytes).boxed_unsync());
-    *response.status_mut() = status.try_into().unwrap_or_default();
-    if let Ok(kind) = kind.parse() {
-        response.headers_mut().insert("content-type", kind);
-    }
-    response
-}
-
-fn problem(status: u16, code: &str, more: Value) -> Response<Body> {
-    let mut body = json!({"type": "about:blank", "status": status, "title": "", "code": code, "detail": code});
-    extend(&mut body, more);
-    reply(status, "application/problem+json", &body)
-}
-
-fn ok(body: &Value) -> Response<Body> {
-    reply(200, "application/json", body)
 }
 
 impl Shared {
