@@ -29,9 +29,10 @@ async fn what_the_spool_could_not_hold_is_a_marked_gap() {
     assert!(log.starts_with("first words\n") && log.ends_with("last words\n"));
     let numbers: Vec<u32> =
         log.lines().filter_map(|line| line.strip_prefix("line ")?.trim_end_matches('.').parse().ok()).collect();
-    let missing: Vec<_> = numbers.windows(2).filter(|two| two[1] != two[0] + 1).collect();
-    assert!(missing.is_empty(), "only what is marked is missing, once: {missing:?}");
     assert_eq!(numbers.last(), Some(&599_999));
-    let marks = log.lines().filter(|line| line.contains("dropped") || line.contains("missing")).count();
-    assert_eq!(marks, 1, "{}", &log[..2_000.min(log.len())]);
+    let gaps: Vec<_> = numbers.windows(2).filter(|two| two[1] != two[0] + 1).collect();
+    let others: Vec<_> = log.lines().filter(|line| !line.starts_with("line ") && !line.ends_with(" words")).collect();
+    assert_eq!(gaps.len(), 1, "{gaps:?}");
+    // The mark, and what the cut has left of a line.
+    assert!(others.len() <= 2 && others[0].contains("bytes of this log are missing"), "{others:?}");
 }
