@@ -197,9 +197,10 @@ impl Model {
 
     fn register(&mut self, worker: usize, elsewhere: bool, claims: &Claims) -> Option<()> {
         let (serving_since, now) = (self.serving_since, self.now);
+        let done = self.held_by(worker).next().is_none();
         let there = self.there(worker)?;
         let taken = there.connected() && there.elsewhere != elsewhere && !there.silent(serving_since, now);
-        if there.spent || taken {
+        if (there.spent && done) || taken {
             return None;
         }
         there.kind.get_or_insert(there.host.kind);

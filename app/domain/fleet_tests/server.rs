@@ -224,8 +224,9 @@ impl Server {
     fn register(&mut self, worker: usize, elsewhere: bool, claims: &Claims) -> Outcome {
         let capability = capability(&self.hosts[worker], number(worker), elsewhere);
         let (alive, kind) = (self.verdict(worker).is_none(), self.hosts[worker].kind);
+        let holds = self.held(worker).len();
         self.change_worker(worker, |worker, now| {
-            worker.may_register(&capability, alive).ok()?;
+            worker.may_register(&capability, alive, holds).ok()?;
             Some(worker.registered(now, capability, kind))
         })?;
         self.heard(worker)?;

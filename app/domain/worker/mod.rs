@@ -233,9 +233,9 @@ impl Worker {
     /// Whether an agent may register: an ephemeral worker's job is its last, and one token serves one host at a time.
     ///
     /// `alive` says whether the agent that has it is still heard of. One that comes from the same work directory takes
-    /// over; so does any that does not say where it comes from.
-    pub fn may_register(&self, newcomer: &Capability, alive: bool) -> Result<(), Refused> {
-        if self.spent.is_some() {
+    /// over; so does any that does not say where it comes from. What a spent one still `holds` it sees through.
+    pub fn may_register(&self, newcomer: &Capability, alive: bool, holds: usize) -> Result<(), Refused> {
+        if self.spent.is_some() && holds == 0 {
             return Err(Refused::Spent);
         }
         let connected = match &self.link {

@@ -79,12 +79,13 @@ fn only_the_registered_listen_and_only_the_absent_are_deleted() {
 #[test]
 fn an_ephemeral_workers_first_job_is_its_last() {
     let ephemeral = Worker { kind: Some(Kind::Ephemeral), ..online() };
-    assert_eq!(ephemeral.may_register(&Capability::default(), true), Ok(()));
+    assert_eq!(ephemeral.may_register(&Capability::default(), true, 0), Ok(()));
     let spent = ephemeral.job_ended(LATER);
     assert_eq!(
-        (spent.spent, spent.status(0), spent.may_register(&Capability::default(), true)),
+        (spent.spent, spent.status(0), spent.may_register(&Capability::default(), true, 0)),
         (Some(LATER), Status::Draining, Err(Refused::Spent))
     );
+    assert_eq!(spent.may_register(&Capability::default(), true, 1), Ok(()), "another job of its is not over");
     assert_eq!(spent.clone().job_ended(Timestamp(9_000)), spent);
     assert_eq!(online().job_ended(LATER), online());
     assert_eq!(made().job_ended(LATER), made());
@@ -132,14 +133,14 @@ fn one_token_serves_one_host_at_a_time() {
     let connecting = made().registered(NOW, from("a"), Kind::Persistent);
     let online = connecting.clone().listening(NOW, "s").expect("registered");
     for worker in [connecting, online.clone()] {
-        assert_eq!(worker.may_register(&from("b"), true), Err(Refused::TokenInUse));
-        assert_eq!(worker.may_register(&from("b"), false), Ok(()), "who is silent gives way");
-        assert_eq!(worker.may_register(&from("a"), true), Ok(()), "a new start of the same");
-        assert_eq!(worker.may_register(&Capability::default(), true), Ok(()), "older agents do not say");
+        assert_eq!(worker.may_register(&from("b"), true, 0), Err(Refused::TokenInUse));
+        assert_eq!(worker.may_register(&from("b"), false, 0), Ok(()), "who is silent gives way");
+        assert_eq!(worker.may_register(&from("a"), true, 0), Ok(()), "a new start of the same");
+        assert_eq!(worker.may_register(&Capability::default(), true, 0), Ok(()), "older agents do not say");
     }
-    assert_eq!(online.gone(NOW, OfflineCause::Disconnected).may_register(&from("b"), true), Ok(()));
-    assert_eq!(super::tests::online().may_register(&from("b"), true), Ok(()));
-    assert_eq!(made().may_register(&from("b"), true), Ok(()));
+    assert_eq!(online.gone(NOW, OfflineCause::Disconnected).may_register(&from("b"), true, 0), Ok(()));
+    assert_eq!(super::tests::online().may_register(&from("b"), true, 0), Ok(()));
+    assert_eq!(made().may_register(&from("b"), true, 0), Ok(()));
 }
 
 #[test]

@@ -286,7 +286,7 @@ async fn register_in(
     key.opens(&stored, unit.now).map_err(|closed| Refusal::WorkerKey(closed, worker.clone()))?;
     let alive = super::health::verdict(unit.core, &stored, unit.now).is_none();
     let before = stored.worker.clone();
-    before.may_register(capability, alive)?;
+    before.may_register(capability, alive, unit.tx.leased_jobs(Some(worker)).await?.len())?;
     let displaces = capability.is_older() && listens_elsewhere(&before, &host_at(key.peer));
     if displaces && forsakes(&unit.tx.leased_jobs(Some(worker)).await?, claims) {
         // It may be the same agent on a new host, but then the old one's stream ends within a minute, and it comes again.

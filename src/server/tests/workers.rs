@@ -1,6 +1,6 @@
 //! `/api/admin/workers`
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::harness::{By, Server};
 
@@ -132,6 +132,30 @@ async fn an_ephemeral_worker_takes_one_job() {
     assert_eq!(view["status"], "draining");
     server.post(&key, "/api/workers/disconnect", json!({})).await.ok(200);
     server.post(&key, "/api/workers/register", json!({})).await.problem(401, "worker_token_spent");
+}
+
+#[tokio::test]
+async fn an_ephemeral_worker_sees_through_what_it_runs_beside_its_first_job() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (_, key) = server.worker("spot").await;
+    let hello = |attempts: Value| {
+        let gpu = |n| json!({"index": n, "uuid": format!("GPU-{n}"), "name": "A100"});
+        json!({"protocol": 1, "persistent": false, "max_jobs": 2, "gpus": [gpu(0), gpu(1)], "attempts": attempts})
+    };
+    server.post(&key, "/api/workers/register", hello(json!([]))).await.ok(200);
+    let _events = server.stream(&key).await;
+    let (first, second) = (server.submit("digits").await, server.submit("digits").await);
+    for (job, status) in [(&first, "running"), (&second, "running"), (&first, "completed")] {
+        server.report(&key, job, json!({"status": status, "attempt": 1})).await.ok(200);
+    }
+    let third = server.submit("digits").await;
+    // Its connection breaks, and it comes back with what it still runs.
+    let claims = hello(json!([{"job_id": second, "attempt": 1}]));
+    server.post(&key, "/api/workers/register", claims).await.ok(200);
+    assert_eq!((server.status_of(&second).await.as_str(), server.status_of(&third).await.as_str()), ("running", "queued"));
+    server.report(&key, &second, json!({"status": "completed", "attempt": 1})).await.ok(200);
+    server.post(&key, "/api/workers/register", hello(json!([]))).await.problem(401, "worker_token_spent");
 }
 
 #[tokio::test]
