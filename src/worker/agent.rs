@@ -25,6 +25,8 @@ use crate::session::{Context, Session};
 use crate::state::{self, Action, Ending, Input, Policy};
 use crate::{clock, gpu, retention, service, spot};
 
+/// Of what is expected here and is not.
+const UNKNOWN: &str = "the worker has nothing of this attempt (its disk was lost, or it never arrived)";
 /// How long saying good-bye may take.
 const GOODBYE: Duration = Duration::from_secs(5);
 /// After a signal, so much more than the trainers' grace.
@@ -222,9 +224,11 @@ impl Agent {
                 match Attempt::begin(&self.context, &offer) {
                     Ok(attempt) => self.follow(attempt),
                     Err(error) => {
-                        // Not accepted, so it is offered to somebody else.
-                        tracing::error!("cannot prepare {} attempt {}: {error}", offer.job_id, offer.attempt);
-                        self.ended(Key { job_id: offer.job_id, attempt: offer.attempt }, false);
+                        let key = Key { job_id: offer.job_id, attempt: offer.attempt };
+                        // Unanswered it would be offered here again, without end.
+                        let why = format!("the worker cannot make the job's directory: {error}");
+                        self.report_gone(key.clone(), "requeue", why);
+                        self.ended(key, false);
                     }
                 }
             }
@@ -234,7 +238,7 @@ impl Agent {
                     attempt.stop(cause);
                 }
             }
-            Action::ReportGone(key, status) => self.report_gone(key, status),
+            Action::ReportGone(key, status) => self.report_gone(key, status, UNKNOWN.to_owned()),
             Action::Leave(ending) => return Some(ending),
         }
         None
@@ -260,13 +264,13 @@ impl Agent {
     }
 
     /// For an attempt of which this host knows nothing; so the worker's own token has to do.
-    fn report_gone(&self, key: Key, status: &str) {
-        tracing::warn!("{key} is expected here, but is not: reporting {status}");
+    fn report_gone(&self, key: Key, status: &str, why: String) {
+        tracing::warn!("{key} does not run here: reporting {status} ({why})");
         let context = Arc::clone(&self.context);
         let report = StatusReport {
             status: status.to_owned(),
             attempt: Some(key.attempt),
-            error: Some("the worker has nothing of this attempt (its disk was lost, or it never arrived)".to_owned()),
+            error: Some(why),
             exit_code: None,
             resumed_from_step: None,
         };

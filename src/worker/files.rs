@@ -287,13 +287,14 @@ impl AttemptDir {
         self.with_reserve(|| write_atomic(&self.join(name), &bytes, true))
     }
 
-    /// Like [`Self::write`], but leaves it to the kernel when the disk gets it: for what can be learnt again.
+    /// Like [`Self::write`], but leaves it to the kernel when the disk gets it, and the reserve to what cannot be learnt
+    /// again.
     ///
     /// # Errors
     /// If the disk refuses.
     pub fn write_soon<T: Serialize>(&self, name: &str, value: &T) -> io::Result<()> {
         let bytes = serde_json::to_vec_pretty(value).map_err(io::Error::other)?;
-        self.with_reserve(|| write_atomic(&self.join(name), &bytes, false))
+        write_atomic(&self.join(name), &bytes, false)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 
+use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
@@ -49,9 +50,22 @@ impl ProcId {
         stat(pid).map(|stat| Self { pid, start: stat.start })
     }
 
-    /// Whether it still runs.
+    /// Whether it still runs, as far as can be seen.
     pub fn is_alive(self) -> bool {
-        stat(self.pid).is_some_and(|now| now.start == self.start && now.state != 'Z')
+        self.lives().unwrap_or(false)
+    }
+
+    /// Whether it still runs.
+    ///
+    /// # Errors
+    /// If that cannot be seen now.
+    pub fn lives(self) -> io::Result<bool> {
+        match fs::read_to_string(format!("/proc/{}/stat", self.pid)) {
+            Ok(line) => Ok(parse_stat(&line).is_some_and(|now| now.start == self.start && now.state != 'Z')),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) if error.raw_os_error() == Some(Errno::ESRCH as i32) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Signals it, if it still is the same process.

@@ -139,6 +139,42 @@ async fn an_acceptance_whose_answer_got_lost_with_the_agent_holds() {
 }
 
 #[tokio::test]
+async fn an_offer_whose_acceptance_got_lost_with_the_agent_is_taken_by_the_next() {
+    let fleet = Fleet::start().await;
+    let (host, wire) = far_away(&fleet, "unlucky").await;
+    let agent = host.start();
+    fleet.api.until_worker(&host.worker, "idle").await;
+    wire.be(Weather::NothingUp);
+    let job = fleet.api.submit("digits-quick").await;
+    until("the offer to be there", async || host.attempt(&job, 1).join("spec.json").exists().then_some(())).await;
+    agent.kill().await;
+    assert_eq!(fleet.api.job(&job).await["status"], "offered");
+    wire.cut();
+    wire.be(Weather::Fair);
+    let _next = host.start();
+    host.open_gate();
+    assert_done_once(&fleet, &job, THROUGH).await;
+}
+
+#[tokio::test]
+async fn a_proxy_that_ends_what_is_idle_does_not_end_a_stream() {
+    let fleet = Fleet::start().await;
+    let (host, wire) = far_away(&fleet, "proxied").await;
+    // Longer than between two pings, and shorter than between three.
+    wire.be(Weather::IdleCut(Duration::from_secs(20)));
+    let _agent = host.start();
+    fleet.api.until_worker(&host.worker, "idle").await;
+    // Nothing else is said before the third heartbeat is due.
+    for _ in 0..2 {
+        fleet.api.until_heard_again(&host.worker).await;
+    }
+    assert_eq!(wire.streams(), 1, "the first stream is there still");
+    let job = running(&fleet).await;
+    host.open_gate();
+    assert_done_once(&fleet, &job, THROUGH).await;
+}
+
+#[tokio::test]
 async fn a_slow_network_is_only_slow() {
     let fleet = Fleet::start().await;
     let (host, wire) = far_away(&fleet, "far").await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use app::domain::time::{Millis, Timestamp};
 
-pub use steady::SteadyClock;
+pub use steady::{NEVER_RIGHT, SteadyClock};
 
 /// Tells the time; tests move one by hand.
 pub trait Clock: Send + Sync {

@@ -4,10 +4,11 @@
 //! silent, ends jobs that may run longer, or lets nobody in until the time of their last request has come again. So this
 //! one goes by the time that has passed, and follows the machine's clock slowly.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use app::domain::time::Timestamp;
+use app::domain::time::{Millis, Timestamp};
 use nix::time::{ClockId, clock_gettime};
 
 use super::{Clock, SystemClock};
@@ -16,8 +17,8 @@ use super::{Clock, SystemClock};
 const FOLLOWS_BY: i64 = 10;
 /// Looked at so often, in ms: no longer than a step takes, or it would go back by more than one.
 const LOOK: i64 = FOLLOWS_BY;
-/// What is further away than this was never right before (a machine that starts in 1970), and is followed at once: in ms.
-const NEVER_RIGHT: i64 = 60 * 60 * 1_000;
+/// What is further away than this was never right before (a machine that starts in 1970), and is followed at once.
+pub const NEVER_RIGHT: Millis = Millis::seconds(3_600);
 /// Sleep shorter than this is not told from none, in ms.
 const NAP: i64 = 1_000;
 
@@ -28,6 +29,8 @@ pub struct SteadyClock {
     offset: AtomicI64,
     /// When it was looked at last, by the time since the machine was started.
     looked: AtomicI64,
+    /// Held by who looks.
+    turn: Mutex<()>,
     /// How long the machine has slept.
     slept: AtomicI64,
     /// What is told of the moment at which its course was broken last.
@@ -67,18 +70,21 @@ impl SteadyClock {
         Self {
             offset: AtomicI64::new(clocks.wall - clocks.up),
             looked: AtomicI64::new(clocks.up),
+            turn: Mutex::default(),
             slept: AtomicI64::new(clocks.up - clocks.awake),
             unbroken_since: AtomicI64::new(clocks.wall),
         }
     }
 
     fn told(&self, clocks: Clocks) -> Timestamp {
-        let looked = self.looked.load(Ordering::Acquire);
-        let passed = clocks.up - looked;
+        let passed = || clocks.up - self.looked.load(Ordering::Acquire);
         // One of those who come at the same time looks.
-        let mine = || self.looked.compare_exchange(looked, clocks.up, Ordering::AcqRel, Ordering::Acquire).is_ok();
-        if passed >= LOOK && mine() {
-            self.look(clocks, passed);
+        if passed() >= LOOK
+            && let Ok(_turn) = self.turn.try_lock()
+            && passed() >= LOOK
+        {
+            self.look(clocks, passed());
+            self.looked.store(clocks.up, Ordering::Release);
         }
         Timestamp(clocks.up + self.offset.load(Ordering::Acquire))
     }
@@ -88,7 +94,7 @@ impl SteadyClock {
         let nap = slept - self.slept.swap(slept, Ordering::AcqRel);
         let offset = self.offset.load(Ordering::Acquire);
         let ahead = clocks.wall - clocks.up - offset;
-        let jumps = ahead.abs() > NEVER_RIGHT;
+        let jumps = ahead.abs() > NEVER_RIGHT.0;
         let step = if jumps { ahead } else { ahead.clamp(-passed / FOLLOWS_BY, passed / FOLLOWS_BY) };
         self.offset.fetch_add(step, Ordering::AcqRel);
         if jumps || nap > NAP {

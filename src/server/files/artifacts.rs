@@ -61,7 +61,8 @@ impl Artifacts {
     /// Files below this directory, which is made if need be.
     pub fn open(root: &PathBuf) -> anyhow::Result<Self> {
         std::fs::create_dir_all(root)?;
-        let store = object_store::local::LocalFileSystem::new_with_prefix(root)?.with_automatic_cleanup(true);
+        let store =
+            object_store::local::LocalFileSystem::new_with_prefix(root)?.with_automatic_cleanup(true).with_fsync(true);
         Ok(Self { store: Arc::new(store) })
     }
 

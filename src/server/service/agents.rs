@@ -25,6 +25,7 @@ use super::refusal::{Invalid, Refusal};
 use super::registration::{MAX_GPUS, capability};
 use super::unit::{Caller, Unit};
 use super::workers::withdraw_offers;
+use crate::clock::NEVER_RIGHT;
 use crate::store::Work;
 use crate::store::known::Known;
 use crate::store::workers::{Seen, StoredWorker};
@@ -382,6 +383,8 @@ pub fn last_seen(core: &Core, stored: &StoredWorker) -> Option<Timestamp> {
 /// The same, with the address from which.
 pub fn last_sight(core: &Core, stored: &StoredWorker) -> Option<Seen> {
     let seen = core.presence.last_seen(&stored.worker.id).max(stored.last_seen)?;
-    // The clock was set back by more than it could follow: it was heard of before that.
-    Some(if seen.at > core.now() { Seen { at: core.clock.unbroken_since(), ..seen } } else { seen })
+    let now = core.now();
+    // Another server's clock is a little ahead of ours; or ours was set back by more than it could follow since.
+    let at = if seen.at - now > NEVER_RIGHT { core.clock.unbroken_since() } else { seen.at.min(now) };
+    Some(Seen { at, ..seen })
 }

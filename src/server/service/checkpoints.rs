@@ -110,7 +110,11 @@ impl EarlierFile {
     pub async fn bytes(&self, range: Range<u64>) -> Result<BoxStream<'static, object_store::Result<Bytes>>, Refusal> {
         let (job, attempt) = &self.place;
         let bytes = self.artifacts.get_range((job, *attempt, &self.file.path), range).await;
-        bytes.map_err(|error| Refusal::Files(error.to_string()))
+        bytes.map_err(|error| match error {
+            // A backup may have left it out. Asking again does not help.
+            object_store::Error::NotFound { .. } => Refusal::NoArtifact(self.file.path.clone()),
+            error => Refusal::Files(error.to_string()),
+        })
     }
 }
 

@@ -210,6 +210,22 @@ async fn who_is_heard_of_on_one_is_not_silent_to_the_other() {
 }
 
 #[tokio::test]
+async fn who_is_heard_of_by_a_clock_that_is_ahead_is_not_silent() {
+    let (a, b) = two().await;
+    b.app.core.take_part().await.expect("a database");
+    let (id, key, _events) = a.online("gpu-1").await;
+    for server in [&a, &b] {
+        server.clock.advance(Millis::seconds(200));
+    }
+    a.clock.advance(Millis::seconds(5));
+    a.heartbeat(&key, json!([])).await;
+    a.app.core.flush_presence().await.expect("a database");
+    b.app.core.check_health().await.expect("a database");
+    let view = b.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200);
+    assert_eq!(view["status"], "idle", "{view:?}");
+}
+
+#[tokio::test]
 async fn a_refusal_on_one_does_not_make_it_deaf_to_the_other() {
     let (a, b) = two().await;
     let (id, key, _events) = a.online("gpu-1").await;

@@ -153,7 +153,10 @@ async fn an_ephemeral_worker_sees_through_what_it_runs_beside_its_first_job() {
     // Its connection breaks, and it comes back with what it still runs.
     let claims = hello(json!([{"job_id": second, "attempt": 1}]));
     server.post(&key, "/api/workers/register", claims).await.ok(200);
-    assert_eq!((server.status_of(&second).await.as_str(), server.status_of(&third).await.as_str()), ("running", "queued"));
+    assert_eq!(
+        (server.status_of(&second).await.as_str(), server.status_of(&third).await.as_str()),
+        ("running", "queued")
+    );
     server.report(&key, &second, json!({"status": "completed", "attempt": 1})).await.ok(200);
     server.post(&key, "/api/workers/register", hello(json!([]))).await.problem(401, "worker_token_spent");
 }

@@ -114,7 +114,7 @@ impl ApiError {
     ) -> Self {
         let detail = parts.detail.unwrap_or_else(|| format!("the orchestrator at {base} answers {status}"));
         match (status.as_u16(), parts.code) {
-            (401 | 403, _) => Self::Refused(detail),
+            (401 | 403, Some(_)) => Self::Refused(detail),
             (409, code) => {
                 Self::Conflict { code: code.unwrap_or_default(), detail, durable: parts.durable, path: parts.path }
             }
@@ -126,8 +126,9 @@ impl ApiError {
             (404 | 410, None) => Self::transient(format!(
                 "there is no orchestrator at {base} ({status}): check --orchestrator-url, and any path that a proxy adds"
             )),
-            (408 | 425 | 429 | 500..=599, _) => Self::Transient { sentence: detail, retry_after },
-            (number, _) => Self::Rejected { status: number, detail },
+            // Our orchestrator always says which problem it is: without, it is a proxy's word, or its maintenance page.
+            (408 | 425 | 429 | 500..=599, _) | (_, None) => Self::Transient { sentence: detail, retry_after },
+            (number, Some(_)) => Self::Rejected { status: number, detail },
         }
     }
 }
@@ -147,11 +148,14 @@ mod tests {
         for status in [408, 425, 429, 500, 502, 503] {
             assert!(matches!(sorted(status, Some("x")), ApiError::Transient { retry_after: Some(_), .. }), "{status}");
         }
-        assert!(matches!(sorted(401, None), ApiError::Refused(_)));
+        assert!(matches!(sorted(401, Some("invalid_token")), ApiError::Refused(_)));
+        for status in [400, 401, 403, 407, 413] {
+            assert!(matches!(sorted(status, None), ApiError::Transient { .. }), "{status} is a proxy's, not ours");
+        }
         assert!(matches!(sorted(409, Some("log_gap")), ApiError::Conflict { code, .. } if code == "log_gap"));
         assert!(matches!(sorted(404, Some("job_unknown")), ApiError::Gone(_)));
         assert!(matches!(sorted(404, None), ApiError::Transient { .. }), "a proxy's page, not ours");
         assert!(matches!(sorted(302, None), ApiError::Transient { .. }));
-        assert!(matches!(sorted(413, None), ApiError::Rejected { status: 413, .. }));
+        assert!(matches!(sorted(413, Some("body_too_large")), ApiError::Rejected { status: 413, .. }));
     }
 }

@@ -51,7 +51,8 @@ impl Attempt {
             if let Some(exit) = self.known_end() {
                 return exit;
             }
-            let alive = self.supervisor().is_some_and(|running| running.supervisor.is_alive());
+            // Who cannot be seen now is looked for again: a training is not ended because a disk stammers.
+            let alive = self.is_watched().unwrap_or(true);
             // It writes the end before it dies.
             if !alive {
                 return match self.known_end() {
@@ -66,12 +67,22 @@ impl Attempt {
     fn known_end(&self) -> Option<Exit> {
         match self.dir.read("exit.json") {
             Ok(exit) => exit,
+            Err(error) if error.kind() != io::ErrorKind::InvalidData => None,
             Err(error) => Some(Exit {
                 version: VERSION,
                 error: Some(format!("the trainer's end cannot be read: {error}")),
                 ended_at: clock::now(),
                 ..Exit::default()
             }),
+        }
+    }
+
+    /// Whether a supervisor lives.
+    fn is_watched(&self) -> io::Result<bool> {
+        match self.dir.read::<Running>("supervisor.json") {
+            Ok(running) => running.map_or(Ok(false), |running| running.supervisor.lives()),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
@@ -145,7 +156,8 @@ impl Attempt {
     async fn hand_on(&self, cause: StopCause) {
         let (dir, order) = (self.dir.clone(), self.order(cause));
         // Not synced: a disk that is busy with a checkpoint would take seconds, and no trainer outlives what would lose it.
-        if let Err(error) = blocking(move || dir.write_soon("stop.json", &order)).await {
+        let write = move || dir.write_soon("stop.json", &order).or_else(|_| dir.write("stop.json", &order));
+        if let Err(error) = blocking(write).await {
             // The supervisor then gets its default order.
             tracing::error!("{}: the order to stop cannot be written: {error}", self.key());
             if let Some(running) = self.supervisor() {

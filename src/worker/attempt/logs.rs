@@ -18,6 +18,8 @@ use crate::secret::mask::Mask;
 
 /// The largest request.
 const CHUNK: usize = 256 * 1024;
+/// The orchestrator has no room for the mark of a smaller gap.
+const LEAST_GAP: u64 = 4 * 1024;
 /// With more than this waiting, the next request goes at once.
 const PROMPT: u64 = 64 * 1024;
 /// Otherwise so often.
@@ -70,6 +72,10 @@ impl Attempt {
             // Perhaps the beginning of a secret: the rest comes.
             Ok(piece) if piece.bytes.is_empty() => return Ok(offset),
             Ok(piece) => piece,
+            // Nothing more comes, and the end has to be told.
+            Err(error) if ended => {
+                return Err(ApiError::Answer(format!("it cannot be read ({error}), so the rest is not sent")));
+            }
             Err(error) => {
                 tracing::warn!("{}: its log cannot be read: {error}", self.key());
                 return Ok(offset);
@@ -135,7 +141,7 @@ impl Piece {
                 return Ok(Self { from, bytes });
             }
             // Of a secret that the floor has cut in two, no mask knows the second half.
-            from = floor + reach;
+            from = (floor + reach).max(offset + LEAST_GAP);
         }
     }
 }
@@ -163,16 +169,17 @@ mod tests {
         let dir = AttemptDir::at(temp.path());
         let mask = Mask::of(["hf_abcdefgh"].into_iter());
         // The floor is in the middle of a secret; another comes soon after it.
-        std::fs::write(dir.log(), b"\0\0\0\0\0\0\0\0efgh and hf_abcdefgh, step 7\n")?;
-        dir.write("log.json", &Floors { log: 8, ..Floors::default() })?;
-        let from = 8 + mask.reach();
-        let rest = &b"\0\0\0\0\0\0\0\0efgh and ***********, step 7\n"[from..];
-        for offset in [0, 3] {
+        let text = |words: &str| [&[0; 8_192], words.as_bytes(), &[b'.'; 8_192]].concat();
+        std::fs::write(dir.log(), text("efgh and hf_abcdefgh, step 7\n"))?;
+        dir.write("log.json", &Floors { log: 8_192, ..Floors::default() })?;
+        let hidden = text("efgh and ***********, step 7\n");
+        // A gap has room for its mark, however little was given up.
+        for (offset, from) in [(0, 8_192 + mask.reach()), (3, 8_192 + mask.reach()), (8_190, 8_190 + 4_096)] {
             let piece = Piece::read(&dir, offset, &mask, true)?;
-            assert_eq!((piece.from, &piece.bytes[..]), (from as u64, rest), "from {offset} on");
+            assert_eq!((piece.from, &piece.bytes[..]), (from as u64, &hidden[from..]), "from {offset} on");
         }
         // Whoever is behind the floor already reads on.
-        assert_eq!(Piece::read(&dir, 30, &mask, true)?.from, 30);
+        assert_eq!(Piece::read(&dir, 8_230, &mask, true)?.from, 8_230);
         Ok(())
     }
 
@@ -181,11 +188,11 @@ mod tests {
         let floor = std::cell::Cell::new(0);
         let read = |from| {
             // Twice it is cut under the reader's hands.
-            floor.set(if from < 200 { from + 100 } else { floor.get() });
-            Ok(Bytes::from_static(if from < 200 { b"\0\0\0" } else { b"end" }))
+            floor.set(if from < 10_000 { from + 5_000 } else { floor.get() });
+            Ok(Bytes::from_static(if from < 10_000 { b"\0\0\0" } else { b"end" }))
         };
         let piece = Piece::read_by(0, 3, read, || floor.get())?;
-        assert_eq!((piece.from, &piece.bytes[..]), (206, &b"end"[..]));
+        assert_eq!((piece.from, &piece.bytes[..]), (10_006, &b"end"[..]));
         Ok(())
     }
 }

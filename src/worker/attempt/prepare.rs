@@ -53,7 +53,6 @@ impl Attempt {
         self.fetch().await?;
         self.place().await?;
         self.take_secrets().await.map_err(|error| self.without_secrets(&error))?;
-        self.first_lease().await;
         let disk = |error: std::io::Error| host_fault(&format!("the job's directory cannot be prepared: {error}"));
         let (dir, mut spec) = (self.dir.clone(), self.spec.clone());
         let output = dir.output();
@@ -68,7 +67,10 @@ impl Attempt {
             dir.write("spec.json", &spec)
         };
         blocking(prepare).await.map_err(disk)?;
-        self.gpus_are_fit().await
+        self.gpus_are_fit().await?;
+        // At last, as a large checkpoint may have taken longer than a lease lasts.
+        self.first_lease().await;
+        Ok(())
     }
 
     /// The first report is the acceptance of the offer.

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use super::Hardware;
+use app::protocol::gpu::Gpu;
+
+use super::{Hardware, is_made_up};
+use crate::config::Config;
 use crate::files::write_atomic;
 
 const FILE: &str = "gpus.json";
@@ -15,6 +18,12 @@ pub fn keep(work_dir: &Path, hardware: &Hardware) {
     if let Err(error) = written {
         tracing::warn!("what GPUs there are cannot be written down: {error}");
     }
+}
+
+/// Whether GPUs were there that no person has made up or wants gone.
+pub fn expects_any(config: &Config) -> bool {
+    let found = |gpu: &Gpu| !is_made_up(&gpu.uuid);
+    config.gpu.count != Some(0) && last(&config.work_dir).gpus.iter().any(found)
 }
 
 /// What was written down; of a first start, none.

@@ -26,6 +26,8 @@ const PERIOD: Duration = Duration::from_secs(5);
 const SILENCE: Duration = Duration::from_secs(15);
 /// How long the first look may take before the agent goes on without GPUs.
 const START: Duration = Duration::from_secs(20);
+/// Between two tries to find GPUs that were there before.
+const AGAIN: Duration = Duration::from_secs(5);
 /// What the drivers' libraries need of a stack, and more.
 const STACK: usize = 512 * 1024;
 
@@ -71,7 +73,12 @@ impl Gpus {
         let settled: Arc<OnceLock<(Hardware, Arc<Board>)>> = Arc::default();
         let (cell, own) = (Arc::clone(&settled), config.clone());
         let work = move || {
-            let (provider, hardware) = provider::find();
+            let (mut provider, mut hardware) = provider::find();
+            // A driver that is not loaded yet, or was replaced under us, answers that there is nothing.
+            while hardware.gpus.is_empty() && remembered::expects_any(&own) {
+                std::thread::sleep(AGAIN);
+                (provider, hardware) = provider::find();
+            }
             let hardware = as_told(hardware, &own.gpu, &own.host);
             let (_, board) = cell.get_or_init(|| {
                 remembered::keep(&own.work_dir, &hardware);

@@ -286,6 +286,25 @@ async fn a_driver_that_hangs_holds_up_no_heartbeat() -> io::Result<()> {
 }
 
 #[tokio::test]
+async fn a_driver_that_is_not_loaded_yet_makes_no_host_without_gpus() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let mut host = Host::with_script("")?.flags(&["--persistent"]);
+    let gpus = Gpus::one(&mut host)?;
+    let agent = host.start(&fake)?;
+    fake.until("a registration", |shared| shared.registers.first().cloned()).await;
+    agent.kill().await?;
+    let there = std::fs::read(&gpus.path)?;
+    std::fs::write(&gpus.path, "{}")?;
+    let agent = host.start(&fake)?;
+    let again = fake.until("a second registration", |shared| shared.registers.get(1).cloned()).await;
+    assert_eq!((&again["gpus"][0]["uuid"], &again["accelerator_type"]), (&json!("GPU-1"), &json!("cuda")));
+    assert!(again["gpus"][0]["withheld"].is_object(), "{again}");
+    std::fs::write(&gpus.path, there)?;
+    free(&fake).await;
+    agent.kill().await
+}
+
+#[tokio::test]
 async fn an_agent_that_starts_while_the_driver_hangs_knows_its_gpus_and_offers_none() -> io::Result<()> {
     let fake = Fake::start().await?;
     let mut host = Host::with_script("")?.flags(&["--persistent"]);

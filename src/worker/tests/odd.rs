@@ -25,6 +25,42 @@ async fn a_configuration_that_is_no_object_fails_with_a_reason() -> io::Result<(
 }
 
 #[tokio::test]
+async fn an_offer_that_there_is_no_directory_for_is_given_back_with_the_reason() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let host = Host::with_script("echo ran")?.flags(&["--persistent"]);
+    std::fs::create_dir_all(host.path().join("state/jobs"))?;
+    std::fs::write(host.path().join("state/jobs/j_1"), "in the way")?;
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &json!({"config.json": "{}"}));
+    let report = fake.status("requeue").await;
+    assert!(report["error"].as_str().is_some_and(|error| error.contains("directory")), "{report}");
+    fake.offer("j_2", 1, &json!({"config.json": "{}"}));
+    fake.status("completed").await;
+    agent.kill().await
+}
+
+#[tokio::test]
+async fn an_end_that_cannot_be_read_now_is_looked_for_again() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let script = "while [ ! -e \"$HOME/gate\" ]; do echo on; sleep 0.05; done";
+    let host = Host::with_script(script)?.flags(&["--persistent"]);
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &json!({"config.json": "{}"}));
+    host.supervisor("j_1", 1).await;
+    // Whoever reads it gets an error that says nothing of the trainer.
+    let exit = host.attempt("j_1", 1).join("exit.json");
+    std::fs::create_dir(&exit)?;
+    let before = fake.shared().log.len();
+    fake.until("the log to go on", |shared| (shared.log.len() > before + 30).then_some(())).await;
+    std::fs::remove_dir(&exit)?;
+    std::fs::write(host.path().join("gate"), "")?;
+    fake.status("completed").await;
+    assert_eq!(fake.words().last().map(String::as_str), Some("completed"));
+    assert!(!fake.words().iter().any(|word| word == "failed"), "{:?}", fake.words());
+    agent.kill().await
+}
+
+#[tokio::test]
 async fn events_that_make_no_sense_are_passed_over_and_ids_never_become_paths() -> io::Result<()> {
     let fake = Fake::start().await?;
     let host = Host::with_script("exec sleep 1000")?.flags(&["--persistent"]);

@@ -77,6 +77,9 @@ pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
+/// What is changed about a command.
+type Change = Box<dyn Fn(&mut Command)>;
+
 /// A server and whatever hangs on it.
 pub struct Fleet {
     /// The server's API.
@@ -89,7 +92,7 @@ pub struct Fleet {
     /// More variables for the server.
     settings: Vec<(&'static str, String)>,
     /// What else is changed about the server's command.
-    change: Option<Box<dyn Fn(&mut Command)>>,
+    change: Option<Change>,
     _turn: SemaphorePermit<'static>,
 }
 

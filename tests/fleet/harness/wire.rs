@@ -25,6 +25,8 @@ pub enum Weather {
     Slow(Duration),
     /// Of event streams nothing passes before their end, as with a proxy that buffers answers.
     StreamsHeld,
+    /// Connections on which nothing has come down for so long are ended, as by a proxy's time limit.
+    IdleCut(Duration),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,12 +126,15 @@ async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, direction: Direc
     let mut held = Held::default();
     let mut block = vec![0; 64 * 1024];
     loop {
-        let count = from.read(&mut block).await.unwrap_or(0);
+        let count = tokio::select! {
+            count = from.read(&mut block) => count.unwrap_or(0),
+            () = idle(&shared.weather, direction) => 0,
+        };
         let passes = |weather: &Weather| match weather {
             Weather::Nothing => false,
             Weather::NothingUp => direction == Direction::Down,
             Weather::NothingDown => direction == Direction::Up,
-            Weather::Fair | Weather::Slow(_) | Weather::StreamsHeld => true,
+            Weather::Fair | Weather::Slow(_) | Weather::StreamsHeld | Weather::IdleCut(_) => true,
         };
         let Ok(now) = weather.wait_for(passes).await.map(|now| *now) else { return };
         if let Weather::Slow(time) = now {
@@ -143,6 +148,15 @@ async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, direction: Direc
             let _ = to.shutdown().await;
             return;
         }
+    }
+}
+
+/// Waits for as long as nothing may come.
+async fn idle(weather: &watch::Sender<Weather>, direction: Direction) {
+    let now = *weather.borrow();
+    match now {
+        Weather::IdleCut(limit) if direction == Direction::Down => tokio::time::sleep(limit).await,
+        _ => std::future::pending().await,
     }
 }
 
