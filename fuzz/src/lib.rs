@@ -11,17 +11,18 @@ pub mod checks;
 pub use app::{domain, protocol};
 
 // The agent's, where its modules look for each other.
-#[path = "../../src/worker/artifacts.rs"]
+#[path = "../../src/worker/artifacts/mod.rs"]
 mod artifacts;
-#[path = "../../src/worker/bundle.rs"]
+#[path = "../../src/worker/bundle/mod.rs"]
 mod bundle;
 #[path = "../../src/worker/clock.rs"]
 mod clock;
+mod config;
 #[path = "../../src/worker/doctor/certificate.rs"]
 mod doctor_certificate;
 #[path = "../../src/worker/session/event_size.rs"]
 mod event_size;
-#[path = "../../src/worker/files.rs"]
+#[path = "../../src/worker/files/mod.rs"]
 mod files;
 #[path = "../../src/worker/jobconfig.rs"]
 mod jobconfig;

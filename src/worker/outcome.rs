@@ -2,10 +2,8 @@
 
 use app::protocol::worker::StatusReport;
 
-use crate::files::{Disk, Exit, Key, StopCause};
+use crate::files::{Disk, Exit, Key, StopCause, TRY_AGAIN};
 
-/// By convention of sysexits (`EX_TEMPFAIL`): not the job's fault, try again elsewhere.
-pub const TRY_AGAIN: i32 = 75;
 const SIGKILL: i32 = 9;
 /// The longest error that is reported, in characters.
 const LONGEST_ERROR: usize = 1_500;

@@ -6,7 +6,7 @@ use app::protocol::dispatch::CheckpointPolicy;
 
 use super::Artifact;
 use crate::files::Exit;
-use crate::outcome::TRY_AGAIN;
+use crate::files::TRY_AGAIN;
 
 /// A checkpoint in which nothing has changed for so long is finished, in ms: the trainer writes its files one by one.
 const SETTLED_MS: i64 = 5_000;

@@ -187,6 +187,9 @@ pub struct StopOrder {
     pub grace_seconds: u64,
 }
 
+/// By convention of sysexits (`EX_TEMPFAIL`): not the job's fault, try again elsewhere. A trainer's exit code.
+pub const TRY_AGAIN: i32 = 75;
+
 /// How it ended: `exit.json`. When it exists, no process of the attempt is alive.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exit {
