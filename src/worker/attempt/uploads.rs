@@ -1,6 +1,6 @@
 //! Files that the trainer made: which are sent when.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use app::protocol::checkpoints::WholeCheckpoint;
@@ -16,7 +16,7 @@ use crate::api::{ApiError, until_answered};
 use crate::artifacts::checkpoints::{self, Checkpoint, Trainer};
 use crate::artifacts::{self, Artifact};
 use crate::clock;
-use crate::files::{Exit, StopCause};
+use crate::files::{Exit, StopCause, Uploaded};
 
 /// How often new files are looked for.
 const PERIOD: Duration = Duration::from_secs(2);
@@ -181,7 +181,10 @@ impl Attempt {
     /// What is not sent yet.
     async fn unsent(&self) -> Vec<Artifact> {
         let mut found = self.output().await;
-        found.retain(|artifact| !self.is_sent(artifact));
+        let state = self.state();
+        // There may be ten thousand of them, on the thread that beats.
+        let sent = by_path(state.uploaded.iter().filter(|known| !known.sha256.is_empty()));
+        found.retain(|artifact| !sent.get(artifact.file.path.as_str()).is_some_and(|known| known.is(&artifact.file)));
         found
     }
 
@@ -191,7 +194,10 @@ impl Attempt {
         let sent = self.state().uploaded.clone();
         let find = move || {
             let mut found = artifacts::list(&output)?;
-            let is_new = |artifact: &Artifact| !sent.iter().any(|known| known.is(&artifact.file));
+            let sent = by_path(&sent);
+            let is_new = |artifact: &Artifact| {
+                !sent.get(artifact.file.path.as_str()).is_some_and(|known| known.is(&artifact.file))
+            };
             let from_events = |artifact: &Artifact| artifact.file.path.starts_with(artifacts::FROM_EVENTS);
             // What is sent is not compared again.
             if found.iter().any(|artifact| from_events(artifact) && is_new(artifact))
@@ -209,4 +215,9 @@ impl Attempt {
             }
         }
     }
+}
+
+/// The orchestrator has one file of a path.
+fn by_path<'a>(uploaded: impl IntoIterator<Item = &'a Uploaded>) -> HashMap<&'a str, &'a Uploaded> {
+    uploaded.into_iter().map(|known| (known.path.as_str(), known)).collect()
 }
