@@ -1,9 +1,11 @@
 //! As process 1 of a container: the agent runs as its child, so that signals reach it and no zombie stays.
 //!
 //! Whatever lost its parent in a container becomes a child of process 1. The agent must not wait for children that it did
-//! not start, as it would take their ends away from those that it did; this process does nothing else.
+//! not start, as it would take their ends away from those that it did; this process does nothing else but start another
+//! one where it was killed, as that finds its trainers running.
 
 use std::process::Command;
+use std::time::Duration;
 
 use clap::ArgMatches;
 use nix::errno::Errno;
@@ -18,7 +20,19 @@ use crate::exit::Fatal;
 /// Those are the agent's.
 const PASSED_ON: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
 
-/// Runs the agent, and ends as it does.
+/// Before an agent that was killed is followed by another.
+const PAUSE: Duration = Duration::from_secs(1);
+/// With this code a program ends that has panicked.
+const PANICKED: i32 = 101;
+
+/// How the agent ended.
+struct End {
+    code: u8,
+    /// Not by its own will.
+    killed: bool,
+}
+
+/// Runs the agent, and ends as it does, unless it was killed.
 ///
 /// # Errors
 /// If it cannot be started.
@@ -36,14 +50,22 @@ pub fn run(matches: &ArgMatches) -> Result<u8, Fatal> {
                 // With process 1 everything in the container ends: nothing can be left running.
                 command.arg("--on-stop=requeue");
             }
-            let agent = i32::try_from(command.spawn()?.id()).map_err(std::io::Error::other)?;
+            let mut start = || i32::try_from(command.spawn()?.id()).map_err(std::io::Error::other);
+            let (mut agent, mut asked) = (start()?, false);
             loop {
-                if let Some(code) = reap(agent) {
-                    return Ok(code);
+                match reap(agent) {
+                    Some(End { killed: true, code }) if !asked => {
+                        tracing::error!("the agent was killed (exit code {code}); another one takes up what it ran");
+                        tokio::time::sleep(PAUSE).await;
+                        agent = start()?;
+                    }
+                    Some(end) => return Ok(end.code),
+                    None => {}
                 }
                 tokio::select! {
                     _ = ends.recv() => {}
                     Some(signal) = signals.recv() => {
+                        asked = true;
                         // It may have ended just now; then that is what is noticed next.
                         let _ = kill(Pid::from_raw(agent), signal);
                     }
@@ -62,17 +84,17 @@ fn listen() -> std::io::Result<mpsc::Receiver<Signal>> {
     Ok(receiver)
 }
 
-/// Takes note of everybody who has ended. The agent's exit code, if it is among them.
-fn reap(agent: i32) -> Option<u8> {
+/// Takes note of everybody who has ended. How the agent did, if it is among them.
+fn reap(agent: i32) -> Option<End> {
     loop {
-        let (pid, code) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-            Ok(WaitStatus::Exited(pid, code)) => (pid, code),
-            Ok(WaitStatus::Signaled(pid, signal, _)) => (pid, 128 + signal as i32),
+        let (pid, code, killed) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::Exited(pid, code)) => (pid, code, code == PANICKED),
+            Ok(WaitStatus::Signaled(pid, signal, _)) => (pid, 128 + signal as i32, true),
             Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return None,
             Ok(_) | Err(_) => continue,
         };
         if pid.as_raw() == agent {
-            return Some(u8::try_from(code).unwrap_or(crate::exit::ERROR));
+            return Some(End { code: u8::try_from(code).unwrap_or(crate::exit::ERROR), killed });
         }
     }
 }

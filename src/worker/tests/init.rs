@@ -60,6 +60,27 @@ async fn a_stopped_container_gives_its_job_back_and_leaves_no_zombie() -> io::Re
 }
 
 #[tokio::test]
+async fn an_agent_that_is_killed_is_followed_by_one_that_adopts() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let host = Host::with_script("while [ ! -e \"$HOME/gate\" ]; do sleep 0.05; done; echo through")?;
+    let host = host.flags(&["--persistent"]);
+    let _container = host.start_by(container(), &fake.url)?;
+    fake.offer("j_1", 1, &json!({"config.json": "{}"}));
+    fake.status("running").await;
+    let mut all = until("three processes", || Some(found(&host, "--persistent")).filter(|all| all.len() == 3)).await;
+    all.sort_by_key(|process| (process.start, process.pid));
+    // The agent proper is the first child of process 1.
+    let agent = process::descendants(all[1].pid).into_iter().find(|found| all.contains(found));
+    agent.expect("the agent").signal(Signal::SIGKILL);
+    fake.until("another registration", |shared| shared.registers.get(1).cloned()).await;
+    std::fs::write(host.path().join("gate"), "")?;
+    fake.status("completed").await;
+    assert_eq!(fake.words(), ["starting", "running", "completed"]);
+    assert!(fake.shared().log.ends_with(b"through\n"));
+    Ok(())
+}
+
+#[tokio::test]
 async fn orphans_are_reaped() -> io::Result<()> {
     let fake = Fake::start().await?;
     // What leaves the supervisor's care is what was started beside it; a killed supervisor leaves everything.
