@@ -31,7 +31,7 @@ pub fn local_path(text: &str) -> &str {
     if text.starts_with('/') && !elsewhere { text } else { "/" }
 }
 
-/// Whether a path stays below where it is put: relative, without `..`, and printable.
+/// Whether a path stays below where it is put: relative, without `..`, printable, and no part of it too long to be stored.
 pub fn is_plain_path(path: &str) -> bool {
     !path.is_empty()
         && path.len() <= 512
@@ -40,6 +40,16 @@ pub fn is_plain_path(path: &str) -> bool {
         && !path.split('/').any(str::is_empty)
         && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
         && !path.split('/').any(|part| part == "." || part == "..")
+        && path.split('/').all(|part| stored_length(part) <= LONGEST_PART)
+}
+
+/// A file system takes 255 bytes; some are for what a store adds to a name while it writes.
+const LONGEST_PART: usize = 240;
+
+/// How long a part of a path becomes in a store of objects, which writes what is not plain as `%` and two digits.
+fn stored_length(part: &str) -> usize {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b" -_.()+,=@!&'$;:".contains(&byte);
+    part.bytes().map(|byte| if plain(byte) { 1 } else { 3 }).sum()
 }
 
 #[cfg(test)]
@@ -73,5 +83,10 @@ mod tests {
             assert!(!is_plain_path(bad), "{bad}");
         }
         assert!(!is_plain_path(&"x".repeat(513)));
+        // No store could write these, and whoever sends them would try for ever.
+        let deep = |part: &str, times: usize| format!("samples/{}.png", part.repeat(times));
+        for (part, most) in [("x", 236), ("猫", 26)] {
+            assert!(is_plain_path(&deep(part, most)) && !is_plain_path(&deep(part, most + 1)), "{part}");
+        }
     }
 }
