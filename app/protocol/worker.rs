@@ -212,7 +212,7 @@ pub enum StopReason {
 }
 
 /// `POST /api/workers/job/{id}/status`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatusReport {
     /// `starting`, `training` or `running`, `completed`, `failed`, `cancelled`, or `requeue` (stopped, but not by the job's fault).

@@ -267,13 +267,7 @@ impl Agent {
     fn report_gone(&self, key: Key, status: &str, why: String) {
         tracing::warn!("{key} does not run here: reporting {status} ({why})");
         let context = Arc::clone(&self.context);
-        let report = StatusReport {
-            status: status.to_owned(),
-            attempt: Some(key.attempt),
-            error: Some(why),
-            exit_code: None,
-            resumed_from_step: None,
-        };
+        let report = StatusReport { error: Some(why), ..key.report(status) };
         tokio::task::spawn_local(async move {
             let api = JobApi::new(context.api.clone(), key.clone(), Secret::default(), None);
             let what = format!("reporting that {key} is not here");

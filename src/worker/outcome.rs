@@ -27,13 +27,7 @@ pub fn report(key: &Key, exit: &Exit, log_end: &str) -> Option<StatusReport> {
         (None, Some(error)) => ("failed", Some(error.clone())),
         (None, None) => own_end(exit, log_end),
     };
-    Some(StatusReport {
-        status: status.to_owned(),
-        attempt: Some(key.attempt),
-        error,
-        exit_code: exit_code(exit),
-        resumed_from_step: None,
-    })
+    Some(StatusReport { error, exit_code: exit_code(exit), ..key.report(status) })
 }
 
 /// The exit code as shells show it.

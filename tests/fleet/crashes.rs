@@ -42,7 +42,7 @@ async fn a_job_may_end_while_the_server_is_away() {
     host.open_gate();
     host.until_over(&job, 1).await;
     fleet.start_server().await;
-    assert_done_once(&fleet, &host, &job, "at the gate\nthrough the gate\n").await;
+    assert_done_once(&fleet, &host, &job, trainers::THROUGH).await;
 }
 
 #[tokio::test]
@@ -71,7 +71,7 @@ async fn a_job_may_end_while_the_agent_is_away() {
     host.open_gate();
     host.until_over(&job, 1).await;
     let _agent = host.start();
-    assert_done_once(&fleet, &host, &job, "at the gate\nthrough the gate\n").await;
+    assert_done_once(&fleet, &host, &job, trainers::THROUGH).await;
 }
 
 #[tokio::test]

@@ -5,24 +5,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Fleet, Host, Weather, Wire, trainers, until};
-
-/// A worker that is silent for so long is offline; its agent beats four times as often.
-const SOON: &[(&str, &str)] = &[("SIMPLETUNER_HEARTBEAT_TIMEOUT", "4")];
-/// All that a trainer at the gate writes.
-const THROUGH: &str = "at the gate\nthrough the gate\n";
+use crate::harness::{Fleet, Host, SOON, Weather, Wire, trainers, until};
 
 /// A host whose agent reaches its server by a wire.
 async fn far_away(fleet: &Fleet, name: &str) -> (Host, Wire) {
     let wire = Wire::to(fleet.port()).await;
     let host = fleet.host(name).await.reaching(&wire.url()).training_with(trainers::AT_THE_GATE);
     (host, wire)
-}
-
-async fn running(fleet: &Fleet) -> String {
-    let job = fleet.api.submit("digits-quick").await;
-    fleet.api.until_job(&job, "running").await;
-    job
 }
 
 /// One attempt, one end, its whole log once, and one entry in the trail for each.
@@ -42,7 +31,7 @@ async fn connections_that_break_again_and_again_lose_nothing() {
     let (host, wire) = far_away(&fleet, "flaky").await;
     let host = host.training_with(trainers::COUNTING);
     let _agent = host.start();
-    let job = running(&fleet).await;
+    let job = fleet.running().await;
     for bytes in [1_000, 8_000, 16_000, 24_000, 32_000] {
         fleet.api.until_log(&job, bytes).await;
         wire.cut();
@@ -57,7 +46,7 @@ async fn an_end_that_nobody_acknowledges_is_told_until_somebody_does() {
     let (host, wire) = far_away(&fleet, "unheard").await;
     let host = host.training_with(trainers::SILENT_AT_THE_GATE);
     let _agent = host.start();
-    let job = running(&fleet).await;
+    let job = fleet.running().await;
     // Nothing is on its way any more.
     fleet.api.until_heard_again(&host.worker).await;
     // The server hears everything, and the agent hears nothing of what it is answered.
@@ -76,19 +65,19 @@ async fn an_end_that_nobody_acknowledges_is_told_until_somebody_does() {
 
 #[tokio::test]
 async fn who_is_not_heard_for_a_while_goes_on_where_it_was() {
-    let fleet = Fleet::start_with(SOON).await;
+    let fleet = Fleet::start_with(&[SOON]).await;
     for weather in [Weather::NothingUp, Weather::Nothing] {
         let (host, wire) = far_away(&fleet, &format!("silent-{weather:?}").to_lowercase()).await;
         let agent = host.start();
         fleet.api.until_worker(&host.worker, "idle").await;
-        let job = running(&fleet).await;
+        let job = fleet.running().await;
         wire.be(weather);
         fleet.api.until_worker(&host.worker, "offline").await;
         assert_eq!(fleet.api.job(&job).await["status"], "queued");
         wire.be(Weather::Fair);
         fleet.api.until_job(&job, "running").await;
         host.open_gate();
-        assert_done_once(&fleet, &job, THROUGH).await;
+        assert_done_once(&fleet, &job, trainers::THROUGH).await;
         drop(agent);
         fleet.api.until_worker(&host.worker, "offline").await;
     }
@@ -96,11 +85,11 @@ async fn who_is_not_heard_for_a_while_goes_on_where_it_was() {
 
 #[tokio::test]
 async fn what_was_given_away_meanwhile_stops_at_the_first_contact() {
-    let fleet = Fleet::start_with(SOON).await;
+    let fleet = Fleet::start_with(&[SOON]).await;
     let (first, wire) = far_away(&fleet, "cut-off").await;
     let second = fleet.host("heir").await.training_with(trainers::AT_THE_GATE);
     let _cut_off = first.start();
-    let job = running(&fleet).await;
+    let job = fleet.running().await;
     wire.be(Weather::Nothing);
     fleet.api.until_worker(&first.worker, "offline").await;
     let _heir = second.start();
@@ -116,7 +105,7 @@ async fn what_was_given_away_meanwhile_stops_at_the_first_contact() {
     second.open_gate();
     let done = fleet.api.until_job(&job, "completed").await;
     assert_eq!((&done["attempt"], &done["worker_id"]), (&json!(2), &json!(second.worker)));
-    assert_eq!(fleet.api.log(&job).await, THROUGH);
+    assert_eq!(fleet.api.log(&job).await, trainers::THROUGH);
 }
 
 #[tokio::test]
@@ -135,7 +124,7 @@ async fn an_acceptance_whose_answer_got_lost_with_the_agent_holds() {
     wire.be(Weather::Fair);
     let _next = host.start();
     host.open_gate();
-    assert_done_once(&fleet, &job, THROUGH).await;
+    assert_done_once(&fleet, &job, trainers::THROUGH).await;
 }
 
 #[tokio::test]
@@ -153,7 +142,7 @@ async fn an_offer_whose_acceptance_got_lost_with_the_agent_is_taken_by_the_next(
     wire.be(Weather::Fair);
     let _next = host.start();
     host.open_gate();
-    assert_done_once(&fleet, &job, THROUGH).await;
+    assert_done_once(&fleet, &job, trainers::THROUGH).await;
 }
 
 #[tokio::test]
@@ -169,9 +158,9 @@ async fn a_proxy_that_ends_what_is_idle_does_not_end_a_stream() {
         fleet.api.until_heard_again(&host.worker).await;
     }
     assert_eq!(wire.streams(), 1, "the first stream is there still");
-    let job = running(&fleet).await;
+    let job = fleet.running().await;
     host.open_gate();
-    assert_done_once(&fleet, &job, THROUGH).await;
+    assert_done_once(&fleet, &job, trainers::THROUGH).await;
 }
 
 #[tokio::test]
@@ -180,9 +169,9 @@ async fn a_slow_network_is_only_slow() {
     let (host, wire) = far_away(&fleet, "far").await;
     wire.be(Weather::Slow(Duration::from_secs(1)));
     let _agent = host.start();
-    let job = running(&fleet).await;
+    let job = fleet.running().await;
     host.open_gate();
-    assert_done_once(&fleet, &job, THROUGH).await;
+    assert_done_once(&fleet, &job, trainers::THROUGH).await;
 }
 
 #[tokio::test]
@@ -193,9 +182,9 @@ async fn a_proxy_that_holds_streams_back_is_polled_around_and_the_stream_comes_b
     wire.be(Weather::StreamsHeld);
     let agent = host.start();
     until("the agent to poll", async || agent.said().contains("polling instead").then_some(())).await;
-    let job = running(&fleet).await;
+    let job = fleet.running().await;
     host.open_gate();
-    assert_done_once(&fleet, &job, THROUGH).await;
+    assert_done_once(&fleet, &job, trainers::THROUGH).await;
     let before = wire.streams();
     wire.be(Weather::Fair);
     until("a stream again", async || (wire.streams() > before).then_some(())).await;

@@ -5,24 +5,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::harness::surroundings::{Cable, Clock, Names, are_ours};
-use crate::harness::{Fleet, Host, trainers, until};
-
-/// A worker that is silent for so long is offline; its agent beats four times as often.
-const SOON: (&str, &str) = ("SIMPLETUNER_HEARTBEAT_TIMEOUT", "4");
-/// All that a trainer at the gate writes.
-const THROUGH: &str = "at the gate\nthrough the gate\n";
-
-async fn running(fleet: &Fleet) -> String {
-    let job = fleet.api.submit("digits-quick").await;
-    fleet.api.until_job(&job, "running").await;
-    job
-}
+use crate::harness::{Fleet, Host, SOON, trainers, until};
 
 async fn assert_done_once(fleet: &Fleet, host: &Host, job: &str) {
     host.open_gate();
     let done = fleet.api.until_job(job, "completed").await;
     assert_eq!(done["attempts"].as_array().map(Vec::len), Some(1), "{done:#}");
-    assert_eq!(fleet.api.log(job).await, THROUGH);
+    assert_eq!(fleet.api.log(job).await, trainers::THROUGH);
 }
 
 #[tokio::test]
@@ -35,7 +24,7 @@ async fn packets_that_are_lost_without_a_word_lose_no_attempt() {
     let fleet = Fleet::start_with(&[SOON, ("SIMPLETUNER_HOST", &address)]).await;
     let host = fleet.host("distant").await.training_with(trainers::AT_THE_GATE);
     let agent = host.start_as(|command| Some(cable.at_the_far_end(command)));
-    let job = running(&fleet).await;
+    let job = fleet.running().await;
 
     cable.lose_what_the_agent_sends().await;
     fleet.api.until_worker(&host.worker, "offline").await;
@@ -67,7 +56,7 @@ async fn a_name_that_is_not_known_is_named_and_asked_for_again() {
     })
     .await;
     names.know("orchestrator.test");
-    let job = running(&fleet).await;
+    let job = fleet.running().await;
     assert_done_once(&fleet, &host, &job).await;
     drop(agent);
 }
@@ -81,7 +70,7 @@ async fn a_wrong_clock_of_an_agent_changes_nothing() {
         clock.rule(command);
         None
     });
-    let job = running(&fleet).await;
+    let job = fleet.running().await;
     for seconds in [-600, 86_400, 0] {
         clock.step_to(seconds);
         fleet.api.until_heard_again(&host.worker).await;
@@ -100,7 +89,7 @@ async fn a_servers_clock_that_is_set_judges_nobody() {
     let fleet = Fleet::start_by(&[SOON], move |command| servers.rule(command)).await;
     let host = fleet.host("judged").await.training_with(trainers::AT_THE_GATE);
     let _agent = host.start();
-    let job = running(&fleet).await;
+    let job = fleet.running().await;
     for seconds in [600, -600, 0] {
         clock.step_to(seconds);
         // Meanwhile it is looked who is silent.

@@ -4,10 +4,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use crate::harness::{Fleet, Host, processes_that_mention, until};
-
-/// A worker that is silent for so long is offline; its agent beats four times as often.
-const SOON: &[(&str, &str)] = &[("SIMPLETUNER_HEARTBEAT_TIMEOUT", "4")];
+use crate::harness::{Fleet, Host, SOON, processes_that_mention, until};
 
 /// As a power cut would.
 fn lose(host: &Host) {
@@ -32,7 +29,7 @@ async fn weights(fleet: &Fleet, job: &str) -> Value {
 
 #[tokio::test]
 async fn a_job_goes_on_elsewhere_from_its_newest_checkpoint() {
-    let fleet = Fleet::start_with(SOON).await;
+    let fleet = Fleet::start_with(&[SOON]).await;
     let unhurried = json!({"--checkpointing_steps": 20, "example_step_delay_ms": 100});
     fleet.configure("unhurried", &unhurried).await;
     fleet.configure("straight", &json!({"--checkpointing_steps": 20})).await;

@@ -2,14 +2,11 @@
 
 use nix::sys::signal::Signal;
 
-use crate::harness::{Fleet, trainers};
-
-/// A worker that is silent for so long is offline; its agent beats four times as often.
-const SOON: &[(&str, &str)] = &[("SIMPLETUNER_HEARTBEAT_TIMEOUT", "4")];
+use crate::harness::{Fleet, SOON, trainers};
 
 #[tokio::test]
 async fn an_agent_that_was_paused_stops_what_was_given_away() {
-    let fleet = Fleet::start_with(SOON).await;
+    let fleet = Fleet::start_with(&[SOON]).await;
     let (first, second) = (fleet.host("paused").await, fleet.host("heir").await);
     let first = first.training_with(trainers::AT_THE_GATE);
     let second = second.training_with(trainers::AT_THE_GATE);
@@ -37,7 +34,7 @@ async fn an_agent_that_was_paused_stops_what_was_given_away() {
 
 #[tokio::test]
 async fn an_agent_that_comes_back_before_its_job_is_given_away_keeps_it() {
-    let fleet = Fleet::start_with(SOON).await;
+    let fleet = Fleet::start_with(&[SOON]).await;
     let host = fleet.host("paused").await.training_with(trainers::AT_THE_GATE);
     let paused = host.start();
     let job = fleet.api.submit("digits-quick").await;
@@ -54,7 +51,7 @@ async fn an_agent_that_comes_back_before_its_job_is_given_away_keeps_it() {
 
 #[tokio::test]
 async fn a_second_host_with_the_same_token_has_to_wait() {
-    let fleet = Fleet::start_with(SOON).await;
+    let fleet = Fleet::start_with(&[SOON]).await;
     let host = fleet.host("owner").await.training_with(trainers::AT_THE_GATE);
     let owner = host.start();
     let job = fleet.api.submit("digits-quick").await;

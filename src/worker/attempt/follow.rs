@@ -16,6 +16,15 @@ use crate::{clock, process};
 /// How often the end is looked for.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// How it stands with the trainer.
+enum Stands {
+    /// Its supervisor lives.
+    Watched,
+    /// Its supervisor is gone without a word.
+    Orphaned,
+    Over(Exit),
+}
+
 impl Attempt {
     /// Until the trainer has ended and its log and progress are delivered.
     pub(super) async fn follow(&self) -> Exit {
@@ -48,32 +57,35 @@ impl Attempt {
     /// Waits for the end; of a dead supervisor it makes one up.
     async fn end(&self) -> Exit {
         loop {
-            if let Some(exit) = self.known_end() {
-                return exit;
+            match self.look() {
+                Ok(Stands::Over(exit)) => return exit,
+                Ok(Stands::Orphaned) => return self.orphaned().await,
+                // What cannot be seen now is looked for again: no training is ended because a disk stammers.
+                Ok(Stands::Watched) | Err(_) => tokio::time::sleep(LOOK).await,
             }
-            // Who cannot be seen now is looked for again: a training is not ended because a disk stammers.
-            let alive = self.is_watched().unwrap_or(true);
-            // It writes the end before it dies.
-            if !alive {
-                return match self.known_end() {
-                    Some(exit) => exit,
-                    None => self.orphaned().await,
-                };
-            }
-            tokio::time::sleep(LOOK).await;
         }
     }
 
-    fn known_end(&self) -> Option<Exit> {
+    fn look(&self) -> io::Result<Stands> {
+        if let Some(exit) = self.known_end()? {
+            return Ok(Stands::Over(exit));
+        }
+        if self.is_watched()? {
+            return Ok(Stands::Watched);
+        }
+        // It writes the end before it dies.
+        Ok(self.known_end()?.map_or(Stands::Orphaned, Stands::Over))
+    }
+
+    fn known_end(&self) -> io::Result<Option<Exit>> {
         match self.dir.read("exit.json") {
-            Ok(exit) => exit,
-            Err(error) if error.kind() != io::ErrorKind::InvalidData => None,
-            Err(error) => Some(Exit {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(Some(Exit {
                 version: VERSION,
                 error: Some(format!("the trainer's end cannot be read: {error}")),
                 ended_at: clock::now(),
                 ..Exit::default()
-            }),
+            })),
+            read => read,
         }
     }
 
@@ -175,13 +187,7 @@ impl Attempt {
         if self.state().running || self.supervisor().is_none() {
             return;
         }
-        let report = StatusReport {
-            status: "running".to_owned(),
-            attempt: Some(self.key().attempt),
-            error: None,
-            exit_code: None,
-            resumed_from_step: self.state().resumed_from_step,
-        };
+        let report = StatusReport { resumed_from_step: self.state().resumed_from_step, ..self.key().report("running") };
         let what = format!("reporting that {} runs", self.key());
         match until_answered(&self.context.online, &what, async || self.api.status(&report).await).await {
             Ok(()) => self.update(true, |state| state.running = true).await,

@@ -101,9 +101,12 @@ impl Attempt {
         let spec =
             Spec { version: VERSION, key, offer, trainer, host_boot, resume: false, limits: context.config.limits() };
         let state = State { version: VERSION, ..State::default() };
-        dir.write("secrets.json", &secrets)?;
-        dir.write("state.json", &state)?;
-        dir.write("spec.json", &spec)?;
+        let written = dir
+            .write("secrets.json", &secrets)
+            .and_then(|()| dir.write("state.json", &state))
+            .and_then(|()| dir.write("spec.json", &spec));
+        // Nobody comes back to half of one, and secrets are in it.
+        written.inspect_err(|_| drop(std::fs::remove_dir_all(dir.path())))?;
         Ok(Arc::new(Self::new(context, dir, spec, secrets, state)))
     }
 

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use app::protocol::worker::StatusReport;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
@@ -78,13 +77,7 @@ impl Attempt {
         if self.state().accepted {
             return Ok(());
         }
-        let report = StatusReport {
-            status: "starting".to_owned(),
-            attempt: Some(self.key().attempt),
-            error: None,
-            exit_code: None,
-            resumed_from_step: None,
-        };
+        let report = self.key().report("starting");
         let what = format!("accepting {}", self.key());
         match until_answered(&self.context.online, &what, async || self.api.status(&report).await).await {
             Ok(()) => {

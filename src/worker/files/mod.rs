@@ -59,6 +59,11 @@ impl From<&RunningAttempt> for Key {
 }
 
 impl Key {
+    /// The word of it that is to be told.
+    pub fn report(&self, status: &str) -> StatusReport {
+        StatusReport { status: status.to_owned(), attempt: Some(self.attempt), ..StatusReport::default() }
+    }
+
     /// As it travels.
     pub fn running(&self) -> RunningAttempt {
         RunningAttempt { job_id: self.job_id.clone(), attempt: self.attempt }

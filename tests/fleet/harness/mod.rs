@@ -32,6 +32,9 @@ static TURNS: Semaphore = Semaphore::const_new(4);
 /// The administrator's API token.
 pub const ADMIN: &str = "st_fleet-tests-fleet-tests-fleet";
 
+/// With it, a worker that is silent for 4 s is offline; its agent beats each second.
+pub const SOON: (&str, &str) = ("SIMPLETUNER_HEARTBEAT_TIMEOUT", "4");
+
 /// Looks until there is something to see.
 pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let end = Instant::now() + PATIENCE;
@@ -220,6 +223,13 @@ impl Fleet {
     pub async fn host_of(&self, name: &str, worker_type: &str) -> Host {
         let created = self.api.post("/api/admin/workers", &json!({"name": name, "worker_type": worker_type})).await;
         Host::new(self, name, worker_type, &created)
+    }
+
+    /// Submits a job; answers once it runs.
+    pub async fn running(&self) -> String {
+        let job = self.api.submit("digits-quick").await;
+        self.api.until_job(&job, "running").await;
+        job
     }
 
     /// Stores the configuration `digits-quick` under another name and with these changes.

@@ -26,6 +26,9 @@ while not gate.exists():
 print("through the gate", flush=True)
 "#;
 
+/// All that [`AT_THE_GATE`] writes.
+pub const THROUGH: &str = "at the gate\nthrough the gate\n";
+
 /// The same without a word.
 pub const SILENT_AT_THE_GATE: &str = r#"
 import os, pathlib, time

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
 use super::agent::actor;
-use super::job::Of;
+use super::job::{FENCED, Of};
 use crate::http::access::JobKey;
 use crate::http::address::{Path, Query};
 use crate::http::headers::text;
@@ -51,7 +51,7 @@ pub async fn whole(
 
 /// See [`earlier`].
 pub const EARLIER: Doc = Doc {
-    problems: &["old_attempt", "not_your_attempt", "job_ended"],
+    problems: FENCED,
     ..Doc::of(
         "getEarlierCheckpoint",
         "Says which checkpoint an attempt may go on from; its name is empty if there is none.",

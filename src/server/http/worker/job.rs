@@ -61,7 +61,7 @@ pub struct Made {
 }
 
 /// What becomes of a report about an attempt that is not the reporter's.
-const FENCED: &[&str] = &["old_attempt", "not_your_attempt", "job_ended"];
+pub const FENCED: &[&str] = &["old_attempt", "not_your_attempt", "job_ended"];
 
 /// See [`status`].
 pub const STATUS: Doc = Doc {
