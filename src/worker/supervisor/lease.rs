@@ -1,5 +1,10 @@
 //! The lease of an exclusive job: nothing of its trainer may be alive when it ends, whatever has become of the agent.
+//!
+//! It is read on a thread of its own, and asked for in memory: a disk that hangs only makes it older.
 
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::clock;
@@ -36,27 +41,58 @@ pub fn judge(now_ms: u64, lease: &Lease, grace_ms: u64) -> Verdict {
     }
 }
 
-/// The lease of this attempt, if it needs one.
-pub struct Watch {
-    dir: AttemptDir,
+/// The lease as it was read last.
+#[derive(Debug, Clone)]
+pub struct Known {
     grace_ms: u64,
-    known: Option<Lease>,
+    lease: Arc<Mutex<Option<Lease>>>,
+}
+
+impl Known {
+    /// How it stands now. Without any lease it is over.
+    pub fn verdict(&self) -> Verdict {
+        let lease = *self.lease.lock().unwrap_or_else(PoisonError::into_inner);
+        lease.map_or(Verdict::Over, |lease| judge(clock::boot_ms(), &lease, self.grace_ms))
+    }
+
+    fn read(&self, dir: &AttemptDir) {
+        // What cannot be read, as it is being written, is as it was.
+        if let Ok(Some(lease)) = dir.read("lease.json") {
+            *self.lease.lock().unwrap_or_else(PoisonError::into_inner) = Some(lease);
+        }
+    }
+}
+
+/// Reads the lease of an attempt for as long as it is held.
+pub struct Watch {
+    known: Known,
+    _reads: Sender<()>,
 }
 
 impl Watch {
-    /// For an attempt; none if it is not exclusive.
-    pub fn of(dir: &AttemptDir, spec: &Spec) -> Option<Self> {
+    /// For an attempt; none if it is not exclusive. It was read once when this returns.
+    pub fn of(dir: &AttemptDir, spec: &Spec) -> io::Result<Option<Self>> {
+        if !spec.offer.exclusive {
+            return Ok(None);
+        }
         let grace_ms = spec.limits.stop_grace_seconds.saturating_mul(1_000);
-        spec.offer.exclusive.then(|| Self { dir: dir.clone(), grace_ms, known: None })
+        let known = Known { grace_ms, lease: Arc::default() };
+        known.read(dir);
+        let (reads, ended) = channel();
+        let (dir, reader) = (dir.clone(), known.clone());
+        std::thread::Builder::new().name("lease".to_owned()).spawn(move || read_on(&dir, &reader, &ended))?;
+        Ok(Some(Self { known, _reads: reads }))
     }
 
-    /// How it stands now. Without any lease it is over.
-    pub fn verdict(&mut self) -> Verdict {
-        // What cannot be read, as it is being written, is as it was.
-        if let Ok(Some(lease)) = self.dir.read("lease.json") {
-            self.known = Some(lease);
-        }
-        self.known.map_or(Verdict::Over, |lease| judge(clock::boot_ms(), &lease, self.grace_ms))
+    /// What is known of it.
+    pub fn known(&self) -> &Known {
+        &self.known
+    }
+}
+
+fn read_on(dir: &AttemptDir, known: &Known, ended: &Receiver<()>) {
+    while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+        known.read(dir);
     }
 }
 

@@ -8,6 +8,7 @@
 
 pub mod cgroup;
 mod events;
+mod guard;
 mod lease;
 mod listener;
 mod media;
@@ -28,11 +29,12 @@ use nix::sys::signal::Signal;
 
 use crate::clock;
 use crate::exit::{self, Fatal};
-use crate::files::{AttemptDir, Exit, Running, Secrets, Spec, VERSION};
+use crate::files::{AttemptDir, Exit, Running, Secrets, Spec, StopCause, VERSION};
 use crate::jobconfig::{self, Local};
 use crate::process::{self, ProcId};
 
 use cgroup::Cgroup;
+use guard::Guard;
 use oom::OutOfMemory;
 use orders::Orders;
 use spool::Keeper;
@@ -108,6 +110,7 @@ async fn supervise(dir: &AttemptDir) -> Result<Exit, Exit> {
     let spec: Spec = dir.read("spec.json").map_err(disk)?.ok_or_else(|| disk(io::ErrorKind::NotFound.into()))?;
     let secrets: Secrets = dir.read("secrets.json").map_err(disk)?.unwrap_or_default();
     let mut orders = Orders::new(dir, &spec).map_err(disk)?;
+    let guard = orders.guard().map_err(disk)?;
     if let Some(cause) = orders.forbids() {
         return Ok(Exit { stopped: Some(cause), ..not_run_by_order() });
     }
@@ -119,7 +122,7 @@ async fn supervise(dir: &AttemptDir) -> Result<Exit, Exit> {
     let keeper = Keeper::start(dir, spec.limits.spool_bytes).map_err(disk)?;
 
     let mut reaper = Reaper::new().map_err(disk)?;
-    let memory = match begin(dir, &spec, &mut reaper, listener.port()) {
+    let memory = match begin(dir, &spec, &mut reaper, &guard, listener.port()) {
         Ok(memory) => memory,
         Err(never_ran) => {
             // It may have begun, and only not been written down.
@@ -130,6 +133,7 @@ async fn supervise(dir: &AttemptDir) -> Result<Exit, Exit> {
     let stopped = watch::watch(dir, &mut orders, &mut reaper).await;
     let rest = if stopped.is_some() { Duration::ZERO } else { orders.at_most(REST_GRACE) };
     reaper.end_all(rest).await;
+    let stopped = stopped.or_else(|| guard.end().then_some(StopCause::Lease));
     // Not before: a busy disk may hold it up for seconds.
     let disk = keeper.end(dir);
     listener.finish().await;
@@ -139,7 +143,7 @@ async fn supervise(dir: &AttemptDir) -> Result<Exit, Exit> {
 }
 
 /// Starts the trainer, and writes down that it runs.
-fn begin(dir: &AttemptDir, spec: &Spec, reaper: &mut Reaper, port: u16) -> Result<OutOfMemory, Exit> {
+fn begin(dir: &AttemptDir, spec: &Spec, reaper: &mut Reaper, guard: &Guard, port: u16) -> Result<OutOfMemory, Exit> {
     let group = Cgroup::make(&spec.key).inspect_err(|error| tracing::debug!("without a cgroup: {error}")).ok();
     let memory = OutOfMemory::before(group.as_ref());
     let (started, group) = match group {
@@ -155,13 +159,15 @@ fn begin(dir: &AttemptDir, spec: &Spec, reaper: &mut Reaper, port: u16) -> Resul
     };
     let pid = started.inspect_err(|sentence| trainer::note(dir, sentence)).map_err(|said| not_run(said, false))?;
     let cgroup = group.as_ref().map(|group| group.path().to_owned());
+    // It may be a zombie by now, but nobody else reaps it.
+    let trainer = ProcId::of(pid).unwrap_or(ProcId { pid, start: 0 });
+    guard.watch(trainer, group.clone());
     reaper.watch(pid, group);
     let own = i32::try_from(std::process::id()).unwrap_or_default();
     let running = Running {
         version: VERSION,
         supervisor: ProcId::of(own).ok_or_else(|| not_run("/proc does not show the own process".to_owned(), true))?,
-        // It may be a zombie by now, but nobody else reaps it.
-        trainer: ProcId::of(pid).unwrap_or(ProcId { pid, start: 0 }),
+        trainer,
         port,
         started_at: clock::now(),
         cgroup,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::guard::Guard;
 use super::lease::{self, Verdict, Watch};
 use crate::files::{AttemptDir, Spec, StopCause, StopOrder};
 
@@ -46,7 +47,7 @@ impl Orders {
             dir: dir.clone(),
             announced: signal(SignalKind::user_defined1())?,
             terminated: signal(SignalKind::terminate())?,
-            lease: Watch::of(dir, spec),
+            lease: Watch::of(dir, spec)?,
             grace: Duration::from_secs(spec.limits.stop_grace_seconds),
             seen: None,
             given: None,
@@ -54,12 +55,21 @@ impl Orders {
     }
 
     /// Why the trainer may not even begin.
-    pub fn forbids(&mut self) -> Option<StopCause> {
+    pub fn forbids(&self) -> Option<StopCause> {
         if let Some(order) = self.order() {
             return Some(order.cause);
         }
-        let holds = |watch: &mut Watch| matches!(watch.verdict(), Verdict::Holds { .. });
-        (!self.lease.as_mut().is_none_or(holds)).then_some(StopCause::Lease)
+        let holds = self.verdict().is_none_or(|verdict| matches!(verdict, Verdict::Holds { .. }));
+        (!holds).then_some(StopCause::Lease)
+    }
+
+    /// Who ends the trainer with its lease when everything else here stands still.
+    pub fn guard(&self) -> io::Result<Guard> {
+        self.lease.as_ref().map_or(Ok(Guard::none()), |watch| Guard::of(watch.known()))
+    }
+
+    fn verdict(&self) -> Option<Verdict> {
+        self.lease.as_ref().map(|watch| watch.known().verdict())
     }
 
     fn order(&self) -> Option<StopOrder> {
@@ -67,8 +77,8 @@ impl Orders {
     }
 
     /// How long what a trainer left behind has, if it may have this long.
-    pub fn at_most(&mut self, wanted: Duration) -> Duration {
-        match self.lease.as_mut().map(Watch::verdict) {
+    pub fn at_most(&self, wanted: Duration) -> Duration {
+        match self.verdict() {
             None => wanted,
             Some(Verdict::Holds { left_ms: left } | Verdict::Ending { grace_ms: left }) => {
                 wanted.min(Duration::from_millis(left))
@@ -99,9 +109,8 @@ impl Orders {
         }
     }
 
-    fn of_lease(&mut self) -> Option<Notice> {
-        let verdict = self.lease.as_mut()?.verdict();
-        due(verdict, self.given)
+    fn of_lease(&self) -> Option<Notice> {
+        due(self.verdict()?, self.given)
     }
 }
 

@@ -43,13 +43,15 @@ impl Reaper {
 
     /// Waits for the trainer; may be dropped and called again.
     pub async fn trainer_ended(&mut self) {
-        loop {
-            self.reap();
-            if self.status.is_some() {
-                return;
-            }
+        while !self.has_trainer_ended() {
             self.children.recv().await;
         }
+    }
+
+    /// Whether it has ended by now.
+    pub fn has_trainer_ended(&mut self) -> bool {
+        self.reap();
+        self.status.is_some()
     }
 
     /// SIGTERM to the trainer and its group.

@@ -33,6 +33,10 @@ pub async fn watch(dir: &AttemptDir, orders: &mut Orders, reaper: &mut Reaper) -
         () = reaper.trainer_ended() => return told_meanwhile(orders, reaper).await,
         notice = orders.next() => notice,
     };
+    // A disk that hangs may have held up the look for it.
+    if reaper.has_trainer_ended() {
+        return was_told(reaper).then_some(notice.cause);
+    }
     let began = Instant::now();
     say(dir, &notice, Duration::ZERO);
     reaper.ask_to_stop();
@@ -69,8 +73,12 @@ fn say(dir: &AttemptDir, notice: &Notice, passed: Duration) {
 /// A trainer that died of SIGTERM was most likely told together with its supervisor, by whoever ends the whole host: then
 /// that was an order, and no failure of the job.
 async fn told_meanwhile(orders: &mut Orders, reaper: &Reaper) -> Option<StopCause> {
-    if !matches!(reaper.trainer_status(), (_, Some(SIGTERM)) | (Some(TERMINATED), _)) {
+    if !was_told(reaper) {
         return None;
     }
     tokio::time::timeout(TOGETHER, orders.next()).await.ok().map(|notice| notice.cause)
+}
+
+fn was_told(reaper: &Reaper) -> bool {
+    matches!(reaper.trainer_status(), (_, Some(SIGTERM)) | (Some(TERMINATED), _))
 }

@@ -26,7 +26,7 @@ fn config() -> Value {
 }
 
 /// An exclusive job that runs, with the fake's heartbeat timeout of 4 s.
-async fn beating() -> io::Result<(Fake, Host, Agent)> {
+pub async fn beating() -> io::Result<(Fake, Host, Agent)> {
     let fake = Fake::start().await?;
     fake.shared().offer_more = json!({"exclusive": true});
     let host = Host::with_python(BEATING)?.flags(&["--persistent"]);

@@ -12,6 +12,7 @@ mod fake;
 mod full_disk;
 mod gpus;
 mod host;
+mod hung_disk;
 mod idle;
 mod init;
 mod jobs;
