@@ -100,7 +100,7 @@ async fn run(config: Config) -> Result<Ending, Fatal> {
     let (inbox, inputs) = mpsc::channel(64);
     let mut agent = Agent::adopting(Arc::clone(&context), inbox.clone(), inputs)?;
     spot::start(&context, inbox.clone())?;
-    let session = Session::new(Arc::clone(&context), inbox, agent.running.subscribe());
+    let session = Session::new(Arc::clone(&context), inbox, agent.running.subscribe(), agent.turned_away.subscribe());
     let mut watch = service::Watch::new(context, session.reach());
     tokio::task::spawn_local(session.clone().run());
     let ending = agent.serve(&mut signals, &mut watch).await;
@@ -117,6 +117,8 @@ struct Agent {
     inbox: mpsc::Sender<Input>,
     inputs: mpsc::Receiver<Input>,
     running: watch::Sender<Vec<RunningAttempt>>,
+    /// How often the orchestrator had to be told that nothing more is taken here.
+    turned_away: watch::Sender<u32>,
 }
 
 impl Agent {
@@ -150,7 +152,8 @@ impl Agent {
         };
         let decisions = state::Agent::new(policy, found);
         let running = watch::Sender::new(decisions.running());
-        let mut agent = Self { context, decisions, attempts: HashMap::new(), inbox, inputs, running };
+        let turned_away = watch::Sender::new(0);
+        let mut agent = Self { context, decisions, attempts: HashMap::new(), inbox, inputs, running, turned_away };
         for attempt in live {
             agent.follow(attempt);
         }
@@ -239,6 +242,7 @@ impl Agent {
                 }
             }
             Action::ReportGone(key, status) => self.report_gone(key, status, UNKNOWN.to_owned()),
+            Action::TurnAway => self.turned_away.send_modify(|times| *times += 1),
             Action::Leave(ending) => return Some(ending),
         }
         None

@@ -56,6 +56,8 @@ pub enum Action {
     Stop(Key, StopCause),
     /// Tell the orchestrator that an attempt it expects here is not here.
     ReportGone(Key, &'static str),
+    /// Tell the orchestrator that this host takes nothing more: what it was offered goes elsewhere.
+    TurnAway,
     /// End the process.
     Leave(Ending),
 }
@@ -116,6 +118,10 @@ pub struct Agent {
     draining: bool,
     /// Once nothing runs any more, the process ends like this.
     leaving: Option<Ending>,
+    /// Offers that came since: each is turned away once.
+    late: BTreeSet<Key>,
+    /// The orchestrator has to be told that nothing more is taken.
+    turns_away: bool,
     /// An ephemeral worker has had its one job.
     spent: bool,
 }
@@ -134,6 +140,8 @@ impl Agent {
             gone: BTreeSet::new(),
             draining: false,
             leaving: None,
+            late: BTreeSet::new(),
+            turns_away: false,
             spent: false,
         }
     }
@@ -196,6 +204,9 @@ impl Agent {
             self.offer(Box::new(offer), actions);
         }
         if !self.is_idle() {
+            if std::mem::take(&mut self.turns_away) {
+                actions.push(Action::TurnAway);
+            }
             return;
         }
         if !self.policy.persistent && (self.spent || self.draining) {
@@ -207,10 +218,15 @@ impl Agent {
     }
 
     fn offer(&mut self, offer: Box<JobSubmit>, actions: &mut Vec<Action>) {
-        if self.leaving.is_some() || self.draining || self.spent {
+        let key = Key { job_id: offer.job_id.clone(), attempt: offer.attempt };
+        if self.leaving.is_some() {
+            // Unanswered it would wait for half a minute, and then be offered here again.
+            self.turns_away |= !self.attempts.contains_key(&key) && self.late.insert(key);
             return;
         }
-        let key = Key { job_id: offer.job_id.clone(), attempt: offer.attempt };
+        if self.draining || self.spent {
+            return;
+        }
         let newest = self.attempts.keys().filter(|known| known.job_id == key.job_id).map(|known| known.attempt).max();
         if newest.is_some_and(|newest| newest >= key.attempt) {
             return;
@@ -281,17 +297,25 @@ impl Agent {
     }
 
     fn signal(&mut self, code: u8, actions: &mut Vec<Action>) {
-        self.leave(code, None);
         match self.policy.on_stop {
-            OnStop::Leave => actions.push(Action::Leave(Ending { code, sentence: None })),
-            OnStop::Finish => {}
+            OnStop::Leave => {
+                self.leave(code, None);
+                actions.push(Action::Leave(Ending { code, sentence: None }));
+            }
+            OnStop::Finish => self.finish(code),
             OnStop::Requeue => self.give_back(code, actions),
         }
     }
 
+    /// Leaves once everything that runs has ended. Whoever has one place only is offered nothing meanwhile.
+    fn finish(&mut self, code: u8) {
+        self.leave(code, None);
+        self.turns_away |= self.policy.max_jobs > 1;
+    }
+
     /// Leaves once everything that runs is stopped and back in the queue.
     fn give_back(&mut self, code: u8, actions: &mut Vec<Action>) {
-        self.leave(code, None);
+        self.finish(code);
         for running in self.running() {
             self.order(&Key::from(&running), StopCause::Requeue, actions);
         }

@@ -13,6 +13,7 @@ mod endings;
 mod examples;
 mod exclusive;
 mod failures;
+mod finishing;
 mod gpus;
 mod harness;
 mod local;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use app::protocol::worker::Heartbeat;
 
-use super::{Refused, Session};
+use super::{Refused, Session, close};
 use crate::api::ApiError;
 use crate::backoff::Backoff;
 use crate::clock;
@@ -52,7 +52,14 @@ pub async fn run(session: &Session) -> Refused {
 
 /// Until the next one is due, or a GPU must not be given out any more, or may be again.
 async fn pause(session: &Session, wait: Duration) {
-    let _ = tokio::time::timeout(wait, session.context.gpus.changed()).await;
+    let mut turned_away = session.turned_away.clone();
+    let is_closed = *turned_away.borrow_and_update() > 0;
+    let wait = if is_closed { wait.min(close::BEAT) } else { wait };
+    tokio::select! {
+        () = session.context.gpus.changed() => {}
+        Ok(()) = turned_away.changed() => {}
+        () = tokio::time::sleep(wait) => {}
+    }
 }
 
 fn interval(registration: Option<&super::Registration>) -> Duration {

@@ -20,7 +20,11 @@ const SHORTEST_POLL: Duration = Duration::from_millis(500);
 pub async fn run(session: &Session) -> Refused {
     let mut backoff = Backoff::default();
     let mut poll_until = None;
+    let mut turned_away = session.turned_away.clone();
     loop {
+        if *turned_away.borrow_and_update() > 0 {
+            session.turn_away().await;
+        }
         if let Err(error) = session.register().await {
             session.lost();
             let is_untrusted = matches!(error, ApiError::Untrusted(_));
@@ -40,15 +44,10 @@ pub async fn run(session: &Session) -> Refused {
             continue;
         }
         let began = Instant::now();
-        let ended = if let Some(until) = poll_until.filter(|until| *until > began) {
-            poll(session, until).await
-        } else {
-            tokio::select! {
-                ended = stream::listen(session) => ended,
-                () = session.again.notified() => {
-                    End::Lost { sentence: "the orchestrator does not know this connection".to_owned(), retry: None }
-                }
-            }
+        let ended = tokio::select! {
+            biased;
+            Ok(()) = turned_away.changed() => End::TurnedAway,
+            ended = listen(session, poll_until.filter(|until| *until > began)) => ended,
         };
         if began.elapsed() > GOOD {
             backoff.reset();
@@ -60,7 +59,7 @@ pub async fn run(session: &Session) -> Refused {
                 poll_until = Some(Instant::now() + session.context.config.poll_for);
                 Duration::ZERO
             }
-            End::PollingOver => Duration::ZERO,
+            End::PollingOver | End::TurnedAway => Duration::ZERO,
             End::Lost { sentence, retry } => {
                 let wait = retry.unwrap_or_else(|| backoff.next(clock::roll()));
                 tracing::info!("{sentence}; connecting again in {} s", wait.as_secs_f32().round());
@@ -68,6 +67,21 @@ pub async fn run(session: &Session) -> Refused {
             }
         };
         tokio::time::sleep(wait).await;
+    }
+}
+
+/// Until that ends; whoever takes nothing more is only known.
+async fn listen(session: &Session, poll_until: Option<Instant>) -> End {
+    if let Some(until) = poll_until.filter(|_| !session.is_closed()) {
+        return poll(session, until).await;
+    }
+    let stream =
+        async { if session.is_closed() { std::future::pending().await } else { stream::listen(session).await } };
+    tokio::select! {
+        ended = stream => ended,
+        () = session.again.notified() => {
+            End::Lost { sentence: "the orchestrator does not know this connection".to_owned(), retry: None }
+        }
     }
 }
 

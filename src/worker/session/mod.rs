@@ -3,6 +3,7 @@
 //! What it hears goes to the agent as [`Input`]s. Heartbeats and the stream are apart, so that neither waits for the other,
 //! and neither ever waits for a job.
 
+mod close;
 mod event_size;
 mod heartbeat;
 mod link;
@@ -72,6 +73,8 @@ pub struct Session {
     reach: Arc<watch::Sender<Reach>>,
     /// The orchestrator has to be told again who this is.
     again: Arc<Notify>,
+    /// See [`close`].
+    turned_away: watch::Receiver<u32>,
 }
 
 /// What the orchestrator said at registration.
@@ -90,6 +93,7 @@ impl Session {
         context: Arc<Context>,
         inbox: mpsc::Sender<Input>,
         attempts: watch::Receiver<Vec<RunningAttempt>>,
+        turned_away: watch::Receiver<u32>,
     ) -> Self {
         Self {
             context,
@@ -102,6 +106,7 @@ impl Session {
                 ..Reach::default()
             })),
             again: Arc::default(),
+            turned_away,
         }
     }
 

@@ -28,6 +28,8 @@ pub enum End {
     Silent,
     /// The time for polls is over.
     PollingOver,
+    /// This host takes nothing more, and says so.
+    TurnedAway,
     /// It broke, or the server closed it.
     Lost {
         /// For the log.

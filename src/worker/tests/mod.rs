@@ -9,6 +9,7 @@ mod doctor;
 mod ends;
 mod exclusive;
 mod fake;
+mod finishing;
 mod full_disk;
 mod gpus;
 mod host;

@@ -80,7 +80,7 @@ fn on_a_host_that_is_taken_away_nothing_is_left_running() {
     let mut agent = agent(true);
     agent.step(Input::Offer(offer("j_1", 1)));
     assert_eq!(agent.step(Input::HostEnds), [Action::Stop(key("j_1", 1), StopCause::Requeue)]);
-    assert_eq!(agent.step(Input::Offer(offer("j_2", 1))), []);
+    assert_eq!(agent.step(Input::Offer(offer("j_2", 1))), [Action::TurnAway]);
     assert_eq!(agent.step(Input::Ended(key("j_1", 1), true)), [leave(0)]);
 }
 
@@ -177,9 +177,36 @@ fn signals_by_policy() {
         assert_eq!(Agent::new(policy(true, on_stop), []).step(Input::Signal(143)), [leave(143)]);
         let mut busy = Agent::new(policy(true, on_stop), [found(key("j_1", 1), false)]);
         assert_eq!(busy.step(Input::Signal(143)), busy_actions);
-        assert_eq!(busy.step(Input::Offer(offer("j_2", 1))), []);
+        let ours = Input::Offer(offer("j_1", 1));
+        assert_eq!(busy.step(ours), []);
+        // Once for each.
+        for turned_away in [vec![Action::TurnAway], vec![]] {
+            assert_eq!(busy.step(Input::Offer(offer("j_2", 1))), turned_away);
+        }
         assert_eq!(busy.step(Input::Ended(key("j_1", 1), true)), [leave(143)]);
     }
+}
+
+#[test]
+fn who_leaves_with_places_to_give_says_so() {
+    let several = |on_stop| Policy { max_jobs: 2, ..policy(true, on_stop) };
+    let stop = || Action::Stop(key("j_1", 1), StopCause::Requeue);
+    let host_ends = || Input::HostEnds;
+    for (on_stop, why, code, actions) in [
+        (OnStop::Leave, Input::Signal(143), 143, vec![leave(143)]),
+        (OnStop::Finish, Input::Signal(143), 143, vec![Action::TurnAway]),
+        (OnStop::Requeue, Input::Signal(143), 143, vec![stop(), Action::TurnAway]),
+        (OnStop::Leave, host_ends(), 0, vec![stop(), Action::TurnAway]),
+    ] {
+        let mut busy = Agent::new(several(on_stop), [found(key("j_1", 1), false)]);
+        assert_eq!(busy.step(why), actions);
+        assert_eq!(busy.step(Input::Ended(key("j_1", 1), true)), [leave(code)]);
+    }
+    // What waited for a place waits here no longer.
+    let mut full = Agent::new(policy(true, OnStop::Finish), [found(key("j_1", 1), false)]);
+    assert_eq!(full.step(Input::Offer(offer("j_2", 1))), []);
+    assert_eq!(full.step(Input::Signal(143)), [Action::TurnAway]);
+    assert_eq!(full.step(desired(Desired { offers: vec![*offer("j_2", 1)], ..Desired::default() })), []);
 }
 
 #[test]
@@ -247,8 +274,8 @@ fn a_stop_touches_its_own_attempt_and_a_signal_all() {
     }
     let cancel = Input::Stop(key("j_2", 1), StopReason::Cancelled);
     assert_eq!(agent.step(cancel), [Action::Stop(key("j_2", 1), StopCause::Cancelled)]);
-    let rest = ["j_1", "j_3"].map(|job| Action::Stop(key(job, 1), StopCause::Requeue));
-    assert_eq!(agent.step(Input::Signal(143)), rest);
+    let stop = |job| Action::Stop(key(job, 1), StopCause::Requeue);
+    assert_eq!(agent.step(Input::Signal(143)), [stop("j_1"), stop("j_3"), Action::TurnAway]);
     assert_eq!(agent.step(Input::Ended(key("j_2", 1), true)), []);
     assert_eq!(agent.step(Input::Ended(key("j_1", 1), true)), [], "the last one is still here");
     assert_eq!(agent.step(Input::Ended(key("j_3", 1), true)), [leave(143)]);
