@@ -95,7 +95,7 @@ pub fn whole(found: &Checkpoints, said: &Said, trainer: Trainer) -> BTreeSet<u64
 }
 
 /// The whole checkpoints that are to be sent, the most useful one first. `sent` are names.
-pub fn due(found: &Checkpoints, whole: &BTreeSet<u64>, policy: CheckpointPolicy, sent: &[String]) -> Vec<u64> {
+pub fn due(found: &Checkpoints, whole: &BTreeSet<u64>, policy: CheckpointPolicy, sent: &BTreeSet<String>) -> Vec<u64> {
     let is_sent = |step: &u64| found.get(step).is_some_and(|checkpoint| sent.contains(&checkpoint.name));
     let newest_first = whole.iter().rev().copied();
     match policy {
@@ -198,9 +198,13 @@ mod tests {
             (CheckpointPolicy::All, &[], &[10, 7, 5]),
             (CheckpointPolicy::All, &["checkpoint-7"], &[10, 5]),
         ] {
-            let sent: Vec<_> = sent.iter().map(|name| (*name).to_owned()).collect();
+            let sent: BTreeSet<_> = sent.iter().map(|name| (*name).to_owned()).collect();
             assert_eq!(due(&found, &all, policy, &sent), expected, "{policy:?} {sent:?}");
         }
-        assert_eq!(due(&found, &BTreeSet::from([5, 7]), CheckpointPolicy::Last, &[]), [7], "what is not whole waits");
+        assert_eq!(
+            due(&found, &BTreeSet::from([5, 7]), CheckpointPolicy::Last, &BTreeSet::new()),
+            [7],
+            "what is not whole waits"
+        );
     }
 }

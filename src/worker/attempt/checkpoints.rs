@@ -109,7 +109,7 @@ mod tests {
         let cut_off = Exit { signal: Some(9), ..Exit::default() };
         made(temp.path(), 1, &["checkpoint-5/a", "checkpoint-9/x"], Some(&ended))?;
         let second = made(temp.path(), 2, &["checkpoint-7/sub/b", "checkpoint-11/c", "w.safetensors"], Some(&ended))?;
-        second.write("state.json", &State { checkpoints: vec!["checkpoint-11".to_owned()], ..State::default() })?;
+        second.write("state.json", &State { checkpoints: ["checkpoint-11".to_owned()].into(), ..State::default() })?;
         made(temp.path(), 3, &["checkpoint-13/half"], Some(&cut_off))?;
         made(temp.path(), 4, &["checkpoint-14/half"], None)?;
 

@@ -90,8 +90,8 @@ impl Attempt {
         tracing::info!("{} goes on at step {step}, with {name} {whence}", self.key());
         self.update(true, |state| {
             state.resumed_from_step = Some(step);
-            if is_sent && !state.checkpoints.iter().any(|known| known == name) {
-                state.checkpoints.push(name.to_owned());
+            if is_sent {
+                state.checkpoints.insert(name.to_owned());
             }
         })
         .await;

@@ -11,6 +11,7 @@ mod finish;
 mod follow;
 mod given;
 mod gpus;
+mod kept;
 mod lastwords;
 mod launch;
 mod lease;
@@ -22,7 +23,7 @@ mod said;
 mod uploads;
 
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use app::domain::trace::Trace;
 use app::protocol::dispatch::JobSubmit;
@@ -31,6 +32,7 @@ use tokio::sync::watch;
 pub use adopt::Found;
 
 use self::given::Given;
+use self::kept::Kept;
 use crate::api::{ApiError, JobApi};
 use crate::clock;
 use crate::files::{AttemptDir, Key, Secrets, Spec, State, StopCause, StopOrder, VERSION};
@@ -67,9 +69,7 @@ pub struct Attempt {
     /// Where the job stands in a trace, if the orchestrator has said something that makes sense.
     trace: Option<Trace>,
     api: JobApi,
-    state: Mutex<State>,
-    /// Held while `state.json` is written, so that an older state never replaces a newer one.
-    saving: tokio::sync::Mutex<()>,
+    kept: Kept,
     stop: watch::Sender<Option<StopCause>>,
     /// Its GPUs: whoever computes on them is not foreign.
     _held: Held,
@@ -117,12 +117,11 @@ impl Attempt {
             api: JobApi::new(context.api.clone(), spec.key.clone(), secrets.job_token.clone(), trace.clone()),
             trace,
             context: Arc::clone(context),
+            kept: Kept::new(&dir, state),
             dir,
             spec,
             secrets,
             given: OnceLock::new(),
-            state: Mutex::new(state),
-            saving: tokio::sync::Mutex::default(),
             stop: watch::Sender::new(None),
             _held: held,
         }
@@ -209,19 +208,12 @@ impl Attempt {
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.state()
     }
 
     /// Changes the state, and writes it down. `must` waits for the disk.
     async fn update(&self, must: bool, change: impl FnOnce(&mut State)) {
-        let _turn = self.saving.lock().await;
-        change(&mut self.state());
-        let (dir, state) = (self.dir.clone(), self.state().clone());
-        // The disk may be busy with a checkpoint for seconds; nothing else waits for it.
-        let write = move || if must { dir.write("state.json", &state) } else { dir.write_soon("state.json", &state) };
-        if let Err(error) = blocking(write).await {
-            tracing::error!("{}: its state cannot be written: {error}", self.key());
-        }
+        self.kept.update(must, change).await;
     }
 
     /// Nothing is left to tell.

@@ -67,11 +67,7 @@ impl Attempt {
             }
         };
         let file = Uploaded { size, sha256, ..artifact.file.clone() };
-        self.update(false, |state| {
-            state.uploaded.retain(|known| known.path != file.path);
-            state.uploaded.push(file);
-        })
-        .await;
+        self.kept.has_sent(file).await;
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Files that the trainer made: which are sent when.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::time::Duration;
 
 use app::protocol::checkpoints::WholeCheckpoint;
@@ -147,7 +147,9 @@ impl Attempt {
             };
             match &error {
                 ApiError::Conflict { code, path, .. } if code == "checkpoint_incomplete" => {
-                    self.update(false, |state| state.uploaded.retain(|known| Some(&known.path) != path.as_ref())).await;
+                    if let Some(path) = path {
+                        self.kept.misses(path).await;
+                    }
                     if tries < TRIES {
                         continue;
                     }
@@ -157,47 +159,41 @@ impl Attempt {
             return Err(error.into());
         }
         tracing::info!("{}: {} is kept by the orchestrator", self.key(), checkpoint.name);
-        self.update(false, |state| state.checkpoints.push(checkpoint.name.clone())).await;
+        self.update(false, |state| state.checkpoints.extend([checkpoint.name.clone()])).await;
         Ok(())
     }
 
     /// A checkpoint as its files were sent.
     fn described(&self, checkpoint: &Checkpoint) -> WholeCheckpoint {
-        let state = self.state();
-        let sent = |artifact: &Artifact| state.uploaded.iter().find(|known| known.path == artifact.file.path);
-        let file = |known: &crate::files::Uploaded| CheckpointFile {
+        let sent = self.kept.sent();
+        let file = |known: &Uploaded| CheckpointFile {
             path: known.path.clone(),
             size_bytes: known.size,
             sha256: known.sha256.clone(),
         };
-        let files = checkpoint.files.iter().filter_map(sent).map(file).collect();
+        let files = checkpoint.files.iter().filter_map(|artifact| sent.get(&artifact.file.path)).map(file).collect();
         WholeCheckpoint { name: checkpoint.name.clone(), files }
     }
 
     fn is_sent(&self, artifact: &Artifact) -> bool {
-        self.state().uploaded.iter().any(|known| known.is(&artifact.file) && !known.sha256.is_empty())
+        self.kept.sent().has(&artifact.file)
     }
 
     /// What is not sent yet.
     async fn unsent(&self) -> Vec<Artifact> {
         let mut found = self.output().await;
-        let state = self.state();
-        // There may be ten thousand of them, on the thread that beats.
-        let sent = by_path(state.uploaded.iter().filter(|known| !known.sha256.is_empty()));
-        found.retain(|artifact| !sent.get(artifact.file.path.as_str()).is_some_and(|known| known.is(&artifact.file)));
+        let sent = self.kept.sent();
+        found.retain(|artifact| !sent.has(&artifact.file));
         found
     }
 
     /// All that the trainer has made.
     async fn output(&self) -> Vec<Artifact> {
         let output = self.dir.output();
-        let sent = self.state().uploaded.clone();
+        let sent = self.kept.sent();
         let find = move || {
             let mut found = artifacts::list(&output)?;
-            let sent = by_path(&sent);
-            let is_new = |artifact: &Artifact| {
-                !sent.get(artifact.file.path.as_str()).is_some_and(|known| known.is(&artifact.file))
-            };
+            let is_new = |artifact: &Artifact| !sent.knows(&artifact.file);
             let from_events = |artifact: &Artifact| artifact.file.path.starts_with(artifacts::FROM_EVENTS);
             // What is sent is not compared again.
             if found.iter().any(|artifact| from_events(artifact) && is_new(artifact))
@@ -215,9 +211,4 @@ impl Attempt {
             }
         }
     }
-}
-
-/// The orchestrator has one file of a path.
-fn by_path<'a>(uploaded: impl IntoIterator<Item = &'a Uploaded>) -> HashMap<&'a str, &'a Uploaded> {
-    uploaded.into_iter().map(|known| (known.path.as_str(), known)).collect()
 }

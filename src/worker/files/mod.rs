@@ -6,6 +6,7 @@
 //! |---|---|---|
 //! | `spec.json`, `secrets.json` (0600) | agent | what to run, once |
 //! | `state.json` | agent | what the orchestrator has acknowledged |
+//! | `uploaded.jsonl` | agent | which files it has; appended to only |
 //! | `stop.json` | agent | the order to stop |
 //! | `lease.json` | agent | until when an exclusive job may run |
 //! | `supervisor.json`, `exit.json` | supervisor | who runs, how it ended |
@@ -16,7 +17,9 @@
 //! An older version's files stay readable: a field that was added is optional.
 
 mod keep;
+mod sent;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -30,6 +33,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use keep::{Disk, Floors, Lease, Limits, free_bytes};
+pub use sent::Sent;
 
 use crate::process::ProcId;
 use crate::secret::Secret;
@@ -114,12 +118,12 @@ pub struct State {
     pub log_acked: u64,
     /// Bytes of `events.jsonl` whose points it has.
     pub events_acked: u64,
-    /// Files that it has.
-    #[serde(default)]
+    /// Files that it has, as older versions wrote them down (see [`Sent`]).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uploaded: Vec<Uploaded>,
     /// Checkpoints that it knows to be whole, by name.
     #[serde(default)]
-    pub checkpoints: Vec<String>,
+    pub checkpoints: BTreeSet<String>,
     /// The step of the checkpoint that the trainer goes on from.
     #[serde(default)]
     pub resumed_from_step: Option<u64>,

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::fake::Fake;
 use super::host::{Host, until};
-use crate::files::{AttemptDir, State};
+use crate::artifacts;
+use crate::files::{AttemptDir, Sent, State, Uploaded};
 use crate::process::{self, ProcId};
 
 /// The files as version 1 writes them, in the middle of a run; what differs from host to host is in capitals.
@@ -90,6 +91,39 @@ async fn an_older_versions_attempt_is_stopped_by_the_order_that_it_knows() -> io
     let order: Value = dir.read("stop.json")?.unwrap_or_default();
     assert_eq!(order, json!({"cause": "cancelled", "grace_seconds": 30}));
     agent.kill().await
+}
+
+#[tokio::test]
+async fn what_an_older_version_has_sent_is_not_sent_again() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    fake.shared().log = b"before 1\n".to_vec();
+    let host = Host::with_script("")?.flags(&["--persistent"]);
+    let dir = host.attempt("j_1", 1);
+    std::fs::create_dir_all(dir.path())?;
+    let mut supervisor = supervisor(&dir)?;
+    let process = ProcId::of(i32::try_from(supervisor.id()).map_err(io::Error::other)?);
+    lay(&dir, process.ok_or(io::ErrorKind::NotFound)?)?;
+    for name in ["sent.txt", "unsent.txt"] {
+        std::fs::write(dir.output().join(name), name)?;
+    }
+    let known = artifacts::list(&dir.output())?.into_iter().map(|artifact| artifact.file);
+    let known = known.filter(|file| file.path == "sent.txt").map(|file| Uploaded { sha256: "ab".repeat(32), ..file });
+    let uploaded = serde_json::to_string(&known.collect::<Vec<_>>())?;
+    let text = include_str!("v1/state.json").replace("\"uploaded\": []", &format!("\"uploaded\": {uploaded}"));
+    std::fs::write(dir.join("state.json"), text)?;
+
+    let agent = host.start(&fake)?;
+    std::fs::write(dir.join("go"), "")?;
+    fake.status("completed").await;
+    supervisor.wait()?;
+    assert_eq!(fake.shared().artifacts.keys().collect::<Vec<_>>(), ["unsent.txt"]);
+    agent.kill().await?;
+    // It is known from another place now.
+    let state = dir.read::<State>("state.json")?.unwrap_or_default();
+    assert_eq!(state.uploaded, []);
+    let sent = Sent::read(&dir);
+    assert!(artifacts::list(&dir.output())?.iter().all(|artifact| sent.has(&artifact.file)));
+    Ok(())
 }
 
 /// What is in a directory, with its content.
