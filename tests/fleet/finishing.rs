@@ -25,7 +25,7 @@ async fn a_host_that_finishes_gets_no_job_and_one_that_it_was_offered_goes_elsew
     let waiting = fleet.api.until_job(&offered, "queued").await;
     assert!(waiting["attempt"] == 1 && waiting["losses"].as_u64().unwrap_or_default() == 0, "{waiting:#}");
     let later = fleet.api.submit_with(&wish).await;
-    let host = fleet.host("stayer").await;
+    let host = fleet.host("stayer").await.flags(&["--gpu-count", "1"]);
     let _stayer = host.start();
     for (job, attempt) in [(&offered, 2), (&later, 1)] {
         let done = fleet.api.until_job(job, "completed").await;
