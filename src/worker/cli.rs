@@ -24,6 +24,8 @@ use crate::{doctor, probe, supervisor};
 
 /// The environment variable of the worker's token.
 pub const TOKEN_VARIABLE: &str = "SIMPLETUNER_WORKER_TOKEN";
+/// The longest `--stop-grace`, in seconds: 30 days.
+pub const LONGEST_GRACE: u64 = 30 * 24 * 60 * 60;
 
 /// Runs training jobs for an orchestrator on this machine.
 #[derive(Debug, Parser)]
@@ -150,7 +152,7 @@ pub struct AgentArgs {
     #[arg(long, value_enum, value_name = "HOW")]
     pub on_stop: Option<OnStop>,
     /// Seconds between asking a trainer to stop and killing it
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(..=LONGEST_GRACE))]
     pub stop_grace: u64,
     /// What a job may leave on the disk.
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! What the agent decides: pure, so that every decision is a row in a test. It does no I/O and knows no time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use app::protocol::dispatch::JobSubmit;
 use app::protocol::worker::{Desired, RunningAttempt, StopReason};
@@ -8,6 +8,9 @@ use app::protocol::worker::{Desired, RunningAttempt, StopReason};
 use crate::cli::OnStop;
 use crate::exit;
 use crate::files::{Key, StopCause};
+
+/// So many attempts are remembered that have ended, for hints that come late.
+const REMEMBERED: usize = 256;
 
 /// Where an attempt stands on this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,6 +114,8 @@ impl Known {
 pub struct Agent {
     policy: Policy,
     attempts: BTreeMap<Key, Known>,
+    /// Those of them that have ended, the oldest first.
+    ended: VecDeque<Key>,
     /// Offers that came while what they need was still being wound up, in the order in which they came; one for a job.
     pending: Vec<JobSubmit>,
     /// Gone attempts that were reported: once is enough.
@@ -133,9 +138,11 @@ impl Agent {
             let phase = if over { Phase::Ended } else { Phase::Active };
             (key, Known { phase, gpus })
         };
+        let attempts: BTreeMap<_, _> = found.into_iter().map(known).collect();
         Self {
             policy,
-            attempts: found.into_iter().map(known).collect(),
+            ended: attempts.iter().filter(|(_, known)| known.is_over()).map(|(key, _)| key.clone()).collect(),
+            attempts,
             pending: Vec::new(),
             gone: BTreeSet::new(),
             draining: false,
@@ -175,7 +182,7 @@ impl Agent {
             Input::Drain(drain) => self.draining = drain,
             Input::Shutdown => self.draining = true,
             Input::Ended(key, reported) => {
-                self.attempts.insert(key, Known { phase: Phase::Ended, gpus: Vec::new() });
+                self.ended(key);
                 self.spent |= reported && !self.policy.persistent;
             }
             Input::Refused(sentence) => self.leave(exit::REFUSED, Some(sentence)),
@@ -189,6 +196,16 @@ impl Agent {
         }
         self.settle(&mut actions);
         actions
+    }
+
+    fn ended(&mut self, key: Key) {
+        self.attempts.insert(key.clone(), Known { phase: Phase::Ended, gpus: Vec::new() });
+        self.ended.push_back(key);
+        if self.ended.len() > REMEMBERED
+            && let Some(oldest) = self.ended.pop_front()
+        {
+            self.attempts.remove(&oldest);
+        }
     }
 
     fn leave(&mut self, code: u8, sentence: Option<String>) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Attempt;
+use super::{Attempt, forget_secrets};
 use crate::files::{AttemptDir, Key, Secrets, Spec, State, VERSION};
 use crate::session::Context;
 
@@ -38,6 +38,8 @@ impl Attempt {
         }
         let state: State = dir.read("state.json").ok().flatten().unwrap_or_default();
         if state.delivered {
+            // An agent may have been killed just before it did.
+            forget_secrets(&dir);
             return Found::Over(spec.key);
         }
         let secrets: Secrets = dir.read("secrets.json").ok().flatten().unwrap_or_default();

@@ -42,6 +42,9 @@ use tree::Reaper;
 
 /// How long a killed process may take to be gone.
 const DYING: Duration = Duration::from_millis(20);
+/// How long the end is tried to be written down, and how often.
+const LAST_WORD: Duration = Duration::from_mins(10);
+const AGAIN: Duration = Duration::from_secs(1);
 /// How long the rest of a tree gets when its head is gone.
 const REST_GRACE: Duration = Duration::from_secs(3);
 
@@ -66,8 +69,25 @@ pub fn main(path: &Path) -> Result<u8, Fatal> {
         .build()
         .map_err(|error| Fatal::error(error.to_string()))?;
     let ended = runtime.block_on(supervise(&dir)).unwrap_or_else(|never_ran| never_ran);
-    dir.write("exit.json", &ended).map_err(|error| Fatal::error(format!("cannot write exit.json: {error}")))?;
+    write_down(&dir, &ended).map_err(|error| Fatal::error(format!("cannot write exit.json: {error}")))?;
     Ok(exit::OK)
+}
+
+/// Writes down how it ended, as soon as the disk takes it: an end that nobody knows would count as a failure of the job.
+fn write_down(dir: &AttemptDir, ended: &Exit) -> io::Result<()> {
+    let tries = LAST_WORD.as_secs() / AGAIN.as_secs();
+    for left in (0..tries).rev() {
+        match dir.write("exit.json", ended) {
+            Err(error) if left > 0 => {
+                if left + 1 == tries {
+                    tracing::error!("exit.json cannot be written, trying for {} s: {error}", LAST_WORD.as_secs());
+                }
+                std::thread::sleep(AGAIN);
+            }
+            done => return done,
+        }
+    }
+    Ok(())
 }
 
 /// Whether this is the only supervisor that this attempt ever had; an agent that starts again may ask for a second one.

@@ -24,7 +24,9 @@ pub struct Notice {
 
 impl From<StopOrder> for Notice {
     fn from(order: StopOrder) -> Self {
-        Self { cause: order.cause, grace: Duration::from_secs(order.grace_seconds) }
+        // No clock gets further, and who writes such a number means for ever.
+        let grace_seconds = order.grace_seconds.min(crate::cli::LONGEST_GRACE);
+        Self { cause: order.cause, grace: Duration::from_secs(grace_seconds) }
     }
 }
 

@@ -151,9 +151,14 @@ async fn a_token_on_the_command_line_leaves_the_process_list() -> io::Result<()>
 #[tokio::test]
 async fn wrong_usage_is_2() -> io::Result<()> {
     let fake = Fake::start().await?;
-    for flags in
-        [&["--label", "x"][..], &["--orchestrator-url", "nonsense"], &["--no-such-flag"], &["--worker-token-file="]]
-    {
+    for flags in [
+        &["--label", "x"][..],
+        &["--orchestrator-url", "nonsense"],
+        &["--no-such-flag"],
+        &["--worker-token-file="],
+        // No clock gets that far.
+        &["--stop-grace", "18446744073709551615"],
+    ] {
         let (code, said) = Host::with_script("")?.flags(flags).start(&fake)?.end().await?;
         assert!(matches!(code, Some(2 | 78)), "{flags:?}: {code:?} {said}");
     }

@@ -5,7 +5,7 @@ use std::io;
 use serde_json::json;
 
 use super::fake::Fake;
-use super::host::Host;
+use super::host::{Host, until};
 
 #[tokio::test]
 async fn a_configuration_that_is_no_object_fails_with_a_reason() -> io::Result<()> {
@@ -94,4 +94,20 @@ async fn events_that_make_no_sense_are_passed_over_and_ids_never_become_paths() 
     let (_, said) = agent.end().await?;
     assert_eq!(said.matches("an event cannot be read").count(), 7 * 2 + 5, "{said}");
     Ok(())
+}
+
+/// Nothing can be written there for a while, in the very moment when the end is to be.
+#[tokio::test]
+async fn an_end_that_cannot_be_written_down_at_once_is_written_later() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let host = Host::with_script("mkdir ../exit.json.new; echo done")?.flags(&["--persistent"]);
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &json!({"config.json": "{}"}));
+    let dir = host.attempt("j_1", 1);
+    let said = || std::fs::read_to_string(dir.join("supervisor.log")).unwrap_or_default();
+    until("a word of it", || said().contains("exit.json cannot be written").then_some(())).await;
+    std::fs::remove_dir(dir.join("exit.json.new"))?;
+    fake.status("completed").await;
+    assert_eq!(fake.words().last().map(String::as_str), Some("completed"));
+    agent.kill().await
 }

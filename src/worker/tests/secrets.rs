@@ -6,7 +6,7 @@ use std::io;
 use serde_json::{Value, json};
 
 use super::fake::Fake;
-use super::host::Host;
+use super::host::{Host, until};
 
 const VALUE: &str = "hf_0123456789abcdef";
 
@@ -65,4 +65,22 @@ async fn a_job_whose_secret_is_gone_fails_and_says_so() -> io::Result<()> {
     assert_eq!(fake.words(), ["starting", "failed"]);
     assert!(fake.shared().log.is_empty());
     Ok(())
+}
+
+#[tokio::test]
+async fn an_agent_that_was_killed_before_it_removed_them_does_so_at_its_next_start() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let host = Host::with_script("echo ran")?.flags(&["--persistent"]);
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &json!({"config.json": "{}"}));
+    fake.status("completed").await;
+    let files = ["secrets.json", "given.json"].map(|name| host.attempt("j_1", 1).join(name));
+    until("that they are gone", || files.iter().all(|file| !file.exists()).then_some(())).await;
+    agent.kill().await?;
+    for file in &files {
+        std::fs::write(file, "{}")?;
+    }
+    let agent = host.start(&fake)?;
+    until("that they are gone again", || files.iter().all(|file| !file.exists()).then_some(())).await;
+    agent.kill().await
 }

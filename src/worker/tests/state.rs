@@ -168,6 +168,19 @@ fn drain_and_shutdown() {
 }
 
 #[test]
+fn in_a_year_no_more_is_remembered_than_in_a_day() {
+    let mut agent = agent(true);
+    let job = |n: usize| format!("j_{n}");
+    for n in 0..3 * REMEMBERED {
+        assert_eq!(agent.step(Input::Offer(offer(&job(n), 1))), [Action::Start(offer(&job(n), 1))]);
+        assert_eq!(agent.step(Input::Ended(key(&job(n), 1), true)), []);
+    }
+    assert_eq!((agent.attempts.len(), agent.ended.len()), (REMEMBERED, REMEMBERED));
+    let late = Input::Offer(offer(&job(3 * REMEMBERED - 1), 1));
+    assert_eq!(agent.step(late), [], "it has just ended");
+}
+
+#[test]
 fn signals_by_policy() {
     for (on_stop, busy_actions) in [
         (OnStop::Leave, vec![leave(143)]),
