@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::{Attempt, blocking};
 use crate::api::until_answered;
-use crate::files::{Exit, Running, StopCause, VERSION};
+use crate::files::{AttemptDir, Exit, Running, StopCause, VERSION};
 use crate::supervisor::cgroup::Cgroup;
 use crate::{clock, process};
 
@@ -23,6 +23,44 @@ enum Stands {
     /// Its supervisor is gone without a word.
     Orphaned,
     Over(Exit),
+}
+
+impl AttemptDir {
+    fn stands(&self) -> io::Result<Stands> {
+        if let Some(exit) = self.known_end()? {
+            return Ok(Stands::Over(exit));
+        }
+        if self.is_watched()? {
+            return Ok(Stands::Watched);
+        }
+        // It writes the end before it dies.
+        Ok(self.known_end()?.map_or(Stands::Orphaned, Stands::Over))
+    }
+
+    fn known_end(&self) -> io::Result<Option<Exit>> {
+        match self.read("exit.json") {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(Some(Exit {
+                version: VERSION,
+                error: Some(format!("the trainer's end cannot be read: {error}")),
+                ended_at: clock::now(),
+                ..Exit::default()
+            })),
+            read => read,
+        }
+    }
+
+    /// Whether a supervisor lives.
+    fn is_watched(&self) -> io::Result<bool> {
+        match self.supervisor() {
+            Ok(running) => running.map_or(Ok(false), |running| running.supervisor.lives()),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn supervisor(&self) -> io::Result<Option<Running>> {
+        self.read("supervisor.json")
+    }
 }
 
 impl Attempt {
@@ -57,7 +95,8 @@ impl Attempt {
     /// Waits for the end; of a dead supervisor it makes one up.
     async fn end(&self) -> Exit {
         loop {
-            match self.look() {
+            let dir = self.dir.clone();
+            match blocking(move || dir.stands()).await {
                 Ok(Stands::Over(exit)) => return exit,
                 Ok(Stands::Orphaned) => return self.orphaned().await,
                 // What cannot be seen now is looked for again: no training is ended because a disk stammers.
@@ -66,40 +105,9 @@ impl Attempt {
         }
     }
 
-    fn look(&self) -> io::Result<Stands> {
-        if let Some(exit) = self.known_end()? {
-            return Ok(Stands::Over(exit));
-        }
-        if self.is_watched()? {
-            return Ok(Stands::Watched);
-        }
-        // It writes the end before it dies.
-        Ok(self.known_end()?.map_or(Stands::Orphaned, Stands::Over))
-    }
-
-    fn known_end(&self) -> io::Result<Option<Exit>> {
-        match self.dir.read("exit.json") {
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(Some(Exit {
-                version: VERSION,
-                error: Some(format!("the trainer's end cannot be read: {error}")),
-                ended_at: clock::now(),
-                ..Exit::default()
-            })),
-            read => read,
-        }
-    }
-
-    /// Whether a supervisor lives.
-    fn is_watched(&self) -> io::Result<bool> {
-        match self.dir.read::<Running>("supervisor.json") {
-            Ok(running) => running.map_or(Ok(false), |running| running.supervisor.lives()),
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn supervisor(&self) -> Option<Running> {
-        self.dir.read("supervisor.json").ok().flatten()
+    async fn supervisor(&self) -> Option<Running> {
+        let dir = self.dir.clone();
+        blocking(move || dir.supervisor()).await.ok().flatten()
     }
 
     /// The supervisor is gone without a word: what it left running is ended.
@@ -129,7 +137,7 @@ impl Attempt {
     /// Ends what has nobody above it any more: known by its environment, and by its control group where it had one.
     pub(super) async fn kill_left(&self) {
         let marker = self.marker();
-        let group = self.supervisor().and_then(|running| running.cgroup).map(|path| Cgroup::at(&path));
+        let group = self.supervisor().await.and_then(|running| running.cgroup).map(|path| Cgroup::at(&path));
         loop {
             let (marker, group) = (marker.clone(), group.clone());
             let killed = move || {
@@ -172,19 +180,19 @@ impl Attempt {
         if let Err(error) = blocking(write).await {
             // The supervisor then gets its default order.
             tracing::error!("{}: the order to stop cannot be written: {error}", self.key());
-            if let Some(running) = self.supervisor() {
+            if let Some(running) = self.supervisor().await {
                 running.supervisor.signal(Signal::SIGTERM);
             }
             return;
         }
-        if let Some(running) = self.supervisor() {
+        if let Some(running) = self.supervisor().await {
             running.supervisor.signal(Signal::SIGUSR1);
         }
     }
 
     /// Says that the trainer runs, if it ever did.
     async fn announce(&self) {
-        if self.state().running || self.supervisor().is_none() {
+        if self.state().running || self.supervisor().await.is_none() {
             return;
         }
         let report = StatusReport { resumed_from_step: self.state().resumed_from_step, ..self.key().report("running") };

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{Attempt, blocking};
+use super::{Attempt, blocking, length};
 use crate::api::{ApiError, until_answered};
 use crate::files::AttemptDir;
 use crate::secret::mask::Mask;
@@ -36,7 +36,7 @@ impl Attempt {
         loop {
             // In this order: after the end nothing is added.
             let ended = *done.borrow();
-            let length = std::fs::metadata(&path).map_or(0, |meta| meta.len());
+            let length = length(path.clone()).await;
             if offset < length {
                 match self.send_chunk(offset, ended).await {
                     Ok(durable) if durable > offset => offset = durable.min(length),

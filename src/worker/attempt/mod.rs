@@ -23,6 +23,7 @@ mod said;
 mod uploads;
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use app::domain::trace::Trace;
@@ -231,7 +232,12 @@ fn forget_secrets(dir: &AttemptDir) {
     }
 }
 
-/// Work with files, away from the loop.
+/// How long a file is; one that is not there has no bytes.
+async fn length(path: PathBuf) -> u64 {
+    blocking(move || Ok(std::fs::metadata(path)?.len())).await.unwrap_or_default()
+}
+
+/// Work with files, away from the loop: a disk may hang, and heartbeats and other jobs must not.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)))
 }

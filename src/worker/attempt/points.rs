@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{Attempt, blocking};
+use super::{Attempt, blocking, length};
 use crate::api::until_answered;
 use crate::files::AttemptDir;
 use crate::progress::Reader;
@@ -41,7 +41,7 @@ impl Attempt {
             let ended = *done.borrow();
             let offset = self.state().events_acked;
             let dir = self.dir.clone();
-            let fresh = std::fs::metadata(dir.events()).map_or(0, |meta| meta.len()) > offset;
+            let fresh = length(dir.events()).await > offset;
             let read = async || blocking(move || whole_lines(&dir, offset)).await.unwrap_or_default();
             let (next, lines) = if fresh { read().await } else { (offset, Vec::new()) };
             let points = points(&mut reader, &lines);

@@ -22,8 +22,10 @@ const SUPERVISOR_START: Duration = Duration::from_secs(30);
 
 impl Attempt {
     /// Whether a supervisor was started, now or by an earlier agent.
-    pub(super) fn has_supervisor(&self) -> bool {
-        self.dir.join("supervisor.json").exists() || self.dir.join("exit.json").exists()
+    pub(super) async fn has_supervisor(&self) -> bool {
+        let dir = self.dir.clone();
+        let look = move || Ok(dir.join("supervisor.json").exists() || dir.join("exit.json").exists());
+        blocking(look).await.unwrap_or_default()
     }
 
     /// Brings it to where a supervisor runs.
@@ -31,7 +33,7 @@ impl Attempt {
     /// # Errors
     /// With the end, if it comes to no supervisor.
     pub(super) async fn prepare(&self) -> Result<(), Exit> {
-        if self.has_supervisor() {
+        if self.has_supervisor().await {
             return Ok(());
         }
         if process::host_boot() != self.spec.host_boot {
@@ -190,13 +192,15 @@ impl Attempt {
     async fn started(&self, mut child: Child) -> Result<(), Exit> {
         let deadline = Instant::now() + SUPERVISOR_START;
         loop {
-            if self.has_supervisor() {
+            // In this order: it writes before it ends.
+            let ended = child.try_wait();
+            if self.has_supervisor().await {
                 // Only so that no zombie stays; its end is known from its files.
                 tokio::spawn(async move { child.wait().await });
                 return Ok(());
             }
-            let why = match child.try_wait() {
-                Ok(Some(status)) if !status.success() && !self.has_supervisor() => format!("it ended with {status}"),
+            let why = match ended {
+                Ok(Some(status)) if !status.success() => format!("it ended with {status}"),
                 Err(error) => error.to_string(),
                 // With success it has left the attempt to another supervisor.
                 Ok(_) if Instant::now() < deadline => {

@@ -109,7 +109,9 @@ impl Attempt {
     async fn send_checkpoints(&self, exit: &Exit) -> Vec<String> {
         let mut events = Events::default();
         self.read_events(&mut events).await;
-        let trainer = Trainer::after(exit, self.dir.last_sign());
+        let dir = self.dir.clone();
+        let last_sign = blocking(move || Ok(dir.last_sign())).await.unwrap_or_default();
+        let trainer = Trainer::after(exit, last_sign);
         let mut refused = Vec::new();
         for checkpoint in self.due_checkpoints(&events, trainer).await {
             if let Err(error) = self.send_checkpoint(&checkpoint).await {

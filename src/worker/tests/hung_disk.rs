@@ -9,7 +9,7 @@ use nix::sys::stat::Mode;
 use serde_json::json;
 
 use super::exclusive::beating;
-use super::fake::Fake;
+use super::fake::{Fake, Shared};
 use super::host::{Host, until};
 use crate::clock;
 use crate::files::{AttemptDir, Exit, Lease, Running, StopCause};
@@ -135,4 +135,30 @@ async fn an_end_of_its_own_stays_its_own() -> io::Result<()> {
     let exit = exit(&dir).await;
     assert_eq!((exit.stopped, exit.code), (None, Some(3)), "{exit:?}");
     Ok(())
+}
+
+/// The agent stands still with one job: not with its heartbeats, and not with another job.
+#[tokio::test]
+async fn an_agent_goes_on_beside_what_hangs() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let host = Host::with_script("exec sleep 1000")?.flags(&["--persistent", "--max-jobs", "2"]);
+    let agent = host.start(&fake)?;
+    let has = |shared: &Shared, job: &str, status: &str| {
+        shared.statuses.iter().any(|said| said["job_id"] == job && said["status"] == status).then_some(())
+    };
+    for job in ["j_1", "j_2"] {
+        fake.offer(job, 1, &json!({"config.json": "{}"}));
+        fake.until("it runs", |shared| has(shared, job, "running")).await;
+    }
+    hang(&host.attempt("j_1", 1), "exit.json")?;
+    let held = hanging(&host.attempt("j_1", 1), "exit.json").await;
+    let beats = fake.shared().heartbeats.len();
+    fake.until("heartbeats", |shared| (shared.heartbeats.len() > beats + 2).then_some(())).await;
+    fake.stop("j_1", 1, "cancelled");
+    fake.stop("j_2", 1, "cancelled");
+    fake.until("the other's end", |shared| has(shared, "j_2", "cancelled")).await;
+    assert_eq!(has(&fake.shared(), "j_1", "cancelled"), None, "nothing hung");
+    drop(held);
+    fake.until("its end", |shared| has(shared, "j_1", "cancelled")).await;
+    agent.kill().await
 }
