@@ -1,12 +1,13 @@
 //! AMD GPUs by what their driver (amdgpu) and its compute half (KFD) say in `/sys`.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use app::protocol::gpu::{Gpu, GpuReading, MemoryKind};
 
 use super::Hardware;
 use super::provider::{Provider, Seen, User, gb, size_gb};
-use super::sysfs::{Card, after, cards, entries, number, scaled, text};
+use super::sysfs::{Card, GROUPS, after, cards, entries, may_open, number, scaled, text};
 
 const VENDOR: &str = "0x1002";
 
@@ -14,6 +15,8 @@ const VENDOR: &str = "0x1002";
 pub struct Amd {
     root: PathBuf,
     known: Vec<Known>,
+    /// Whether this user may open a device.
+    may: fn(&Path) -> bool,
 }
 
 struct Known {
@@ -26,14 +29,14 @@ struct Known {
 /// What KFD says of one of its nodes.
 struct Node {
     id: u64,
-    /// A processor with graphics in it, which shares the host's memory.
+    /// A processor with graphics in it, which older kernels show as one.
     has_cpu: bool,
 }
 
 impl Amd {
     /// Below this root.
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), known: Vec::new() }
+        Self { root: root.into(), known: Vec::new(), may: may_open }
     }
 
     fn kfd(&self) -> PathBuf {
@@ -67,20 +70,26 @@ impl Amd {
 impl Provider for Amd {
     fn detect(&mut self) -> Result<Hardware, String> {
         // Without it nothing can compute here, whatever is shown: a container that was given no GPU.
-        if !self.root.join("dev/kfd").exists() {
+        let device = self.root.join("dev/kfd");
+        if !device.exists() {
             return Ok(Hardware::none());
+        }
+        if !(self.may)(&device) {
+            return Err(format!("this user may not open {}: {GROUPS}", device.display()));
         }
         let mut found: Vec<(Card, Option<Node>)> = cards(&self.root, VENDOR)
             .into_iter()
             .map(|card| (self.node(&card), card))
             .map(|(node, card)| (card, node))
             .collect();
-        let shares = |node: &Option<Node>| node.as_ref().is_some_and(|node| node.has_cpu);
+        let shares = |(card, node): &(Card, Option<Node>)| {
+            node.as_ref().is_some_and(|node| node.has_cpu) || is_in_a_processor(card)
+        };
         // The graphics inside a processor counts only where there is nothing else.
-        if found.iter().any(|(_, node)| !shares(node)) {
-            found.retain(|(_, node)| !shares(node));
+        if !found.iter().all(shares) {
+            found.retain(|one| !shares(one));
         }
-        let gpu = |(index, (card, node)): (u32, &(Card, Option<Node>))| describe(index, card, shares(node));
+        let gpu = |(index, one): (u32, &(Card, Option<Node>))| describe(index, &one.0, shares(one));
         let gpus: Vec<Gpu> = (0..).zip(&found).map(gpu).collect();
         self.known = gpus
             .iter()
@@ -100,6 +109,12 @@ impl Provider for Amd {
         let there = self.known.iter().filter(|known| known.card.device("vendor").exists());
         Ok(there.map(|known| Seen { reading: read(known), users: self.users(known), faults: Vec::new() }).collect())
     }
+}
+
+/// Whether it is graphics inside a processor, which shares the host's memory: its table of measurements then is of another
+/// kind, which the third byte tells. 1 is a card's.
+fn is_in_a_processor(card: &Card) -> bool {
+    fs::read(card.device("gpu_metrics")).is_ok_and(|table| matches!(table.get(2), Some(2 | 3)))
 }
 
 fn describe(index: u32, card: &Card, shared: bool) -> Gpu {
@@ -199,6 +214,18 @@ mod tests {
         let found = Amd::at(root.path()).detect()?;
         assert_eq!(found.gpus.len(), 1);
         assert_eq!((found.gpus[0].vram_gb, found.gpus[0].memory_kind), (None, Some(MemoryKind::Unified)));
+        // Kernels since 6.6 show the processor as a node of its own.
+        let nodes = root.path().join("sys/class/kfd/kfd/topology/nodes");
+        let node = "cpu_cores_count 0\nsimd_count 80\nlocation_id 50176\ndomain 0\n";
+        std::fs::write(nodes.join("0/properties"), node)?;
+        std::fs::write(root.path().join("sys/class/drm/card0/device/gpu_metrics"), [8, 1, 3, 0, 9, 9])?;
+        assert_eq!(Amd::at(root.path()).detect()?, found);
+        std::fs::write(root.path().join("sys/class/drm/card0/device/gpu_metrics"), [8, 1, 1, 3, 9, 9])?;
+        let card = Amd::at(root.path()).detect()?.gpus;
+        assert_eq!((card[0].vram_gb, card[0].memory_kind), (Some(0.5), Some(MemoryKind::Dedicated)));
+        // Jobs would fail of it one by one.
+        let refused = Amd { may: |_| false, ..Amd::at(root.path()) }.detect();
+        assert!(refused.is_err_and(|why| why.contains("dev/kfd: add it to the groups render")));
         // A container that was not given the device.
         std::fs::remove_file(root.path().join("dev/kfd"))?;
         assert_eq!(Amd::at(root.path()).detect()?, Hardware::none());

@@ -1,12 +1,14 @@
 //! Intel GPUs by what their drivers (xe, i915) say in `/sys`. Cards only: the graphics inside a processor trains nothing.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use app::protocol::gpu::{Gpu, GpuReading, MemoryKind};
 
 use super::Hardware;
 use super::provider::{Provider, Seen, size_gb};
-use super::sysfs::{Card, cards, entries, number, scaled, text};
+use super::sysfs::{Card, GROUPS, cards, entries, may_open, number, scaled, text};
 
 const VENDOR: &str = "0x8086";
 
@@ -14,18 +16,23 @@ const VENDOR: &str = "0x8086";
 pub struct Intel {
     root: PathBuf,
     known: Vec<(String, Card)>,
+    /// Whether this user may open a device.
+    may: fn(&Path) -> bool,
+    /// What each had used at the last look, in µJ.
+    used: BTreeMap<String, (u64, Instant)>,
 }
 
 impl Intel {
     /// Below this root.
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), known: Vec::new() }
+        Self { root: root.into(), known: Vec::new(), may: may_open, used: BTreeMap::new() }
     }
 
-    /// Whether programs here can compute on it: a container may show what it was not given.
-    fn is_given(&self, card: &Card) -> bool {
-        let nodes = entries(&card.device("drm")).into_iter().filter(|(name, _)| name.starts_with("renderD"));
-        nodes.into_iter().any(|(name, _)| self.root.join("dev/dri").join(name).exists())
+    /// The device by which programs here compute on it; none if a container shows what it was not given.
+    fn node(&self, card: &Card) -> Option<PathBuf> {
+        let names = entries(&card.device("drm")).into_iter().map(|(name, _)| name);
+        let nodes = names.filter(|name| name.starts_with("renderD")).map(|name| self.root.join("dev/dri").join(name));
+        nodes.into_iter().find(|node| node.exists())
     }
 }
 
@@ -33,8 +40,15 @@ impl Provider for Intel {
     fn detect(&mut self) -> Result<Hardware, String> {
         // What is inside the processor is on its own bus.
         let is_card = |card: &Card| card.location().is_some_and(|(_, bus, _)| bus != 0);
-        let found: Vec<Card> =
-            cards(&self.root, VENDOR).into_iter().filter(|card| is_card(card) && self.is_given(card)).collect();
+        let given: Vec<(Card, PathBuf)> = cards(&self.root, VENDOR)
+            .into_iter()
+            .filter(is_card)
+            .filter_map(|card| self.node(&card).map(|node| (card, node)))
+            .collect();
+        if let Some((_, node)) = given.iter().find(|(_, node)| !(self.may)(node)) {
+            return Err(format!("this user may not open {}: {GROUPS}", node.display()));
+        }
+        let found: Vec<Card> = given.into_iter().map(|(card, _)| card).collect();
         let gpus: Vec<Gpu> = (0..).zip(&found).map(|(index, card)| describe(index, card)).collect();
         let driver = found.first().and_then(driver);
         self.known = gpus.iter().map(|gpu| gpu.uuid.clone()).zip(found).collect();
@@ -46,9 +60,32 @@ impl Provider for Intel {
 
     fn look(&mut self) -> Result<Vec<Seen>, String> {
         let there = self.known.iter().filter(|(_, card)| card.device("vendor").exists());
-        // Who uses it is not told here.
-        Ok(there.map(|known| Seen { reading: read(known), users: None, faults: Vec::new() }).collect())
+        let mut seen = Vec::new();
+        for known in there {
+            let now = energy(&known.1).map(|used| (used, Instant::now()));
+            let before = self.used.get(&known.0).copied();
+            let reading =
+                GpuReading { power_watts: before.zip(now).and_then(|(from, to)| watts(from, to)), ..read(known) };
+            self.used.extend(now.map(|now| (known.0.clone(), now)));
+            // Who uses it is not told here.
+            seen.push(Seen { reading, users: None, faults: Vec::new() });
+        }
+        Ok(seen)
     }
+}
+
+/// What the card has used since its driver was loaded, in µJ; of some only the part without its memory is told.
+fn energy(card: &Card) -> Option<u64> {
+    let sensors = card.sensors()?;
+    number(&sensors.join("energy1_input")).or_else(|| number(&sensors.join("energy2_input")))
+}
+
+/// The power between two looks. The counter may have begun anew.
+#[expect(clippy::cast_precision_loss, reason = "a few digits are enough")]
+fn watts((before, then): (u64, Instant), (now, at): (u64, Instant)) -> Option<f64> {
+    let seconds = at.saturating_duration_since(then).as_secs_f64();
+    let used = now.checked_sub(before).filter(|_| seconds > 0.0)?;
+    Some((used as f64 / 1e6 / seconds * 10.0).round() / 10.0)
 }
 
 fn driver(card: &Card) -> Option<String> {
@@ -78,11 +115,13 @@ fn memory(card: &Card) -> Option<u64> {
 
 fn read((uuid, card): &(String, Card)) -> GpuReading {
     let sensor = |name: &str, per_unit| scaled(&card.sensors()?.join(name), per_unit);
+    // Zero stands for a limit that is switched off.
+    let limit = |name: &str| sensor(name, 1e6).filter(|watts| *watts > 0.0);
     let clock = number(&card.device("tile0/gt0/freq0/act_freq")).or_else(|| number(&card.dir.join("gt_act_freq_mhz")));
     GpuReading {
         uuid: uuid.clone(),
         temperature_celsius: sensor("temp2_input", 1e3).or_else(|| sensor("temp1_input", 1e3)),
-        power_limit_watts: sensor("power1_max", 1e6).or_else(|| sensor("power1_rated_max", 1e6)),
+        power_limit_watts: limit("power1_max").or_else(|| limit("power1_rated_max")),
         clock_mhz: clock.and_then(|mhz| u32::try_from(mhz).ok()),
         ..GpuReading::default()
     }
@@ -110,8 +149,34 @@ mod tests {
     }
 
     #[test]
+    fn power_is_what_was_used_between_two_looks() -> Result<(), Box<dyn std::error::Error>> {
+        let begun = Instant::now();
+        let at = |micro, seconds| (micro, begun + std::time::Duration::from_secs(seconds));
+        assert_eq!(watts(at(5_000_000, 0), at(755_000_000, 5)), Some(150.0));
+        assert_eq!((watts(at(9, 0), at(5, 5)), watts(at(5, 0), at(9, 0))), (None, None));
+        let root = planted(include_str!("recorded/arc.txt"))?;
+        let sensors = root.path().join("sys/class/drm/card1/device/hwmon/hwmon3");
+        std::fs::write(sensors.join("energy1_input"), "1000000\n")?;
+        std::fs::write(sensors.join("power1_max"), "0\n")?;
+        std::fs::write(sensors.join("power1_rated_max"), "185000000\n")?;
+        let mut intel = Intel::at(root.path());
+        intel.detect()?;
+        let first = intel.look()?;
+        assert_eq!((first[0].reading.power_watts, first[0].reading.power_limit_watts), (None, Some(185.0)));
+        std::fs::write(sensors.join("energy1_input"), "900000000000000\n")?;
+        let second = intel.look()?;
+        assert!(
+            second[0].reading.power_watts.is_some_and(|watts| watts > 0.0) && second[1].reading.power_watts.is_none()
+        );
+        Ok(())
+    }
+
+    #[test]
     fn a_processors_graphics_alone_is_no_accelerator() -> Result<(), Box<dyn std::error::Error>> {
         let root = planted(include_str!("recorded/arc.txt"))?;
+        // Jobs would fail of it one by one.
+        let refused = Intel { may: |node| !node.ends_with("renderD130"), ..Intel::at(root.path()) }.detect();
+        assert!(refused.is_err_and(|why| why.contains("dev/dri/renderD130: add it to the groups render")));
         for card in ["card1", "card2"] {
             std::fs::remove_dir_all(root.path().join("sys/class/drm").join(card))?;
         }

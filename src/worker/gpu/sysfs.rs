@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use nix::unistd::{AccessFlags, access};
+
 /// A graphics card as the kernel shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Card {
@@ -30,6 +32,14 @@ impl Card {
     pub fn sensors(&self) -> Option<PathBuf> {
         entries(&self.device("hwmon")).into_iter().find(|(name, _)| name.starts_with("hwmon")).map(|(_, path)| path)
     }
+}
+
+/// What helps a user who may not open a device.
+pub const GROUPS: &str = "add it to the groups render and video, and begin a new session";
+
+/// Whether this user may open a device. It is not opened: that alone tells some drivers that somebody computes.
+pub fn may_open(device: &Path) -> bool {
+    access(device, AccessFlags::R_OK | AccessFlags::W_OK).is_ok()
 }
 
 /// The cards of a vendor (`0x1002`), in the order of the bus.
