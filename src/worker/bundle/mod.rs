@@ -27,8 +27,11 @@ pub enum BadBundle {
     /// It is not JSON as agreed.
     #[error("the configuration's files cannot be read: {0}")]
     Unreadable(#[from] serde_json::Error),
-    /// A name that would leave the directory.
-    #[error("the configuration has a file named {0:?}; names must be relative and stay inside the configuration")]
+    /// A name that would leave the directory, or that no disk takes.
+    #[error(
+        "the configuration has a file named {0:?}; names must be relative, stay inside the configuration, be no longer than \
+         255 bytes in each part, and not be below another file"
+    )]
     BadPath(String),
     /// There is no `config.json`.
     #[error("the configuration has no config.json")]
@@ -45,13 +48,25 @@ pub fn open(body: &[u8], sha256: &str) -> Result<Bundle, BadBundle> {
         return Err(BadBundle::Damaged { found, expected: sha256.to_owned() });
     }
     let bundle: Bundle = serde_json::from_slice(body)?;
-    if let Some(name) = bundle.files.keys().find(|name| !is_plain(name)) {
+    // What no disk takes is the configuration's fault, and not this host's.
+    let is_bad = |name: &&String| !is_plain(name) || is_too_long(name) || is_below_a_file(name, &bundle);
+    if let Some(name) = bundle.files.keys().find(is_bad) {
         return Err(BadBundle::BadPath(name.chars().take(100).collect()));
     }
     if !bundle.files.contains_key(CONFIG_FILE) {
         return Err(BadBundle::NoConfig);
     }
     Ok(bundle)
+}
+
+/// Whether a part of it is longer than file systems take.
+fn is_too_long(name: &str) -> bool {
+    name.split('/').any(|part| part.len() > 255)
+}
+
+/// Whether what would have to be its directory is a file.
+fn is_below_a_file(name: &str, bundle: &Bundle) -> bool {
+    name.match_indices('/').any(|(end, _)| bundle.files.contains_key(&name[..end]))
 }
 
 /// Writes the files of a bundle that [`open`] let through.
@@ -97,6 +112,10 @@ mod tests {
         let refused = |body: &[u8]| open(body, &hex(&Sha256::digest(body)));
         assert!(matches!(refused(b"{"), Err(BadBundle::Unreadable(_))));
         assert!(matches!(refused(br#"{"files": {}}"#), Err(BadBundle::NoConfig)));
-        assert!(matches!(refused(br#"{"files": {"config.json": "", "../x": ""}}"#), Err(BadBundle::BadPath(_))));
+        let long = "x".repeat(256);
+        for name in ["../x", "config.json/x", long.as_str()] {
+            let body = serde_json::json!({"files": {"config.json": "", name: ""}}).to_string();
+            assert!(matches!(refused(body.as_bytes()), Err(BadBundle::BadPath(_))), "{name}");
+        }
     }
 }
