@@ -100,6 +100,7 @@ async fn run(config: Config) -> Result<Ending, Fatal> {
     let (inbox, inputs) = mpsc::channel(64);
     let mut agent = Agent::adopting(Arc::clone(&context), inbox.clone(), inputs)?;
     spot::start(&context, inbox.clone())?;
+    gpu::tell_of_late_ones(&context, inbox.clone());
     let session = Session::new(Arc::clone(&context), inbox, agent.running.subscribe(), agent.turned_away.subscribe());
     let mut watch = service::Watch::new(context, session.reach());
     tokio::task::spawn_local(session.clone().run());

@@ -17,6 +17,9 @@ pub const REFUSED: u8 = 77;
 /// Configuration or host are not usable: a restart does not help.
 pub const CONFIG: u8 = 78;
 
+/// The agent begins anew in the same process, which never ends with this.
+pub const AGAIN: u8 = 255;
+
 /// Why the process cannot go on: an exit code, and a sentence that says what is wrong and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fatal {

@@ -48,6 +48,8 @@ pub enum Input {
     Idle,
     /// The host is about to be taken away.
     HostEnds,
+    /// GPUs are there that were not when the agent began.
+    GpusCame,
 }
 
 /// What the agent then does.
@@ -190,7 +192,9 @@ impl Agent {
                 self.leave(exit::UNAVAILABLE, Some(sentence));
             }
             Input::Idle if self.is_idle() => self.leave(exit::OK, None),
-            Input::Unreachable(_) | Input::Idle => {}
+            // What runs was given what there was, and is not disturbed.
+            Input::GpusCame if self.is_idle() => self.leave(exit::AGAIN, None),
+            Input::Unreachable(_) | Input::Idle | Input::GpusCame => {}
             Input::Signal(code) => self.signal(code, &mut actions),
             Input::HostEnds => self.give_back(exit::OK, &mut actions),
         }

@@ -11,6 +11,7 @@ mod fake;
 mod gate;
 mod handover;
 mod intel;
+mod late;
 mod moments;
 mod nvml;
 mod provider;
@@ -24,6 +25,7 @@ mod xid;
 use app::protocol::gpu::{Gpu, GpuInfo};
 use serde::{Deserialize, Serialize};
 
+pub use late::tell_of_late_ones;
 pub use sampler::{Gpus, Held};
 
 use crate::config::GpuOverrides;

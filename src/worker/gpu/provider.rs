@@ -79,6 +79,11 @@ pub enum Fault {
 ///
 /// A job has one kind of accelerator, and so has a worker.
 pub fn find() -> (Box<dyn Provider>, Hardware) {
+    find_saying(|kind, why| tracing::warn!("{kind} GPUs cannot be used: {why}"))
+}
+
+/// The same, saying by this which kind cannot be used and why.
+pub fn find_saying(say: impl Fn(&str, &str)) -> (Box<dyn Provider>, Hardware) {
     let kinds: Vec<(&str, Box<dyn Provider>)> = match fake::Fake::from_environment() {
         Some(fake) => vec![("made-up", Box::new(fake))],
         None => vec![
@@ -92,7 +97,7 @@ pub fn find() -> (Box<dyn Provider>, Hardware) {
         match provider.detect() {
             Ok(found) if !found.gpus.is_empty() => return (provider, found),
             Ok(_) => {}
-            Err(why) => tracing::warn!("{kind} GPUs cannot be used: {why}"),
+            Err(why) => say(kind, &why),
         }
     }
     (Box::new(Nothing), Hardware::none())

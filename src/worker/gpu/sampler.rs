@@ -16,7 +16,7 @@ use super::gate::{Broken, Gate, Look, whole};
 use super::moments::{Moments, Parcel};
 use super::provider::{self, Provider, User};
 use super::quarantine::Quarantine;
-use super::{Hardware, as_told, is_made_up, remembered};
+use super::{Hardware, as_told, is_made_up, late, remembered};
 use crate::config::Config;
 use crate::{clock, process};
 
@@ -48,6 +48,8 @@ struct Board {
     quarantine: Mutex<Quarantine>,
     /// What is withheld has changed.
     changed: Notify,
+    /// There are GPUs that were not there at the start.
+    came: Notify,
 }
 
 #[derive(Debug)]
@@ -80,7 +82,7 @@ impl Gpus {
                 (provider, hardware) = provider::find();
             }
             let hardware = as_told(hardware, &own.gpu, &own.host);
-            let (_, board) = cell.get_or_init(|| {
+            let (hardware, board) = cell.get_or_init(|| {
                 remembered::keep(&own.work_dir, &hardware);
                 Board::of(hardware, &own)
             });
@@ -88,6 +90,8 @@ impl Gpus {
             let _ = found.send(());
             if !board.known.is_empty() {
                 sample(provider, board, &asked);
+            } else if late::may_come(hardware, &own) {
+                late::watch(&own, &asked, || board.came.notify_one());
             }
         };
         match std::thread::Builder::new().name("gpus".to_owned()).stack_size(STACK).spawn(work) {
@@ -130,6 +134,11 @@ impl Gpus {
     /// Waits until what is withheld has changed since the last call.
     pub async fn changed(&self) {
         self.board.changed.notified().await;
+    }
+
+    /// Waits until there are GPUs that were not there at the start.
+    pub(super) async fn came(&self) {
+        self.board.came.notified().await;
     }
 
     /// These are an attempt's until what is answered is dropped; without a grant, all are.
@@ -210,8 +219,8 @@ impl Board {
             looked: Instant::now(),
             hangs: false,
         };
-        let board =
-            Self { known, state: Mutex::new(state), quarantine: Mutex::new(quarantine), changed: Notify::new() };
+        let (state, quarantine) = (Mutex::new(state), Mutex::new(quarantine));
+        let board = Self { known, state, quarantine, changed: Notify::new(), came: Notify::new() };
         // So that the first registration already says what an earlier agent knew.
         board.keep(&[], clock::now(), false);
         (hardware, Arc::new(board))

@@ -1,6 +1,7 @@
 //! From the command line to the agent, and its last word.
 
-use std::process::ExitCode;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
 use std::sync::OnceLock;
 
 use app::logging::Format;
@@ -10,7 +11,7 @@ use super::{init, terminal};
 use crate::agent;
 use crate::cli::{self, AgentArgs};
 use crate::config::Config;
-use crate::exit::Fatal;
+use crate::exit::{self, Fatal};
 
 static FORMAT: OnceLock<Format> = OnceLock::new();
 
@@ -30,7 +31,18 @@ pub fn start(args: AgentArgs, matches: &ArgMatches) -> Result<u8, Fatal> {
     if std::process::id() == 1 {
         return init::run(matches);
     }
-    agent::main(Config::new(args, matches)?)
+    match agent::main(Config::new(args, matches)?)? {
+        exit::AGAIN => Err(begin_again()),
+        code => Ok(code),
+    }
+}
+
+/// Starts the same command again in this process, for what can only be looked at when it begins. Returns only if that fails.
+fn begin_again() -> Fatal {
+    terminal::clear();
+    let begun = std::env::current_exe().map(|program| Command::new(program).args(std::env::args_os().skip(1)).exec());
+    let error = begun.unwrap_or_else(|error| error);
+    Fatal::error(format!("the agent cannot begin again: {error}. Start it again"))
 }
 
 /// Says why the process ends, where it says everything.

@@ -85,6 +85,26 @@ async fn beats(fake: &Fake, count: usize) {
 }
 
 #[tokio::test]
+async fn a_driver_that_comes_after_the_agent_is_found() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let mut host = Host::with_script("exit 0")?.flags(&["--persistent"]);
+    let mut gpus = Gpus::on(&mut host, json!({"error": "no driver"}))?;
+    let agent = host.start(&fake)?;
+    let first = fake.until("a registration", |shared| shared.registers.first().cloned()).await;
+    assert_eq!((first.get("gpus"), &first["accelerator_type"]), (None, &json!("cpu")));
+    gpus.all = json!({"gpus": [{"uuid": "GPU-1", "name": "H100", "vram_gb": 80.0}]});
+    gpus.write()?;
+    let again = |shared: &mut Shared| shared.registers.iter().find(|said| said["gpus"][0]["uuid"] == "GPU-1").cloned();
+    let second = fake.until("a registration with a GPU", again).await;
+    assert_eq!((&second["accelerator_type"], &second["install_id"]), (&json!("cuda"), &first["install_id"]));
+    assert_ne!(second["boot_id"], first["boot_id"]);
+    // It is the same process, which whoever watches over it still knows.
+    fake.offer_on(&["GPU-1"], "j_1", 1, &config());
+    fake.status("completed").await;
+    agent.kill().await
+}
+
+#[tokio::test]
 async fn what_is_there_is_registered_and_its_readings_follow_once() -> io::Result<()> {
     let fake = Fake::start().await?;
     let mut host = Host::with_script("")?.flags(&["--persistent"]);

@@ -75,6 +75,15 @@ fn a_host_that_costs_for_nothing_is_left_only_without_a_job() {
 }
 
 #[test]
+fn gpus_that_come_late_wait_until_nothing_runs() {
+    let mut agent = agent(true);
+    agent.step(Input::Offer(offer("j_1", 1)));
+    assert_eq!(agent.step(Input::GpusCame), []);
+    assert_eq!(agent.step(Input::Ended(key("j_1", 1), true)), []);
+    assert_eq!(agent.step(Input::GpusCame), [leave(exit::AGAIN)]);
+}
+
+#[test]
 fn on_a_host_that_is_taken_away_nothing_is_left_running() {
     // Even a persistent worker, which otherwise leaves its trainers.
     let mut agent = agent(true);
