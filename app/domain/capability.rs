@@ -28,6 +28,8 @@ pub struct Capability {
     pub tls_verify: Option<bool>,
     /// How many jobs it takes at once; at least 1. One alone gets the whole host.
     pub max_jobs: u32,
+    /// Why it takes no new job now, in its agent's words. What it has it keeps.
+    pub unfit: Option<String>,
 }
 
 impl Default for Capability {
@@ -44,6 +46,7 @@ impl Default for Capability {
             install_id: None,
             tls_verify: None,
             max_jobs: 1,
+            unfit: None,
         }
     }
 }
@@ -54,9 +57,9 @@ impl Capability {
         self.protocol.is_none()
     }
 
-    /// Whether any job can be given what it takes: a GPU, where there are some.
+    /// Whether any job can be given what it takes: a GPU, where there are some, on a host that is fit.
     pub fn gives(&self) -> bool {
-        self.gpus.is_empty() || self.gpus.iter().any(|gpu| gpu.withheld.is_none())
+        self.unfit.is_none() && (self.gpus.is_empty() || self.gpus.iter().any(|gpu| gpu.withheld.is_none()))
     }
 
     /// How many of its GPUs their agent withholds.

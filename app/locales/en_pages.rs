@@ -207,6 +207,10 @@ pub(super) const WORKER: Worker = Worker {
     drain_wished: "Takes no new jobs",
     unverified: "TLS not verified",
     unverified_hint: "This agent was started with --ssl-no-verify: anyone on its network path can pose as this server and run code there. Start it with --orchestrator-fingerprint or --ca-file instead.",
+    unfit: "Not fit for jobs",
+    unfit_because: |why| {
+        format!("Its agent takes no new job: {why}. It takes jobs again by itself when that is mended.")
+    },
     facts: "Details",
     gpus: "GPUs",
     accelerator: "Accelerator",

@@ -198,6 +198,8 @@ pub(crate) struct Worker {
     pub drain_wished: Text,
     pub unverified: Text,
     pub unverified_hint: Text,
+    pub unfit: Text,
+    pub unfit_because: Named,
     pub facts: Text,
     pub gpus: Text,
     pub accelerator: Text,

@@ -104,6 +104,8 @@ pub enum BlockerCode {
     CannotStop,
     /// It drains.
     Draining,
+    /// Its agent says that the host is fit for no new job.
+    Unfit,
     /// It is not connected.
     Offline,
     /// It is about to connect.

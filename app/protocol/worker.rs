@@ -68,6 +68,9 @@ pub struct Register {
     /// How many jobs it takes at once, 1 to 64; left out, 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_jobs: Option<u32>,
+    /// Why the host is fit for no new job now, in the agent's words (its disk is full); left out, it is fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfit: Option<String>,
     /// The attempts that run on this host, adopted ones included.
     #[serde(default)]
     pub attempts: Vec<RunningAttempt>,
@@ -148,6 +151,9 @@ pub struct Heartbeat {
     /// How the GPUs were since the last heartbeat, oldest first; at most 12 moments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub telemetry: Vec<Telemetry>,
+    /// [`Register::unfit`], as it is now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfit: Option<String>,
 }
 
 /// The answer to `GET /api/workers/queue`.

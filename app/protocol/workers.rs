@@ -156,6 +156,9 @@ pub struct WorkerView {
     pub gpu_name: Option<String>,
     /// The first GPU's memory in GB.
     pub gpu_vram_gb: Option<f64>,
+    /// Why its host is fit for no new job now, in its agent's words; left out, it is fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfit: Option<String>,
     /// How many of its GPUs no job may have now: their agent withholds them.
     #[serde(default)]
     pub gpus_withheld: u32,

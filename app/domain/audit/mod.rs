@@ -56,6 +56,8 @@ actions! {
     WorkerAstray => "worker.astray",
     /// A worker's agent withholds GPUs from jobs, or gives some back; the detail says which, and why.
     WorkerGpus => "worker.gpus",
+    /// A worker's agent says that its host is fit for no new job (the detail's `unfit` says why), or that it is fit again.
+    WorkerFitness => "worker.fitness",
     /// An admin gave a worker a new token.
     WorkerTokenRotated => "worker.token_rotated",
     /// An admin changed a worker's name, type, labels or networks, or settled its alarm.

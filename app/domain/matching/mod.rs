@@ -78,6 +78,11 @@ pub enum Blocker {
     CannotStop,
     /// A person wants it to drain.
     Draining,
+    /// Its agent takes no new job: the host is not fit for one.
+    Unfit {
+        /// Why, in the agent's words.
+        why: String,
+    },
     /// Never contacted, or gone.
     Offline,
     /// Registered, not listening yet.
@@ -126,7 +131,9 @@ impl Blocker {
             | Self::Occupied { .. }
             | Self::GpusBusy { .. }
             | Self::Reserved { .. } => Remedy::Time,
-            Self::CannotStop | Self::Draining | Self::Offline | Self::GpusWithheld { .. } => Remedy::Worker,
+            Self::CannotStop | Self::Draining | Self::Offline | Self::Unfit { .. } | Self::GpusWithheld { .. } => {
+                Remedy::Worker
+            }
             Self::WrongTarget { .. }
             | Self::Label { .. }
             | Self::Accelerator { .. }
@@ -140,8 +147,8 @@ impl Blocker {
 type Rule = fn(&Spec, &Candidate<'_>) -> Option<Blocker>;
 
 /// First what only a change of job or worker helps against, then what a person sees to, then what passes by itself.
-const RULES: [Rule; 12] =
-    [target, label, accelerator, gpus, vram, spent, cannot_stop, draining, withheld, contact, astray, room];
+const RULES: [Rule; 13] =
+    [target, label, accelerator, gpus, vram, spent, cannot_stop, draining, unfit, withheld, contact, astray, room];
 
 /// Everything that keeps the job from the worker, in the order in which it is worth telling.
 pub fn blockers<'a>(spec: &'a Spec, candidate: &'a Candidate<'_>) -> impl Iterator<Item = Blocker> + 'a {
@@ -269,11 +276,20 @@ fn draining(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
     candidate.worker.drain.is_some().then_some(Blocker::Draining)
 }
 
+/// What a worker has that is here. How one does that is gone, nobody knows: it says so when it registers.
+fn present<'w>(candidate: &Candidate<'w>) -> Option<&'w Capability> {
+    match &candidate.worker.link {
+        Link::Connecting { capability, .. } | Link::Online { capability, .. } => Some(capability),
+        Link::NeverSeen | Link::Offline { .. } => None,
+    }
+}
+
+fn unfit(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    present(candidate)?.unfit.clone().map(|why| Blocker::Unfit { why })
+}
+
 fn withheld(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
-    // How the GPUs of a worker are that is gone, nobody knows: it says so when it registers.
-    let (Link::Connecting { capability, .. } | Link::Online { capability, .. }) = &candidate.worker.link else {
-        return None;
-    };
+    let capability = present(candidate)?;
     let wanted = wanted(&spec.demand, capability);
     let would_do = || capability.gpus.iter().filter(|gpu| suits(&spec.demand, gpu));
     let left = would_do().filter(|gpu| gpu.withheld.is_none()).count();

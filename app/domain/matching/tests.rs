@@ -90,6 +90,18 @@ fn what_a_worker_may_be_like() {
 }
 
 #[test]
+fn a_host_that_is_unfit_gets_nothing_with_gpus_or_without() {
+    let why = "the disk is full";
+    for host in [worker(1, &[80], 2), worker(1, &[], 2)] {
+        let unfit = host.clone().fitness_said(Some(why.to_owned()));
+        assert_eq!(found(Demand::default(), &unfit), [Blocker::Unfit { why: why.to_owned() }]);
+        assert!(!has_room(&unfit, 0) && has_room(&host, 0));
+        assert_eq!(found(Demand::default(), &unfit.clone().gone(NOW, OfflineCause::Silent)), [Blocker::Offline]);
+        assert_eq!(unfit.fitness_said(None), host);
+    }
+}
+
+#[test]
 fn slots_and_gpus_that_others_hold() {
     let two_jobs = worker(1, &[80, 80, 40], 2);
     let blocked = |demand: Demand, held: &[&[&str]]| blockers(&spec(demand), &holding(&two_jobs, held)).next();

@@ -308,6 +308,15 @@ impl Worker {
         self
     }
 
+    /// Its agent said why its host is fit for no new job now, or that it is fit. What it has it keeps.
+    #[must_use]
+    pub fn fitness_said(mut self, unfit: Option<String>) -> Self {
+        if let Link::Connecting { capability, .. } | Link::Online { capability, .. } = &mut self.link {
+            capability.unfit = unfit;
+        }
+        self
+    }
+
     /// The stream by which it listens.
     pub fn stream(&self) -> Option<&str> {
         match &self.link {

@@ -120,10 +120,26 @@ pub(crate) fn WorkerBadge(worker: WorkerView) -> impl IntoView {
                 <span>{t().worker.unverified}</span>
             </span>
         })}
+        <UnfitBadge worker=worker.clone()/>
         <WithheldBadge worker=worker.clone()/>
         <TokenBadges worker=worker/>
     }
     .erased()
+}
+
+/// That a connected worker's host is fit for no new job.
+#[component]
+fn UnfitBadge(worker: WorkerView) -> impl IntoView {
+    let why = worker.unfit.filter(|_| worker.status != WorkerStatus::Offline);
+    let badge = why.map(|why| {
+        view! {
+            <span class="status status-warn" title=(t().worker.unfit_because)(&why)>
+                <Icon glyph=Glyph::Warning/>
+                <span>{t().worker.unfit}</span>
+            </span>
+        }
+    });
+    badge.erased()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use leptos_router::hooks::use_params_map;
 use super::not_found::NotFoundPage;
 use super::{Skeleton, use_port};
 use crate::domain::ids::WorkerId;
-use crate::protocol::status::WorkerType;
+use crate::protocol::status::{WorkerStatus, WorkerType};
 use crate::protocol::topic::Topic;
 use crate::protocol::workers::{CreatedWorker, HeldJob, WorkerView};
 use crate::ui::components::action::{ActionButton, ButtonLink, ConfirmedAction, Deed};
@@ -76,6 +76,9 @@ fn Shown(first: WorkerView, id: WorkerId, port: SharedPort) -> impl IntoView {
         move || port.worker(id.clone())
     });
     let unverified = Memo::new(move |_| worker.with(|worker| worker.tls_verify == Some(false)));
+    let unfit = Memo::new(move |_| {
+        worker.with(|worker| worker.unfit.clone().filter(|_| worker.status != WorkerStatus::Offline))
+    });
     let badge = move || view! { <WorkerBadge worker=worker.get()/> };
     view! {
         <PageHead title=name above=("/admin/workers", words.workers.title)>
@@ -86,6 +89,9 @@ fn Shown(first: WorkerView, id: WorkerId, port: SharedPort) -> impl IntoView {
             <IdText id=id.to_string()/>
         </p>
         {move || unverified.get().then(|| view! { <p class="mb-4 max-w-prose text-muted">{words.worker.unverified_hint}</p> })}
+        {move || unfit.get().map(|why| view! {
+            <p class="mb-4 max-w-prose text-muted wrap-anywhere">{(words.worker.unfit_because)(&why)}</p>
+        })}
         <TokenAlarm worker=worker/>
         <div class="space-y-6">
             {is_new.then(|| view! { <FirstContact worker=worker token_shown=token_shown/> })}

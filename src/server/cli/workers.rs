@@ -280,6 +280,7 @@ fn show(document: &Value, screen: &mut Screen<'_>) -> Result<(), Exit> {
             ("id", Cell::from(worker.id.as_str())),
             ("status", status(&worker)),
             ("since", terminal::moment(worker.status_since).into()),
+            ("unfit", worker.unfit.clone().unwrap_or_else(none).into()),
             ("drain reason", worker.drain_reason.clone().unwrap_or_else(none).into()),
             ("type", kind.into()),
             ("gpus", format!("{}{withheld}", models(&worker)).into()),

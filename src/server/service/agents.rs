@@ -19,6 +19,7 @@ use super::Core;
 use super::astray::{heartbeat_says, word_of};
 use super::contention::{host_at, host_of, listens_elsewhere};
 use super::desired::desired;
+use super::fitness::{self, fitness_said};
 use super::gpus::{self, all_on_record, check_telemetry, gpus_said};
 use super::keys::{WorkerKey, take_up};
 use super::refusal::{Invalid, Refusal};
@@ -160,9 +161,11 @@ impl Core {
         self.keep_readings(&stored.worker, &beat.telemetry);
         // Nobody is sent away, or told to stop, by what may be known too late: the transaction judges again.
         let known = &stored.worker;
+        let unfit = fitness::said(beat.unfit.as_deref());
         let news = |word| is_news(known, &held, word) || offer_taken(known, &held, word).is_some();
         let mut doubtful =
             known.may_beat().is_err() || word.as_ref().is_some_and(news) || self.is_news_of_gpus(known, &said);
+        doubtful |= self.is_news_of_fitness(known, unfit.as_deref());
         for claim in &claims {
             let job = tx.job(&claim.job).await?;
             let verdict = judge(self.now(), &stored.worker, &held, claim, job.as_ref());
@@ -170,7 +173,7 @@ impl Core {
         }
         if doubtful {
             drop(tx);
-            return self.take_back(caller, worker, claims, word, said).await;
+            return self.take_back(caller, worker, claims, word, (said, unfit)).await;
         }
         let desired = desired(self, &mut *tx, &stored, &claims).await?;
         drop(tx);
@@ -186,20 +189,21 @@ impl Core {
         worker: WorkerId,
         claims: Vec<Claim>,
         word: Option<Word>,
-        said: Vec<gpu::Word>,
+        host: (Vec<gpu::Word>, Option<String>),
     ) -> Result<HeartbeatAnswer, Refusal> {
-        let input = Arc::new((worker, claims, word, said));
+        let input = Arc::new((worker, claims, word, host));
         self.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
-                let (worker, claims, word, said) = &*input;
+                let (worker, claims, word, (gpus, unfit)) = &*input;
                 let stored = unit.worker(worker).await?;
                 stored.worker.may_beat()?;
                 keep_claims(unit, &stored.worker, claims).await?;
                 if let Some(word) = word {
                     heartbeat_says(unit, &stored.worker, word).await?;
                 }
-                gpus_said(unit, worker, said).await?;
+                gpus_said(unit, worker, gpus).await?;
+                fitness_said(unit, worker, unfit.as_deref()).await?;
                 let stored = unit.worker(worker).await?;
                 Ok(HeartbeatAnswer { desired: desired(unit.core, unit.tx, &stored, claims).await? })
             })
@@ -304,6 +308,9 @@ async fn register_in(
     }
     if capability.withheld() > 0 {
         detail["withheld"] = json!(all_on_record(&capability.gpus));
+    }
+    if let Some(why) = &capability.unfit {
+        detail["unfit"] = json!(why);
     }
     unit.save_worker(&before, &after, Action::WorkerRegistered, &detail).await?;
     keep_claims(unit, &after, claims).await?;

@@ -65,7 +65,7 @@ impl Readings {
     }
 
     /// Whether other words about GPUs that are withheld as before are to be written now.
-    fn may_reword(&self, worker: &WorkerId, now: Timestamp) -> bool {
+    pub(super) fn may_reword(&self, worker: &WorkerId, now: Timestamp) -> bool {
         let mut kept = self.0.lock().expect("no panic while it is held");
         let kept = kept.entry(worker.clone()).or_default();
         let may = now - kept.reworded_at >= REWORD_EVERY;
@@ -210,12 +210,17 @@ pub fn shown(gpu: &Gpu) -> wire::Gpu {
     }
 }
 
+/// An agent's words, as far as they are kept.
+pub(super) fn shortened(words: &str) -> String {
+    words.chars().filter(|c| !c.is_control()).take(MAX_DETAIL).collect()
+}
+
 fn withheld(said: Option<&wire::Withheld>) -> Option<Withheld> {
     said.map(|said| Withheld {
         reason: match said.reason {
             wire::WithheldReason::Quarantined => WithheldReason::Quarantined,
             wire::WithheldReason::InUse => WithheldReason::InUse,
         },
-        detail: said.detail.chars().filter(|c| !c.is_control()).take(MAX_DETAIL).collect(),
+        detail: shortened(&said.detail),
     })
 }

@@ -12,6 +12,7 @@ pub mod contention;
 pub mod desired;
 pub mod dispatch;
 mod exclusive;
+mod fitness;
 pub mod gpus;
 pub mod health;
 pub mod jobs;

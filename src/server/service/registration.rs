@@ -5,6 +5,7 @@ use app::domain::gpu::Gpu;
 use app::domain::ids::WorkerId;
 use app::protocol::worker::Register;
 
+use super::fitness;
 use super::gpus::registered;
 use super::refusal::{Invalid, Refusal};
 
@@ -46,6 +47,7 @@ pub fn capability(worker: &WorkerId, register: &Register) -> Result<Capability, 
         install_id: register.install_id.clone(),
         tls_verify: register.tls_verify,
         max_jobs: max_jobs(register)?,
+        unfit: fitness::said(register.unfit.as_deref()),
         gpus,
     };
     check_texts(&capability)?;

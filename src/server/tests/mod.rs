@@ -18,6 +18,7 @@ mod events;
 mod exclusive;
 mod explain;
 mod files;
+mod fitness;
 mod floods;
 mod gpus;
 pub mod harness;

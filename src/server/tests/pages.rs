@@ -2,6 +2,7 @@
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
+use serde_json::json;
 
 use super::harness::{ADMIN, By, Server, read};
 
@@ -125,6 +126,23 @@ async fn every_page_is_whole_and_escapes_what_workers_say() {
             "{path} says what workers say as text"
         );
     }
+}
+
+#[tokio::test]
+async fn a_host_that_takes_no_job_says_why_wherever_it_is_shown() {
+    let server = Server::start().await;
+    let cookies = log_in(&server).await;
+    let (id, key) = server.worker("cpu-1").await;
+    let body =
+        json!({"protocol": 1, "persistent": true, "accelerator_type": "cpu", "unfit": "the disk of <b> is full"});
+    server.post(&key, "/api/workers/register", body).await.ok(200);
+    let words = "Its agent takes no new job: the disk of &lt;b&gt; is full. It takes";
+    let shown = page(&server, &cookies, &format!("/admin/workers/{id}")).await;
+    assert!(shown.contains("Not fit for jobs") && shown.matches(words).count() >= 2, "beside the status, and below");
+    assert!(page(&server, &cookies, "/admin/workers").await.contains("Not fit for jobs"));
+    server.post(&key, "/api/workers/disconnect", json!({})).await.ok(200);
+    let gone = page(&server, &cookies, &format!("/admin/workers/{id}")).await;
+    assert!(!gone.contains("Not fit for jobs") && !gone.contains(words), "how one does that is gone, nobody knows");
 }
 
 #[tokio::test]

@@ -197,6 +197,7 @@ impl Session {
             install_id: Some(self.context.install_id.clone()),
             tls_verify: Some(config.trust != Trust::Anything),
             max_jobs: Some(config.max_jobs.on(hardware.gpus.len())),
+            unfit: None,
             attempts,
         };
         let sent = crate::clock::boot_ms();

@@ -59,6 +59,7 @@ name          gpu-1
 id            w_ID
 status        offline
 since         2024-01-15 10:30:00 UTC
+unfit         –
 drain reason  –
 type          as its agent says
 gpus
@@ -100,8 +101,9 @@ async fn a_workers_gpus_are_shown_with_their_readings_and_why_they_are_withheld(
     let full = json!({"uuid": "GPU-0", "utilization_percent": 97.0, "memory_used_gb": 61.5, "temperature_celsius": 71.0,
         "power_watts": 390.0, "power_limit_watts": 400.0, "clock_mhz": 1410, "memory_clock_mhz": 1593});
     let moment = json!({"at": "2024-01-15T10:30:00Z", "gpus": [full, {"uuid": "GPU-1", "withheld": withheld}]});
-    desk.server.post(&key, "/api/workers/heartbeat", json!({"telemetry": [moment]})).await.ok(200);
+    desk.server.post(&key, "/api/workers/heartbeat", json!({"telemetry": [moment], "unfit": "full"})).await.ok(200);
     let shown = desk.run(&["workers", "show", "gpu-1"]).await.ok();
+    assert!(shown.contains("unfit         full\n"), "{shown}");
     assert!(shown.contains("gpus          2× A100 80 GB, 1 withheld\n"), "{shown}");
     let table = format!(
         "\

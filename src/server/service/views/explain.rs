@@ -140,6 +140,14 @@ fn blocker(blocker: &Blocker) -> BlockerView {
             "It drains: a person wants it to take nothing new.".to_owned(),
             "Resume it.".to_owned(),
         ),
+        Blocker::Unfit { why } => BlockerView {
+            found: Some(why.clone()),
+            ..says(
+                BlockerCode::Unfit,
+                format!("Its agent takes no new job: {}.", why.trim_end_matches('.')),
+                "See to it on its host; its agent takes jobs again when that is mended.".to_owned(),
+            )
+        },
         Blocker::Offline => says(
             BlockerCode::Offline,
             "Its agent is not connected.".to_owned(),

@@ -90,6 +90,7 @@ impl Core {
                 Kind::Persistent => WorkerType::Persistent,
             }),
             gpu_count,
+            unfit: capability.and_then(|capability| capability.unfit.clone()),
             gpus_withheld: capability.map_or(0, |capability| u32::try_from(capability.withheld()).unwrap_or(u32::MAX)),
             gpus: Vec::new(),
             gpu_name: gpu.map(|gpu| gpu.name.clone()),

@@ -57,6 +57,7 @@ fn capability() -> Capability {
         install_id: Some("4f".to_owned()),
         tls_verify: Some(false),
         max_jobs: 2,
+        unfit: None,
     }
 }
 
@@ -76,8 +77,9 @@ async fn workers_come_back_as_they_went(fresh: &Fresh) {
     };
     let withholding = online.clone().gpus_said(&[word("GPU-1", xid), word("MIG-1", python)]);
     let giving = withholding.clone().gpus_said(&[Word { uuid: "GPU-1".to_owned(), withheld: None }]);
+    let full = giving.clone().fitness_said(Some("the disk of \"/höst\" is full".to_owned()));
     let drained =
-        giving.clone().drained(Timestamp(NOW.0 + 3), Some("driver update".to_owned()), Some(Timestamp(NOW.0 + 9)));
+        full.clone().drained(Timestamp(NOW.0 + 3), Some("driver update".to_owned()), Some(Timestamp(NOW.0 + 9)));
     let gone = drained.clone().gone(Timestamp(NOW.0 + 4), OfflineCause::Disconnected);
     let silent = connecting.clone().gone(Timestamp(NOW.0 + 5), OfflineCause::Silent);
     let mut before = made.clone();
@@ -89,9 +91,21 @@ async fn workers_come_back_as_they_went(fresh: &Fresh) {
     let contended = pinned.clone().contended(Timestamp(NOW.0 + 8), "other");
     let settled = contended.clone().rekeyed();
     let astray = Worker { astray: Some(job(1).id), lease: Some(LEASE), ..settled.clone() };
-    for after in
-        [connecting, online, withholding, giving, drained, gone, silent, ephemeral, pinned, contended, settled, astray]
-    {
+    for after in [
+        connecting,
+        online,
+        withholding,
+        giving,
+        full,
+        drained,
+        gone,
+        silent,
+        ephemeral,
+        pinned,
+        contended,
+        settled,
+        astray,
+    ] {
         fresh.update_worker(&before, &after).await.expect("as it was read");
         assert_eq!(stored(fresh, &made).await, after);
         before = after;

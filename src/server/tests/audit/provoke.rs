@@ -92,6 +92,11 @@ pub async fn provoke(server: &Server, action: Action) {
             let telemetry = json!([{"at": "2024-01-15T10:30:00Z", "gpus": [gpu]}]);
             server.post(&key, "/api/workers/heartbeat", json!({"telemetry": telemetry})).await.ok(200);
         }
+        Action::WorkerFitness => {
+            let (_, key) = server.worker("gpu-1").await;
+            server.post(&key, "/api/workers/register", json!({"protocol": 1})).await.ok(200);
+            server.post(&key, "/api/workers/heartbeat", json!({"unfit": "the disk is full"})).await.ok(200);
+        }
         Action::WorkerTokenRotated => of_worker(server, "token").await,
         Action::WorkerEdited => {
             let (id, _) = server.worker("gpu-1").await;

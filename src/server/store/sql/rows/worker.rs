@@ -33,6 +33,8 @@ struct CapabilityJson {
     #[serde(default)]
     tls_verify: Option<bool>,
     max_jobs: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unfit: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -186,6 +188,7 @@ fn capability(row: &Named<'_>) -> Result<Capability> {
         install_id: kept.install_id,
         tls_verify: kept.tls_verify,
         max_jobs: kept.max_jobs,
+        unfit: kept.unfit,
     })
 }
 
@@ -236,5 +239,6 @@ fn capability_text(capability: &Capability) -> String {
         install_id: capability.install_id.clone(),
         tls_verify: capability.tls_verify,
         max_jobs: capability.max_jobs,
+        unfit: capability.unfit.clone(),
     })
 }
