@@ -104,6 +104,7 @@ export const test = base.extend<Fixtures>({
         SIMPLETUNER_WORKER_TOKEN: token,
         SIMPLETUNER_WORKER_NAME: name,
         SIMPLETUNER_WORK_DIR: join(server.dataDir, name),
+        SIMPLETUNER_KEEP_FREE: '0', // however full this machine's disk is
         PYTHONPATH: join(ROOT, 'examples/trainer'),
         ...env,
       }, log);
@@ -120,6 +121,7 @@ export const test = base.extend<Fixtures>({
         PATH: `${DIST}:${process.env.PATH}`,
         PYTHONPATH: join(ROOT, 'examples/trainer'),
         SIMPLETUNER_WORK_DIR: join(server.dataDir, `shell-${started.length}`),
+        SIMPLETUNER_KEEP_FREE: '0',
       };
       // `exec`: the program itself, and not the shell around it, is what is stopped at the end.
       const program = new Program('shell', '/bin/bash', ['-c', command.replace(/(?<= |^)simpletuner /, 'exec simpletuner ')], env, join(server.dataDir, 'shell.log'));

@@ -83,6 +83,7 @@ export async function startAgent(server, name, { flags = [], home = server.dir, 
     SIMPLETUNER_ORCHESTRATOR_URL: server.url,
     SIMPLETUNER_WORKER_TOKEN: token,
     SIMPLETUNER_WORK_DIR: join(server.dir, 'work'),
+    SIMPLETUNER_KEEP_FREE: '0',
     SIMPLETUNER_TRAINER: trainer,
   });
   let self = start();

@@ -20,10 +20,11 @@ use crate::attempt::{Attempt, Found};
 use crate::config::Config;
 use crate::exit::Fatal;
 use crate::files::{self, Key};
+use crate::room::Room;
 use crate::secret::Secret;
 use crate::session::{Context, Session};
 use crate::state::{self, Action, Ending, Input, Policy};
-use crate::{clock, gpu, retention, service, spot};
+use crate::{clock, gpu, service, spot};
 
 /// Of what is expected here and is not.
 const UNKNOWN: &str = "the worker has nothing of this attempt (its disk was lost, or it never arrived)";
@@ -91,11 +92,12 @@ async fn run(config: Config) -> Result<Ending, Fatal> {
     let mut signals = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
     let (hardware, gpus) = gpu::Gpus::start(&config).await;
     tracing::info!("{} GPU(s), accelerator {}", hardware.gpus.len(), hardware.accelerator);
+    let room = Room::start(&config);
     let api = Api::new(&config)?;
     let boot_id = clock::secret().map_err(|error| Fatal::error(format!("no randomness: {error}")))?;
     let install_id = install_id(&config.work_dir)?;
     let (online, refused, shared) = (Online::default(), AtomicBool::new(false), service::Shared::default());
-    let context = Arc::new(Context { config, api, online, hardware, gpus, boot_id, install_id, refused, shared });
+    let context = Arc::new(Context { config, api, online, hardware, gpus, room, boot_id, install_id, refused, shared });
 
     let (inbox, inputs) = mpsc::channel(64);
     let mut agent = Agent::adopting(Arc::clone(&context), inbox.clone(), inputs)?;
@@ -158,7 +160,7 @@ impl Agent {
         for attempt in live {
             agent.follow(attempt);
         }
-        agent.tidy();
+        agent.context.room.tidy();
         Ok(agent)
     }
 
@@ -209,7 +211,7 @@ impl Agent {
     fn take(&mut self, input: Input) -> Option<Ending> {
         if let Input::Ended(key, _) = &input {
             self.attempts.remove(key);
-            self.tidy();
+            self.context.room.tidy();
         }
         let actions = self.decisions.step(input);
         let now = self.decisions.running();
@@ -280,11 +282,6 @@ impl Agent {
                 tracing::warn!("{what}: {error}");
             }
         });
-    }
-
-    fn tidy(&self) {
-        let work_dir = self.context.config.work_dir.clone();
-        tokio::task::spawn_blocking(move || retention::tidy(&work_dir));
     }
 
     /// Tells the orchestrator, if it listens.

@@ -1,5 +1,6 @@
 //! The command line, logging, and keeping the token out of the process list.
 
+mod disk;
 pub mod gpu;
 pub mod jobs;
 pub mod ops;
@@ -16,6 +17,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::prelude::*;
 
+use self::disk::DiskArgs;
 use self::ops::{LogFormat, OpsArgs};
 use self::spool::SpoolArgs;
 use crate::exit::Fatal;
@@ -157,6 +159,9 @@ pub struct AgentArgs {
     /// What a job may leave on the disk.
     #[command(flatten)]
     pub spool: SpoolArgs,
+    /// What is kept free of it.
+    #[command(flatten)]
+    pub disk: DiskArgs,
     /// Seconds without any contact after which an idle ephemeral worker gives up
     #[arg(long, value_name = "SECONDS", default_value_t = 600, hide = true)]
     pub give_up_after: u64,

@@ -1,5 +1,6 @@
 //! The agent's settings, checked: whatever is wrong is said here, before anything starts.
 
+pub mod disk;
 mod labels;
 mod ops;
 pub mod paths;
@@ -50,6 +51,8 @@ pub struct Config {
     pub stop_grace: Duration,
     /// What a job's output may take of the disk, in bytes.
     pub spool_limit: u64,
+    /// What stays free of the work directory's disk.
+    pub keep_free: disk::KeepFree,
     /// How long an idle ephemeral worker looks for its orchestrator.
     pub give_up_after: Duration,
     /// How long a stream may be silent.
@@ -116,6 +119,7 @@ impl Config {
             on_stop: args.on_stop.unwrap_or(default_stop),
             stop_grace: Duration::from_secs(args.stop_grace),
             spool_limit: args.spool.spool_limit,
+            keep_free: disk::KeepFree::of(args.disk.keep_free),
             give_up_after: Duration::from_secs(args.give_up_after),
             stream_patience: Duration::from_secs(args.stream_patience),
             poll_for: Duration::from_secs(args.poll_for),

@@ -23,6 +23,7 @@ mod probe;
 mod process;
 mod progress;
 mod retention;
+mod room;
 mod secret;
 mod service;
 mod session;

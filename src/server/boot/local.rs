@@ -88,8 +88,7 @@ impl LocalAgent {
         let mut command = Command::new(agent_program());
         // What is meant for this server is not for the agent, and less for its trainers.
         for (variable, _) in std::env::vars_os() {
-            let ours = variable.to_string_lossy().starts_with("SIMPLETUNER_");
-            if ours && variable != "SIMPLETUNER_TRAINER" {
+            if is_not_for_the_agent(&variable.to_string_lossy()) {
                 command.env_remove(variable);
             }
         }
@@ -104,6 +103,11 @@ impl LocalAgent {
             .stdin(std::process::Stdio::null());
         command
     }
+}
+
+/// Of our variables the agent gets those that say something of this machine.
+fn is_not_for_the_agent(variable: &str) -> bool {
+    variable.starts_with("SIMPLETUNER_") && !["SIMPLETUNER_TRAINER", "SIMPLETUNER_KEEP_FREE"].contains(&variable)
 }
 
 /// Waits for the agent's end, and asks for it when the server stops or has another key.
@@ -152,4 +156,16 @@ async fn worthwhile() -> bool {
         );
     }
     worthwhile
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_agent_gets_what_says_something_of_this_machine() {
+        let variables =
+            ["PATH", "SIMPLETUNER_TRAINER", "SIMPLETUNER_KEEP_FREE", "SIMPLETUNER_API_KEY", "SIMPLETUNER_NEW"];
+        assert_eq!(variables.map(is_not_for_the_agent), [false, false, false, true, true]);
+    }
 }

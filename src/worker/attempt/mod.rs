@@ -19,6 +19,7 @@ mod logs;
 mod pieces;
 mod points;
 mod prepare;
+mod room;
 mod said;
 mod uploads;
 

@@ -51,6 +51,7 @@ impl Attempt {
     /// Everything that can be given up without a trace.
     async fn ready(&self) -> Result<(), Exit> {
         self.accept().await?;
+        self.has_room().await?;
         self.fetch().await?;
         self.place().await?;
         self.take_secrets().await.map_err(|error| self.without_secrets(&error))?;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::line::Line;
+use crate::config::disk::gib;
 use crate::gpu::Hardware;
 
 const GIB: u64 = 1 << 30;
@@ -26,6 +27,8 @@ pub struct Disk {
     pub writable: Result<(), String>,
     /// For this user, in bytes.
     pub free_bytes: Option<u64>,
+    /// What the agent keeps free, in bytes.
+    pub kept_free: u64,
     /// How many more files there can be; none where nobody counts.
     pub files_left: Option<u64>,
     /// Whether holes can be punched; none where it was not tried.
@@ -95,6 +98,11 @@ pub fn disk(disk: &Disk) -> Vec<Line> {
         let found = format!("{} free", gib(free));
         match free {
             ..LEAST_FREE => Line::fail("disk", found, advice),
+            _ if free < disk.kept_free => Line::fail(
+                "disk",
+                format!("{found}, and {} are to stay free (--keep-free)", gib(disk.kept_free)),
+                "the agent removes files of finished jobs, and if that is not enough takes no job: make room, or lower --keep-free",
+            ),
             LEAST_FREE..SMALL_DISK => Line::warn("disk", found, "checkpoints of large models do not fit: make room"),
             _ => Line::ok("disk", found),
         }
@@ -224,11 +232,6 @@ pub fn memory(memory: Memory) -> Option<Line> {
     } else {
         Line::ok("memory", found)
     })
-}
-
-fn gib(bytes: u64) -> String {
-    let tenths = bytes.saturating_mul(10) / GIB;
-    format!("{}.{} GiB", tenths / 10, tenths % 10)
 }
 
 #[cfg(test)]

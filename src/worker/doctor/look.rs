@@ -11,20 +11,23 @@ use nix::sys::statvfs::statvfs;
 use nix::unistd::{AccessFlags, access};
 
 use super::host::{Cgroup, Disk, Limits, Memory, Trainer};
+use crate::config::disk::KeepFree;
 use crate::probe::can_start;
+use crate::room::space;
 
 /// The size of the file by which a disk is tried, in bytes.
 const TRIAL: usize = 64 * 1024;
 
 /// The work directory, or what is there of it.
-pub fn disk(work_dir: &Path) -> Disk {
+pub fn disk(work_dir: &Path, keep: KeepFree) -> Disk {
     let there = work_dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
-    let space = statvfs(there).ok();
+    let (room, space) = (space(there), statvfs(there).ok());
     let writable = attempt_to_write(there);
     Disk {
         dir: work_dir.to_owned(),
         there: there.to_owned(),
-        free_bytes: space.map(|space| space.blocks_available().saturating_mul(space.fragment_size())),
+        free_bytes: room.map(|room| room.free),
+        kept_free: room.map(|room| keep.bytes(room.total)).unwrap_or_default(),
         // Some file systems count no files.
         files_left: space.filter(|space| space.files() > 0).map(|space| space.files_available()),
         holes: writable.as_ref().ok().copied(),

@@ -18,6 +18,7 @@ use clap::ArgMatches;
 use self::line::{Line, Verdict};
 use crate::cli::ops::LogFormat;
 use crate::cli::{self, DoctorArgs};
+use crate::config::disk::KeepFree;
 use crate::config::{self, Config};
 use crate::exit::{self, Fatal};
 use crate::gpu::{self, Hardware};
@@ -57,6 +58,7 @@ fn report(args: DoctorArgs, matches: &ArgMatches) -> Result<Vec<Line>, Fatal> {
     let trust = Trust::of(agent.ssl_no_verify, agent.ca_file.clone(), agent.orchestrator_fingerprint.as_deref());
     let work_dir = config::work_dir(agent);
     let command = config::parse_trainer(&agent.trainer);
+    let keep = KeepFree::of(agent.disk.keep_free);
 
     let mut lines = vec![match &url {
         Ok(url) => Line::ok("url", url.to_string()),
@@ -68,7 +70,7 @@ fn report(args: DoctorArgs, matches: &ArgMatches) -> Result<Vec<Line>, Fatal> {
     }
     lines.extend(token.as_ref().err().map(|fatal| Line::failed("token", &fatal.sentence)));
     match &work_dir {
-        Ok(dir) => lines.extend(host::disk(&look::disk(dir))),
+        Ok(dir) => lines.extend(host::disk(&look::disk(dir, keep))),
         Err(fatal) => lines.push(Line::failed("work directory", &fatal.sentence)),
     }
     let parts_are_well = url.is_ok() && token.is_ok() && trust.is_ok() && work_dir.is_ok() && command.is_ok();

@@ -50,13 +50,14 @@ pub async fn run(session: &Session) -> Refused {
     }
 }
 
-/// Until the next one is due, or a GPU must not be given out any more, or may be again.
+/// Until the next one is due, or the host or a GPU must not be given out any more, or may be again.
 async fn pause(session: &Session, wait: Duration) {
     let mut turned_away = session.turned_away.clone();
     let is_closed = *turned_away.borrow_and_update() > 0;
     let wait = if is_closed { wait.min(close::BEAT) } else { wait };
     tokio::select! {
         () = session.context.gpus.changed() => {}
+        () = session.context.room.changed() => {}
         Ok(()) = turned_away.changed() => {}
         () = tokio::time::sleep(wait) => {}
     }
@@ -75,7 +76,7 @@ async fn beat(session: &Session) -> Result<(), ApiError> {
         current_job_id: attempts.first().map(|running| running.job_id.clone()),
         attempts,
         telemetry: telemetry.moments.clone(),
-        unfit: None,
+        unfit: session.context.room.unfit(),
     };
     let sent = clock::boot_ms();
     let answer = session.context.api.heartbeat(&body).await?;

@@ -26,6 +26,7 @@ use crate::clock;
 use crate::config::Config;
 use crate::files::Key;
 use crate::gpu::{Gpus, Hardware};
+use crate::room::Room;
 use crate::state::Input;
 
 /// What the agent's tasks share.
@@ -41,6 +42,8 @@ pub struct Context {
     pub hardware: Hardware,
     /// How they are now.
     pub gpus: Gpus,
+    /// Whether its disk has room for a job.
+    pub room: Room,
     /// Random per start of the agent.
     pub boot_id: String,
     /// Random per work directory.
@@ -197,7 +200,7 @@ impl Session {
             install_id: Some(self.context.install_id.clone()),
             tls_verify: Some(config.trust != Trust::Anything),
             max_jobs: Some(config.max_jobs.on(hardware.gpus.len())),
-            unfit: None,
+            unfit: self.context.room.unfit(),
             attempts,
         };
         let sent = crate::clock::boot_ms();

@@ -174,6 +174,8 @@ impl Host {
             .env("HOME", self.path())
             .env("SIMPLETUNER_WORK_DIR", self.path().join("state"))
             .env("SIMPLETUNER_LOG_FORMAT", "text")
+            // However full this machine's disk is.
+            .env("SIMPLETUNER_KEEP_FREE", "0")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .kill_on_drop(true);

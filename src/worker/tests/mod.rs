@@ -24,6 +24,7 @@ mod odd;
 mod places;
 mod proxy;
 mod rented;
+mod room;
 mod secrets;
 mod several;
 mod spooling;

@@ -61,6 +61,8 @@ pub fn program(name: &str) -> PathBuf {
 pub fn command(name: &str, home: &Path) -> Command {
     let mut command = Command::new(program(name));
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", home);
+    // However full this machine's disk is.
+    command.env("SIMPLETUNER_KEEP_FREE", "0");
     command
 }
 

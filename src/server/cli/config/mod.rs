@@ -17,7 +17,7 @@ use super::ServerArgs;
 use crate::boot::exit::Exit;
 
 /// Variables that are read without a flag, and those of the agent, which may stand in the same environment.
-const OTHERS: [&str; 17] = [
+const OTHERS: [&str; 18] = [
     "SIMPLETUNER_LOG",
     "SIMPLETUNER_DIST",
     "SIMPLETUNER_TEST_POSTGRES",
@@ -31,6 +31,7 @@ const OTHERS: [&str; 17] = [
     "SIMPLETUNER_SSL_NO_VERIFY",
     "SIMPLETUNER_WORK_DIR",
     "SIMPLETUNER_TRAINER",
+    "SIMPLETUNER_KEEP_FREE",
     "SIMPLETUNER_URL",
     "SIMPLETUNER_API_TOKEN",
     "SIMPLETUNER_API_TOKEN_FILE",

@@ -9,6 +9,7 @@ fn good_disk() -> Disk {
         there: "/var/lib/w".into(),
         writable: Ok(()),
         free_bytes: Some(100 * GIB),
+        kept_free: 10 * GIB,
         files_left: Some(1_000),
         holes: Some(true),
         in_use: false,
@@ -23,12 +24,18 @@ fn assert_lines(lines: &[Line], verdicts: &[Verdict], words: &str) {
 
 #[test]
 fn disks() {
-    let cases: [(Disk, &[Verdict], &str); 9] = [
+    let cases: [(Disk, &[Verdict], &str); 11] = [
         (good_disk(), &[Well, Well], "100.0 GiB free"),
         (Disk { there: "/var/lib".into(), holes: None, ..good_disk() }, &[Well, Well], "can be made"),
         (Disk { writable: Err("No space left on device".to_owned()), ..good_disk() }, &[Fail, Well], "No space left"),
         (Disk { free_bytes: Some(GIB - 1), ..good_disk() }, &[Well, Fail], "0.9 GiB free"),
-        (Disk { free_bytes: Some(GIB), ..good_disk() }, &[Well, Warn], "checkpoints"),
+        (Disk { free_bytes: Some(10 * GIB), ..good_disk() }, &[Well, Warn], "checkpoints"),
+        (
+            Disk { free_bytes: Some(9 * GIB), ..good_disk() },
+            &[Well, Fail],
+            "9.0 GiB free, and 10.0 GiB are to stay free",
+        ),
+        (Disk { free_bytes: Some(GIB), kept_free: 0, ..good_disk() }, &[Well, Warn], "checkpoints"),
         (Disk { free_bytes: None, ..good_disk() }, &[Well], "can be written"),
         (Disk { files_left: Some(0), ..good_disk() }, &[Well, Well, Fail], "no inodes left"),
         (Disk { holes: Some(false), ..good_disk() }, &[Well, Well, Warn], "give back parts"),
