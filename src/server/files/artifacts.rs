@@ -11,6 +11,7 @@ use futures_util::{Stream, StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{GetOptions, MultipartUpload, ObjectStore, ObjectStoreExt};
 use sha2::{Digest, Sha256};
+use tokio::sync::{Mutex, MutexGuard};
 
 use crate::tokens::hex;
 
@@ -21,6 +22,7 @@ const PART: usize = 8 << 20;
 #[derive(Clone)]
 pub struct Artifacts {
     store: Arc<dyn ObjectStore>,
+    removes: Arc<Mutex<()>>,
 }
 
 /// Why an upload failed.
@@ -63,7 +65,7 @@ impl Artifacts {
         std::fs::create_dir_all(root)?;
         let store =
             object_store::local::LocalFileSystem::new_with_prefix(root)?.with_automatic_cleanup(true).with_fsync(true);
-        Ok(Self { store: Arc::new(store) })
+        Ok(Self { store: Arc::new(store), removes: Arc::default() })
     }
 
     /// Stores a stream under a path that was checked before; nothing is left if it fails.
@@ -88,16 +90,30 @@ impl Artifacts {
         }
     }
 
+    /// Whoever removes takes turns.
+    pub async fn turn_to_remove(&self) -> MutexGuard<'_, ()> {
+        self.removes.lock().await
+    }
+
     /// Removes all files of a job.
     pub async fn remove(&self, job: &JobId) -> object_store::Result<()> {
         let files: Vec<_> = self.store.list(Some(&Path::from(job.as_str()))).try_collect().await?;
         for file in files {
-            match self.store.delete(&file.location).await {
-                Err(object_store::Error::NotFound { .. }) | Ok(()) => {}
-                Err(error) => return Err(error),
-            }
+            self.delete(&file.location).await?;
         }
         Ok(())
+    }
+
+    /// Removes one file.
+    pub async fn remove_one(&self, (job, attempt, path): (&JobId, Attempt, &str)) -> object_store::Result<()> {
+        self.delete(&location(job, attempt, path)).await
+    }
+
+    async fn delete(&self, location: &Path) -> object_store::Result<()> {
+        match self.store.delete(location).await {
+            Err(object_store::Error::NotFound { .. }) | Ok(()) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// These of the bytes.

@@ -16,6 +16,7 @@ use futures_util::stream::BoxStream;
 use super::Core;
 use super::refusal::{Invalid, Refusal};
 use super::reports::Subject;
+use super::superseded::{self, make_way};
 use super::unit::Caller;
 use crate::files::artifacts::Artifacts;
 use crate::store::Tx;
@@ -53,7 +54,7 @@ impl Core {
     ) -> Result<(), Refusal> {
         let step = checked(&whole)?;
         let input = Arc::new((subject, whole, step));
-        self.change(caller, move |unit| {
+        let gives_up = self.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
                 let (subject, whole, step) = &*input;
@@ -72,11 +73,15 @@ impl Core {
                     created_at: unit.now,
                 };
                 unit.tx.put_checkpoint(&job.id, &checkpoint).await?;
+                let gives_up = make_way(unit, &job, (*step, attempt)).await?;
                 unit.touch(Topic::Job(job.id));
-                Ok(())
+                Ok(gives_up)
             })
-        })
-        .await
+        });
+        if gives_up.await? {
+            self.remove_soon();
+        }
+        Ok(())
     }
 
     /// The checkpoint that an attempt may go on from.
@@ -159,9 +164,8 @@ async fn missing(
 
 /// The step of a checkpoint, if what is said of it makes sense.
 fn checked(whole: &WholeCheckpoint) -> Result<i64, Invalid> {
-    let digits = whole.name.strip_prefix("checkpoint-").filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
     let allowed = "`checkpoint-` and a step, such as checkpoint-500";
-    let step = digits.and_then(|digits| digits.parse().ok()).ok_or(Invalid::Range { field: "name", allowed })?;
+    let step = superseded::step(&whole.name).ok_or(Invalid::Range { field: "name", allowed })?;
     if whole.files.len() > MAX_FILES {
         return Err(Invalid::TooMuch { what: "files of a checkpoint", limit: MAX_FILES as u64 });
     }

@@ -30,6 +30,7 @@ pub mod reports;
 pub mod retention;
 pub mod secrets;
 pub mod space;
+mod superseded;
 pub mod unit;
 pub mod uploads;
 pub mod views;

@@ -105,8 +105,10 @@ impl Core {
         self.remove_marked().await
     }
 
-    /// Removes the files that are marked, and then their marks.
-    async fn remove_marked(self: &Arc<Self>) -> Result<(), Refusal> {
+    /// Removes the files that are marked, and then their marks. What cannot be removed keeps its mark.
+    pub(super) async fn remove_marked(self: &Arc<Self>) -> Result<(), Refusal> {
+        // What somebody else has removed may be there anew.
+        let _turn = self.artifacts.turn_to_remove().await;
         loop {
             let marked = self.read().await?.marked(BATCH).await?;
             if marked.is_empty() {
@@ -119,6 +121,10 @@ impl Core {
                         self.artifacts.remove(job).await.map_err(|error| Refusal::Files(error.to_string()))?;
                         self.uploads.remove(job).await?;
                     }
+                    Files::Artifact { attempt, path } => {
+                        let removed = self.artifacts.remove_one((job, *attempt, path)).await;
+                        removed.map_err(|error| Refusal::Files(error.to_string()))?;
+                    }
                 }
             }
             let marked = Arc::new(marked);
@@ -126,7 +132,7 @@ impl Core {
                 let marked = Arc::clone(&marked);
                 Box::pin(async move {
                     for (job, files) in marked.iter() {
-                        unit.tx.unmark(job, *files).await?;
+                        unit.tx.unmark(job, files).await?;
                     }
                     Ok(())
                 })

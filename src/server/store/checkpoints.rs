@@ -26,6 +26,9 @@ pub struct StoredCheckpoint {
 pub trait Checkpoints {
     /// Those of a job, the highest step first, and of one step the newest attempt's.
     async fn checkpoints(&mut self, job: &JobId) -> Result<Vec<StoredCheckpoint>>;
+    /// All files of a job below directories that are named as checkpoints are, whole or not: which attempt made each, and
+    /// its path.
+    async fn checkpoint_files(&mut self, job: &JobId) -> Result<Vec<(Attempt, String)>>;
     /// Adds or replaces one.
     async fn put_checkpoint(&mut self, job: &JobId, checkpoint: &StoredCheckpoint) -> Result<()>;
 }

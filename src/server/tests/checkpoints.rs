@@ -1,5 +1,7 @@
 //! Checkpoints that an attempt sent, for the attempts after it.
 
+mod last;
+
 use app::domain::time::Millis;
 use axum::http::{Request, StatusCode, header};
 use serde_json::{Value, json};

@@ -26,6 +26,8 @@ const SILENCE: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_hours(1);
 /// How often a damaged file is fetched.
 const TRIES: u32 = 2;
+/// How many checkpoints are tried, each in the place of one that is gone.
+const OFFERS: u32 = 3;
 
 /// Why a checkpoint is not used.
 #[derive(Debug, thiserror::Error)]
@@ -51,16 +53,22 @@ impl Attempt {
             tracing::warn!("{}: earlier attempts on this host cannot be looked at: {error}", self.key());
             None
         });
-        let sent = self.offered_checkpoint().await?;
-        let newer = sent.and_then(|sent| Some((step(&sent.name)?, sent)));
-        let newer = newer.filter(|(step, _)| left.as_ref().is_none_or(|left| *step > left.step));
-        if let Some((step, sent)) = newer {
+        let is_newer = |step: u64| left.as_ref().is_none_or(|left| step > left.step);
+        let mut offered = self.offered_checkpoint().await?;
+        for _ in 0..OFFERS {
+            let Some(sent) = offered.take() else { break };
+            let Some(step) = step(&sent.name).filter(|step| is_newer(*step)) else { break };
             match self.fetch_checkpoint(&sent).await {
                 Ok(()) => {
                     self.goes_on(step, &sent.name, true, "from the orchestrator").await;
                     return Ok(true);
                 }
                 Err(Unusable::Fetch(error @ ApiError::Conflict { .. })) => return Err(error),
+                Err(Unusable::Fetch(ApiError::Gone(why))) => {
+                    tracing::warn!("{}: {} is gone from the orchestrator: {why}", self.key(), sent.name);
+                    // Perhaps a newer one has taken its place. That it still names the same does not bring it back.
+                    offered = self.offered_checkpoint().await?.filter(|again| *again != sent);
+                }
                 Err(error) => tracing::warn!("{}: {} is not used: {error}", self.key(), sent.name),
             }
         }

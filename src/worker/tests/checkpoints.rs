@@ -158,6 +158,41 @@ async fn a_retry_on_another_host_goes_on_from_what_was_sent() -> io::Result<()> 
 }
 
 #[tokio::test]
+async fn what_is_gone_while_it_is_fetched_is_given_up_for_what_took_its_place() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    leave_behind(&fake, "checkpoint-500");
+    fake.shared().files.superseded_by = Some("checkpoint-600".to_owned());
+    let host = Host::with_script(SHOW)?;
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 2, &config());
+    let (code, said) = agent.end().await?;
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("goes on at step 600, with checkpoint-600 from the orchestrator"), "{said}");
+    let shared = fake.shared();
+    assert_eq!(resumed(&shared), Some(600));
+    let fetched = ["checkpoint-500/big", "checkpoint-600/big", "checkpoint-600/small"].map(|path| (path.to_owned(), 0));
+    assert_eq!(shared.files.fetched, fetched);
+    assert_eq!(String::from_utf8_lossy(&shared.log).matches("0123456789\n").count(), 10_000, "once");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_gone_and_still_named_is_asked_for_once() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    leave_behind(&fake, "checkpoint-500");
+    fake.shared().files.refuse_downloads = true;
+    let host = Host::with_script(SHOW)?;
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 2, &config());
+    let (code, said) = agent.end().await?;
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(said.matches("is gone from the orchestrator").count(), 1, "{said}");
+    assert!(said.contains("begins at the beginning"), "{said}");
+    assert_eq!(fake.words(), ["starting", "running", "completed"]);
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_damaged_checkpoint_is_no_reason_not_to_begin() -> io::Result<()> {
     let fake = Fake::start().await?;
     leave_behind(&fake, "checkpoint-500");

@@ -7,12 +7,15 @@ use app::domain::time::Timestamp;
 use super::{Fresh, NOW, job, on_every_engine};
 use crate::store::StoreError;
 use crate::store::artifacts::StoredArtifact;
+use crate::store::checkpoints::StoredCheckpoint;
 use crate::store::retention::{Files, What};
 
 on_every_engine!(
     only_what_ended_long_ago_is_given_up_and_each_once,
     what_is_given_up_is_marked_until_it_is_gone,
     artifacts_are_added_up_and_found_by_age,
+    of_an_earlier_checkpoint_every_file_is_given_up_and_marked,
+    a_single_file_is_given_up_and_marked,
 );
 
 /// A job that was cancelled then.
@@ -25,13 +28,17 @@ async fn ended(fresh: &Fresh, n: u8, at: i64) -> JobId {
 }
 
 async fn put(fresh: &Fresh, job: &JobId, size: u64) {
+    put_at(fresh, job, 1, "a", size).await;
+}
+
+async fn put_at(fresh: &Fresh, job: &JobId, attempt: u32, path: &'static str, size: u64) {
     let job = job.clone();
     let put = fresh.write(move |tx| {
         let job = job.clone();
         Box::pin(async move {
             let artifact = StoredArtifact {
-                path: "a".to_owned(),
-                attempt: Attempt(1),
+                path: path.to_owned(),
+                attempt: Attempt(attempt),
                 kind: "final".to_owned(),
                 size,
                 sha256: String::new(),
@@ -51,6 +58,15 @@ async fn give_up(fresh: &Fresh, what: What, job: &JobId) -> Result<(), StoreErro
             Box::pin(async move { tx.give_up(what, &job).await })
         })
         .await
+}
+
+async fn unmark(fresh: &Fresh, job: &JobId, files: Files) {
+    let job = job.clone();
+    let unmark = fresh.write(move |tx| {
+        let (job, files) = (job.clone(), files.clone());
+        Box::pin(async move { tx.unmark(&job, &files).await })
+    });
+    unmark.await.expect("written");
 }
 
 async fn old(fresh: &Fresh, what: What) -> Vec<JobId> {
@@ -80,12 +96,7 @@ async fn what_is_given_up_is_marked_until_it_is_gone(fresh: &Fresh) {
     let marks = vec![(job.clone(), Files::Artifacts), (job.clone(), Files::Logs)];
     assert_eq!(fresh.read().await.marked(9).await, Ok(marks));
     for files in [Files::Logs, Files::Artifacts] {
-        let job = job.clone();
-        let unmark = fresh.write(move |tx| {
-            let job = job.clone();
-            Box::pin(async move { tx.unmark(&job, files).await })
-        });
-        unmark.await.expect("written");
+        unmark(fresh, &job, files).await;
     }
     assert_eq!(fresh.read().await.marked(9).await, Ok(Vec::new()));
 }
@@ -100,4 +111,80 @@ async fn artifacts_are_added_up_and_found_by_age(fresh: &Fresh) {
     }
     assert_eq!(fresh.read().await.artifact_bytes().await, Ok((5 << 40) + 8));
     assert_eq!(fresh.read().await.oldest_artifacts(9).await, Ok(vec![(older, 5 << 40), (newer, 7)]));
+}
+
+async fn of_an_earlier_checkpoint_every_file_is_given_up_and_marked(fresh: &Fresh) {
+    let (queued, other) = (job(1), job(2));
+    for one in [&queued, &other] {
+        fresh.insert_job(one).await;
+        for (attempt, path) in [
+            (1, "checkpoint-5/a"),
+            (1, "checkpoint-5/b/c"),
+            (1, "checkpoint-50/a"),
+            (1, "Checkpoint-5/a"),
+            (2, "checkpoint-5/a"),
+            (1, "a"),
+        ] {
+            put_at(fresh, &one.id, attempt, path, 7).await;
+        }
+    }
+    let id = queued.id.clone();
+    let given_up = fresh.write(move |tx| {
+        let id = id.clone();
+        Box::pin(async move {
+            for (attempt, name) in [(1, "checkpoint-5"), (2, "checkpoint-5")] {
+                let (attempt, name) = (Attempt(attempt), name.to_owned());
+                let checkpoint = StoredCheckpoint { attempt, name, step: 5, files: "[]".to_owned(), created_at: NOW };
+                tx.put_checkpoint(&id, &checkpoint).await?;
+            }
+            tx.give_up_checkpoint(&id, Attempt(1), "checkpoint-5").await?;
+            tx.give_up_checkpoint(&id, Attempt(1), "checkpoint-5").await
+        })
+    });
+    given_up.await.expect("what is given up already may be given up again");
+    let mut tx = fresh.read().await;
+    let file = |attempt: u32, path: &str| (Attempt(attempt), path.to_owned());
+    assert_eq!(
+        tx.checkpoint_files(&queued.id).await,
+        Ok(vec![file(1, "checkpoint-50/a"), file(2, "checkpoint-5/a")]),
+        "nobody else's, nor what is only called alike"
+    );
+    assert_eq!(tx.artifacts_of(&queued.id, Attempt(1)).await.map(|files| files.len()), Ok(3));
+    assert_eq!(tx.checkpoint_files(&other.id).await.map(|files| files.len()), Ok(4));
+    let left = tx.checkpoints(&queued.id).await.expect("readable");
+    assert_eq!(left.iter().map(|checkpoint| checkpoint.attempt).collect::<Vec<_>>(), [Attempt(2)]);
+    let one = |path: &str| (queued.id.clone(), Files::Artifact { attempt: Attempt(1), path: path.to_owned() });
+    assert_eq!(tx.marked(9).await, Ok(vec![one("checkpoint-5/a"), one("checkpoint-5/b/c")]));
+    drop(tx);
+    unmark(fresh, &queued.id, one("checkpoint-5/a").1).await;
+    let mut tx = fresh.read().await;
+    assert_eq!(tx.marked(9).await, Ok(vec![one("checkpoint-5/b/c")]));
+    assert_eq!(tx.is_marked(&queued.id, &one("checkpoint-5/b/c").1).await, Ok(true));
+    assert_eq!(tx.is_marked(&queued.id, &one("checkpoint-5/a").1).await, Ok(false));
+}
+
+async fn a_single_file_is_given_up_and_marked(fresh: &Fresh) {
+    let queued = job(1);
+    fresh.insert_job(&queued).await;
+    for (attempt, path) in [(1, "a"), (2, "a"), (1, "ab")] {
+        put_at(fresh, &queued.id, attempt, path, 7).await;
+    }
+    let id = queued.id.clone();
+    let given_up = fresh.write(move |tx| {
+        let id = id.clone();
+        Box::pin(async move {
+            tx.give_up_file(&id, Attempt(1), "a").await?;
+            tx.give_up_file(&id, Attempt(1), "never recorded").await
+        })
+    });
+    given_up.await.expect("written");
+    let mut tx = fresh.read().await;
+    let left: Vec<String> =
+        tx.artifacts_of(&queued.id, Attempt(1)).await.expect("readable").into_iter().map(|file| file.path).collect();
+    assert_eq!(
+        (left, tx.artifacts_of(&queued.id, Attempt(2)).await.map(|files| files.len())),
+        (vec!["ab".into()], Ok(1))
+    );
+    let one = |path: &str| (queued.id.clone(), Files::Artifact { attempt: Attempt(1), path: path.to_owned() });
+    assert_eq!(tx.marked(9).await, Ok(vec![one("a"), one("never recorded")]));
 }

@@ -16,6 +16,16 @@ impl Checkpoints for Session<'_> {
         self.all(select.bind(job.as_str()), from_row).await
     }
 
+    async fn checkpoint_files(&mut self, job: &JobId) -> Result<Vec<(Attempt, String)>> {
+        let select = sql("SELECT attempt, path FROM artifacts
+             WHERE job_id = $1 AND substr(path, 1, 11) = 'checkpoint-' ORDER BY attempt, path");
+        let file = |row: &Row| {
+            let row = Named::new(row, "artifacts", "path")?;
+            Ok((Attempt(row.number("attempt")?), row.get("path")?))
+        };
+        self.all(select.bind(job.as_str()), file).await
+    }
+
     async fn put_checkpoint(&mut self, job: &JobId, checkpoint: &StoredCheckpoint) -> Result<()> {
         let put = sql("INSERT INTO checkpoints (job_id, attempt, name, step, files, created_at)
              VALUES ($1, $2, $3, $4, $5, $6)

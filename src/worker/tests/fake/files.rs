@@ -23,8 +23,12 @@ pub struct Files {
     /// The checkpoint that earlier attempts have left: its name, and its files.
     pub earlier: String,
     pub left_behind: BTreeMap<String, Vec<u8>>,
+    /// Another takes its place under this name once a file of it was sent.
+    pub superseded_by: Option<String>,
     /// What is sent of its files is not what was described.
     pub damaged: bool,
+    /// Its files are named, and not there: a backup has left them out.
+    pub refuse_downloads: bool,
     /// Every request for a file of it: path, and where it began.
     pub fetched: Vec<(String, usize)>,
     /// Keep half of so many pieces, and answer 503.
@@ -151,7 +155,15 @@ fn described(path: &str, bytes: &[u8]) -> Value {
 }
 
 fn send(shared: &mut Shared, path: &str, range: &str) -> Response<Body> {
-    let Some(bytes) = shared.files.left_behind.get(path) else {
+    if !shared.files.fetched.is_empty()
+        && let Some(newer) = shared.files.superseded_by.take()
+    {
+        let older = std::mem::replace(&mut shared.files.earlier, newer.clone());
+        let files = std::mem::take(&mut shared.files.left_behind).into_iter();
+        shared.files.left_behind = files.map(|(path, bytes)| (path.replacen(&older, &newer, 1), bytes)).collect();
+    }
+    let there = shared.files.left_behind.get(path).filter(|_| !shared.files.refuse_downloads);
+    let Some(bytes) = there else {
         return problem(404, "artifact_not_found", json!({}));
     };
     let start = range.strip_prefix("bytes=").and_then(|range| range.strip_suffix('-')?.parse::<usize>().ok());

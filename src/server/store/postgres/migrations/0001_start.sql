@@ -114,9 +114,11 @@ CREATE INDEX jobs_ended ON jobs (state_since) WHERE state IN ('completed', 'fail
 -- Files that no row speaks of any more, until they are gone.
 CREATE TABLE removals (
     job_id TEXT NOT NULL,
-    -- logs | artifacts
+    -- logs | artifacts: all of the job's; artifact: the one that the other columns name
     files TEXT NOT NULL,
-    PRIMARY KEY (job_id, files)
+    attempt BIGINT NOT NULL DEFAULT 0,
+    path TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (job_id, files, attempt, path)
 );
 
 CREATE TABLE attempts (
