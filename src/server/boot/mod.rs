@@ -53,6 +53,7 @@ use crate::service::leader::Leadership;
 use crate::service::presence::Presence;
 use crate::service::rates::Quotas;
 use crate::service::space::Room;
+use crate::service::storing::Storing;
 use crate::service::{Core, Policy, access, dispatch};
 use crate::state::{App, Parts};
 use crate::store::Store;
@@ -263,6 +264,7 @@ async fn open(database_url: Option<&Secret>, policy: &Policy, data: &Path) -> Re
         logs: Logs::open(data.join("logs")).map_err(|error| files(error.to_string()))?,
         artifacts: Artifacts::open(&data.join("artifacts")).map_err(|error| files(error.to_string()))?,
         uploads: Uploads::open(data.join("uploads")).map_err(|error| files(error.to_string()))?,
+        storing: Storing::default(),
         policy: *policy,
         vault: Vault::at(key_beside(data)),
         server: chain,
@@ -295,6 +297,7 @@ fn policy(args: &ServerArgs) -> Policy {
         ignore_reported_labels: args.ignore_reported_labels,
         audit_retention: args.audit_retention_days.map(|days| Millis::seconds(i64::from(days) * 86_400)),
         kept: args.ops.kept(),
+        log_limit: args.ops.log_max_size,
         limits: Limits { jobs: args.max_running_jobs, jobs_per_user: args.max_running_jobs_per_user },
         quotas: Quotas::new(limits.rate_limit, limits.stranger_rate_limit, limits.wrong_password_limit),
         ..Policy::default()

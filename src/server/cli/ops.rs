@@ -30,6 +30,9 @@ pub struct OpsArgs {
     /// Keep so many bytes of files that jobs made, like 500GiB; those of jobs that ended first go first [default: all].
     #[arg(long, env = "SIMPLETUNER_ARTIFACT_MAX_TOTAL", value_name = "SIZE", value_parser = size)]
     pub artifact_max_total: Option<u64>,
+    /// Take no more of an attempt's log than this, with what its worker had to drop.
+    #[arg(long, env = "SIMPLETUNER_LOG_MAX_SIZE", value_name = "SIZE", default_value = "64GiB", value_parser = size)]
+    pub log_max_size: u64,
     /// Take no new jobs when less than this is free on the data directory's disk: a size, or a part like 5%; 0 never.
     #[arg(long, env = "SIMPLETUNER_DISK_MIN_FREE", value_name = "SIZE", default_value = "2GiB", value_parser = Floor::parse)]
     pub disk_min_free: Floor,

@@ -8,11 +8,15 @@ use app::domain::ids::{Attempt, JobId};
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt, TryStreamExt};
+use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{GetOptions, MultipartUpload, ObjectStore, ObjectStoreExt};
 use sha2::{Digest, Sha256};
 use tokio::sync::{Mutex, MutexGuard};
+use tokio_util::io::ReaderStream;
 
+use super::linked;
+use super::logs::blocking;
 use crate::tokens::hex;
 
 /// How much is handed to the store at once.
@@ -22,6 +26,7 @@ const PART: usize = 8 << 20;
 #[derive(Clone)]
 pub struct Artifacts {
     store: Arc<dyn ObjectStore>,
+    directory: Arc<LocalFileSystem>,
     removes: Arc<Mutex<()>>,
 }
 
@@ -59,35 +64,66 @@ pub struct Stored {
     pub sha256: String,
 }
 
+/// What arrived, and is not kept yet.
+pub struct Received {
+    upload: Box<dyn MultipartUpload>,
+    stored: Stored,
+}
+
+impl Received {
+    /// Keeps it, in the place of what was there.
+    pub async fn keep(mut self) -> Result<Stored, UploadError> {
+        self.upload.complete().await?;
+        Ok(self.stored)
+    }
+
+    /// Leaves what was there.
+    pub async fn discard(mut self) {
+        // What is left of the parts is found by their names.
+        let _ = self.upload.abort().await;
+    }
+}
+
 impl Artifacts {
     /// Files below this directory, which is made if need be.
     pub fn open(root: &PathBuf) -> anyhow::Result<Self> {
         std::fs::create_dir_all(root)?;
-        let store =
-            object_store::local::LocalFileSystem::new_with_prefix(root)?.with_automatic_cleanup(true).with_fsync(true);
-        Ok(Self { store: Arc::new(store), removes: Arc::default() })
+        let store = LocalFileSystem::new_with_prefix(root)?.with_automatic_cleanup(true).with_fsync(true);
+        let directory = Arc::new(store);
+        Ok(Self { store: directory.clone(), directory, removes: Arc::default() })
     }
 
-    /// Stores a stream under a path that was checked before; nothing is left if it fails.
-    pub async fn put<E: std::fmt::Display>(
+    /// Takes a stream in under a path that was checked before; nothing of it is there before it is kept.
+    pub async fn receive<E: std::fmt::Display>(
         &self,
         (job, attempt, path): (&JobId, Attempt, &str),
         mut body: impl Stream<Item = Result<Bytes, E>> + Unpin + Send,
         announced: Option<&str>,
         limit: u64,
-    ) -> Result<Stored, UploadError> {
+    ) -> Result<Received, UploadError> {
         let mut upload = self.store.put_multipart(&location(job, attempt, path)).await?;
         match receive(&mut *upload, &mut body, announced, limit).await {
-            Ok(stored) => {
-                upload.complete().await?;
-                Ok(stored)
-            }
+            Ok(stored) => Ok(Received { upload, stored }),
             Err(error) => {
                 // The error matters; what is left of the parts is found by their names.
                 let _ = upload.abort().await;
                 Err(error)
             }
         }
+    }
+
+    /// Puts a file there that is on this host already, whole: without copying it where both are on one file system. It stays
+    /// where it was, too.
+    pub async fn adopt(&self, place: (&JobId, Attempt, &str), file: &std::path::Path) -> Result<(), UploadError> {
+        let target = self.directory.path_to_filesystem(&location(place.0, place.1, place.2))?;
+        let (from, to) = (file.to_owned(), target);
+        if blocking(move || linked::replace(&from, &to)).await.is_ok() {
+            return Ok(());
+        }
+        // Two file systems, or one without links.
+        let bytes = tokio::fs::File::open(file).await.map_err(|error| UploadError::Broken(error.to_string()))?;
+        let body = ReaderStream::with_capacity(bytes, 256 << 10);
+        self.receive(place, body, None, u64::MAX).await?.keep().await.map(drop)
     }
 
     /// Whoever removes takes turns.

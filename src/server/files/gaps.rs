@@ -12,14 +12,25 @@ use super::whole;
 
 /// A gap is at least so long, so that its mark has room.
 pub const LEAST: u64 = 4_096;
-/// No log is as long as this, in bytes: what says that it is makes no sense.
-pub const LONGEST: u64 = 1 << 40;
+/// The most of one log. A worker leaves one for each time that it was cut off for longer than its spool reaches.
+pub const MOST: usize = 1_000;
 
 /// One gap: from its first byte to the first one after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
     pub from: u64,
     pub to: u64,
+}
+
+/// What is known of a gap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// It is there.
+    There,
+    /// It is not, and may be added.
+    New,
+    /// There are as many as a log may have.
+    TooMany,
 }
 
 impl Gap {
@@ -75,9 +86,14 @@ pub fn add(log: &Path, file: &mut File, gap: Gap) -> io::Result<u64> {
     make(file, gap)
 }
 
-/// Whether exactly this gap is there.
-pub fn has(log: &Path, gap: Gap) -> io::Result<bool> {
-    Ok(noted(log)?.contains(&gap))
+/// Whether exactly this gap is there, and if not whether there is room for another.
+pub fn look(log: &Path, gap: Gap) -> io::Result<Look> {
+    let noted = noted(log)?;
+    Ok(match noted.contains(&gap) {
+        true => Look::There,
+        false if noted.len() < MOST => Look::New,
+        false => Look::TooMany,
+    })
 }
 
 fn make(file: &mut File, gap: Gap) -> io::Result<u64> {

@@ -15,7 +15,7 @@ use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio_util::io::ReaderStream;
 
-use super::gaps::{self, Gap};
+use super::gaps::{self, Gap, Look};
 
 /// Writers of one log take turns; so few locks serve all logs.
 pub(super) const STRIPES: usize = 64;
@@ -34,6 +34,8 @@ pub enum Appended {
     Durable(u64),
     /// Bytes are missing before the chunk; so many are on disk.
     Gap(u64),
+    /// The log has [`gaps::MOST`] gaps, and the chunk would make another.
+    TooManyGaps,
 }
 
 /// A piece of a log.
@@ -143,13 +145,13 @@ fn append(path: &Path, Chunk { offset, dropped, bytes }: &Chunk) -> io::Result<A
     }
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;
     let mut size = gaps::settle(path, &mut file)?;
-    if let Some(gap) = dropped.map(|dropped| Gap { from: offset.saturating_sub(dropped), to: *offset })
-        && !gaps::has(path, gap)?
-    {
-        if size != gap.from {
-            return Ok(Appended::Gap(size));
+    if let Some(gap) = dropped.map(|dropped| Gap { from: offset.saturating_sub(dropped), to: *offset }) {
+        match gaps::look(path, gap)? {
+            Look::There => {}
+            _ if size != gap.from => return Ok(Appended::Gap(size)),
+            Look::TooMany => return Ok(Appended::TooManyGaps),
+            Look::New => size = gaps::add(path, &mut file, gap)?,
         }
-        size = gaps::add(path, &mut file, gap)?;
     }
     let Some(known) = size.checked_sub(*offset) else { return Ok(Appended::Gap(size)) };
     let new = usize::try_from(known).ok().and_then(|known| bytes.get(known..)).unwrap_or_default();

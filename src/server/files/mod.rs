@@ -1,9 +1,12 @@
 //! Bytes that are too many for the database: logs and artifacts, below the data directory.
 
 pub mod artifacts;
+mod begun;
 pub mod checkpoints;
 pub mod gaps;
+mod hashes;
 pub mod key;
+mod linked;
 pub mod logs;
 pub mod operator;
 pub mod uploads;

@@ -1,30 +1,33 @@
 //! Files that arrive in pieces, until they are whole: a directory for each job, a file for each of its uploads. Its length is
 //! the truth about what arrived. What a file is to be (where, how large, with which SHA-256) is in its name, so one that has
-//! changed on its worker begins anew.
+//! changed on its worker begins anew, and takes the place of what came of it before.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, UNIX_EPOCH};
 
 use app::domain::ids::{Attempt, JobId};
 use app::domain::time::Timestamp;
 use bytes::Bytes;
-use tokio_util::io::ReaderStream;
+use sha2::Digest;
 
+use super::begun;
+use super::hashes::{Hashes, whole};
 use super::logs::{STRIPES, blocking, stripe};
-use crate::tokens::digest;
+use crate::tokens::hex;
 
 /// The directory of what is not whole yet.
 #[derive(Clone)]
 pub struct Uploads {
     root: PathBuf,
     turns: Arc<Vec<Mutex<()>>>,
+    hashes: Hashes,
 }
 
 /// What is to become of an upload.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Aim {
     /// Whose file it is.
     pub job: JobId,
@@ -54,7 +57,7 @@ impl Uploads {
     /// Uploads below this directory, which is made if need be.
     pub fn open(root: PathBuf) -> io::Result<Self> {
         fs::create_dir_all(&root)?;
-        Ok(Self { root, turns: Arc::new((0..STRIPES).map(|_| Mutex::default()).collect()) })
+        Ok(Self { root, turns: Arc::new((0..STRIPES).map(|_| Mutex::default()).collect()), hashes: Hashes::default() })
     }
 
     /// How much of it is there.
@@ -71,20 +74,50 @@ impl Uploads {
     /// Writes what is new of a piece, which may be on its way to the disk still. How much is there now; it is less than
     /// `offset` if something is missing before the piece.
     pub async fn append(&self, aim: &Aim, offset: u64, piece: Bytes) -> io::Result<u64> {
-        let (file, turns) = (self.file(aim), Arc::clone(&self.turns));
+        let (this, path) = (self.clone(), self.file(aim));
         blocking(move || {
-            let _turn = turns[stripe(&file)].lock().expect("no panic while it is held");
-            if let Some(directory) = file.parent() {
-                fs::create_dir_all(directory)?;
+            let _turn = this.turn(&path);
+            if !path.exists() {
+                if offset > 0 {
+                    return Ok(0);
+                }
+                begun::make_room(&path)?.iter().for_each(|dropped| this.hashes.forget(dropped));
             }
-            let mut file = OpenOptions::new().create(true).append(true).open(file)?;
+            let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
             let size = file.metadata()?.len();
             let known = size.checked_sub(offset).and_then(|known| usize::try_from(known).ok());
             let new = known.and_then(|known| piece.get(known..)).unwrap_or_default();
+            let hash = this.hashes.take(&path, size);
             file.write_all(new)?;
+            if let Some(hash) = hash {
+                this.hashes.put(path, hash.chain_update(new), size + new.len() as u64);
+            }
             Ok(size + new.len() as u64)
         })
         .await
+    }
+
+    /// The SHA-256 of what is there, in hex. It is known without reading it all once more where all of it came to this server
+    /// in this life.
+    pub async fn digest(&self, aim: &Aim) -> io::Result<String> {
+        let (this, path) = (self.clone(), self.file(aim));
+        blocking(move || {
+            let mut file = File::open(&path)?;
+            let known = {
+                let _turn = this.turn(&path);
+                let size = file.metadata()?.len();
+                this.hashes.take(&path, size).inspect(|hash| this.hashes.put(path, hash.clone(), size))
+            };
+            match known {
+                Some(hash) => Ok(hex(&hash.finalize())),
+                None => whole(&mut file),
+            }
+        })
+        .await
+    }
+
+    fn turn(&self, path: &Path) -> MutexGuard<'_, ()> {
+        self.turns[stripe(path)].lock().expect("no panic while it is held")
     }
 
     /// Waits until it is on disk; how much that is.
@@ -101,20 +134,20 @@ impl Uploads {
         .await
     }
 
-    /// Its bytes.
-    pub async fn bytes(&self, aim: &Aim) -> io::Result<ReaderStream<tokio::fs::File>> {
-        Ok(ReaderStream::with_capacity(tokio::fs::File::open(self.file(aim)).await?, 256 << 10))
-    }
-
     /// Drops it.
     pub async fn drop_one(&self, aim: &Aim) -> io::Result<()> {
-        let file = self.file(aim);
-        blocking(move || gone(fs::remove_file(file))).await
+        let (this, path) = (self.clone(), self.file(aim));
+        blocking(move || {
+            this.hashes.forget(&path);
+            gone(fs::remove_file(path))
+        })
+        .await
     }
 
     /// Drops all of a job's.
     pub async fn remove(&self, job: &JobId) -> io::Result<()> {
         let directory = self.root.join(job.as_str());
+        self.hashes.forget(&directory);
         blocking(move || gone(fs::remove_dir_all(directory))).await
     }
 
@@ -136,6 +169,7 @@ impl Uploads {
 
     /// Drops one that nobody goes on with, and its job's directory if that was the last.
     pub async fn give_up(&self, begun: Begun) -> io::Result<()> {
+        self.hashes.forget(&begun.file);
         blocking(move || {
             gone(fs::remove_file(&begun.file))?;
             match begun.file.parent().map(fs::remove_dir) {
@@ -146,10 +180,9 @@ impl Uploads {
         .await
     }
 
-    fn file(&self, aim: &Aim) -> PathBuf {
-        let Aim { job, attempt, path, size, sha256 } = aim;
-        let name = digest(&format!("{path}\n{size}\n{sha256}"));
-        self.root.join(job.as_str()).join(format!("{attempt}-{name}.part"))
+    /// Where it is.
+    pub fn file(&self, aim: &Aim) -> PathBuf {
+        self.root.join(aim.job.as_str()).join(begun::name(aim))
     }
 }
 
@@ -163,7 +196,7 @@ fn millis(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn gone(removed: io::Result<()>) -> io::Result<()> {
+pub(super) fn gone(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -195,5 +228,50 @@ mod tests {
         assert!(uploads.begun().await.expect("disk").is_empty());
         assert_eq!(fs::read_dir(directory.path().join("uploads")).expect("there").count(), 0);
         uploads.drop_one(&aim("a")).await.expect("gone already");
+    }
+
+    #[tokio::test]
+    async fn a_digest_is_of_what_is_on_disk_whoever_wrote_it() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let open = || Uploads::open(directory.path().join("uploads")).expect("made");
+        let of = |text: &str| hex(&sha2::Sha256::digest(text));
+        let (first, aim) = (open(), aim("a"));
+        first.append(&aim, 0, "one ".into()).await.expect("disk");
+        first.append(&aim, 2, "e two".into()).await.expect("disk");
+        assert_eq!(first.digest(&aim).await.expect("disk"), of("one two"));
+        let second = open();
+        assert_eq!(second.digest(&aim).await.expect("disk"), of("one two"), "after a start it is read");
+        second.append(&aim, 7, " three".into()).await.expect("disk");
+        assert_eq!(second.digest(&aim).await.expect("disk"), of("one two three"));
+        assert_eq!(first.digest(&aim).await.expect("disk"), of("one two three"), "another server wrote");
+        first.append(&aim, 13, "!".into()).await.expect("disk");
+        assert_eq!(first.digest(&aim).await.expect("disk"), of("one two three!"));
+        first.drop_one(&aim).await.expect("disk");
+        assert!(first.digest(&aim).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn of_a_path_one_is_under_way_and_of_an_attempt_a_few() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let uploads = Uploads::open(directory.path().join("uploads")).expect("made");
+        let begin = async |aim: &Aim| uploads.append(aim, 0, "x".into()).await.expect("disk");
+        let there = async |aim: &Aim| uploads.received(aim).await.expect("disk") > 0;
+        let (before, changed) = (aim("a"), Aim { size: 10, ..aim("a") });
+        let (other, next) = (aim("b"), Aim { attempt: Attempt(4), ..aim("a") });
+        for one in [&before, &other, &next, &changed] {
+            begin(one).await;
+        }
+        assert!(!there(&before).await, "it has changed on its worker");
+        assert!(there(&changed).await && there(&other).await && there(&next).await);
+        let old = fs::File::options().write(true).open(uploads.file(&other)).expect("there");
+        old.set_modified(UNIX_EPOCH).expect("a file's time");
+        for n in 2..begun::MOST {
+            begin(&aim(&n.to_string())).await;
+        }
+        assert!(there(&other).await, "so many may be under way");
+        begin(&aim("one more")).await;
+        assert!(!there(&other).await, "the one with which nobody went on for longest");
+        assert!(there(&changed).await && there(&next).await && there(&aim("one more")).await);
+        assert_eq!(uploads.begun().await.expect("disk").len(), begun::MOST + 1);
     }
 }

@@ -225,9 +225,14 @@ impl From<Refusal> for ApiError {
             Refusal::SecretGone(name) => secrets::gone(&name),
             Refusal::SecretUnreadable(name, locked) => secrets::unreadable(&name, &locked),
             Refusal::Vault(locked) => secrets::no_vault(&locked),
-            Refusal::Upload { what, too_large } => {
+            Refusal::Upload { what, too_large, kept } => {
                 let status = if too_large { S::PAYLOAD_TOO_LARGE } else { S::BAD_REQUEST };
-                Self::new(status, "upload_refused", format!("The file was not stored: {what}. Nothing was kept of it."))
+                let left = if kept == 0 {
+                    "Nothing was kept of it.".to_owned()
+                } else {
+                    format!("The first {kept} bytes of it are kept: send what follows them.")
+                };
+                Self::new(status, "upload_refused", format!("The file was not stored: {what}. {left}"))
             }
             Refusal::DiskFull { free, floor } => disk_full(free, floor),
             Refusal::Files(why) => {

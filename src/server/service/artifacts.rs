@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use app::domain::ids::{Attempt, JobId};
+use app::domain::job::Report;
 use app::protocol::status::ArtifactKind;
 use app::protocol::topic::Topic;
 use app::protocol::worker::ArtifactAck;
@@ -16,6 +17,7 @@ use super::reports::Subject;
 use super::unit::Caller;
 use crate::files::artifacts::{Stored, UploadError};
 use crate::store::artifacts::StoredArtifact;
+use crate::store::retention::Files;
 use crate::text::is_plain_path;
 
 /// What a worker says of a file it sends.
@@ -52,30 +54,82 @@ impl Core {
         let attempt = self.check_attempt(&subject).await?;
         self.need_room_for(&subject.job, attempt).await?;
         let place = (&subject.job, attempt, announced.path.as_str());
-        let put = self.artifacts.put(place, body, announced.sha256.as_deref(), self.policy.artifact_limit).await;
-        let Stored { size, sha256 } = put.map_err(refused)?;
-        let artifact = Arc::new((
-            subject.job,
-            StoredArtifact {
-                path: announced.path,
-                attempt,
-                kind: announced.kind.as_str().to_owned(),
-                size,
-                sha256,
-                created_at: self.now(),
-            },
-        ));
-        self.change(caller, move |unit| {
-            let artifact = Arc::clone(&artifact);
+        let limit = self.policy.artifact_limit;
+        let received =
+            self.artifacts.receive(place, body, announced.sha256.as_deref(), limit).await.map_err(refused)?;
+        // Whoever sent it may be gone before it is written down, or taken away again.
+        let core = Arc::clone(self);
+        let kept = tokio::spawn(async move {
+            // That may have taken hours. What a newer attempt goes on from is not replaced any more.
+            if let Err(refusal) = core.check_attempt(&subject).await {
+                received.discard().await;
+                return Err(refusal);
+            }
+            let stored = received.keep().await.map_err(refused)?;
+            core.record(caller, subject, attempt, announced, stored).await
+        });
+        kept.await.unwrap_or_else(|error| Err(Refusal::Files(error.to_string())))
+    }
+
+    /// Writes down that a file is here, if its attempt still counts. If not, the file goes.
+    pub async fn record(
+        self: &Arc<Self>,
+        caller: Caller,
+        subject: Subject,
+        attempt: Attempt,
+        announced: Announced,
+        Stored { size, sha256 }: Stored,
+    ) -> Result<ArtifactAck, Refusal> {
+        let kind = announced.kind.as_str().to_owned();
+        let artifact = StoredArtifact { path: announced.path, attempt, kind, size, sha256, created_at: self.now() };
+        let input = Arc::new((subject, artifact));
+        let of = Arc::clone(&input);
+        let recorded = self.change(caller, move |unit| {
+            let input = Arc::clone(&input);
             Box::pin(async move {
-                let (job, artifact) = &*artifact;
-                unit.tx.put_artifact(job, artifact).await?;
-                unit.touch(Topic::Job(job.clone()));
+                let (subject, artifact) = &*input;
+                let job = unit.job(&subject.job).await?;
+                job.clone().reported(unit.now, &subject.worker, artifact.attempt, Report::Running)?;
+                let file = Files::Artifact { attempt: artifact.attempt, path: artifact.path.clone() };
+                if unit.tx.is_marked(&job.id, &file).await? {
+                    return Err(Refusal::Files(format!("an earlier {} is being removed", artifact.path)));
+                }
+                let limit = unit.core.policy.most_artifacts;
+                if unit.tx.has_artifacts(&job.id, (artifact.attempt, &artifact.path), limit).await? {
+                    return Err(Invalid::TooMuch { what: "files of a job", limit }.into());
+                }
+                unit.answers(&job).await?;
+                unit.tx.put_artifact(&job.id, artifact).await?;
+                unit.touch(Topic::Job(job.id));
                 let StoredArtifact { path, size, sha256, .. } = artifact.clone();
                 Ok(ArtifactAck { path, size_bytes: size, sha256 })
             })
-        })
-        .await
+        });
+        let recorded = recorded.await;
+        // A database that does not answer has perhaps written it.
+        if recorded.as_ref().is_err_and(|refusal| !matches!(refusal, Refusal::Store(_))) {
+            let (Subject { job, .. }, StoredArtifact { path, .. }) = &*of;
+            self.withdraw(job.clone(), attempt, path.clone()).await;
+        }
+        recorded
+    }
+
+    /// Removes a file that nobody is to be told of.
+    async fn withdraw(self: &Arc<Self>, job: JobId, attempt: Attempt, path: String) {
+        let file = Arc::new((job, path));
+        let given_up = self.change(Caller::system(), move |unit| {
+            let file = Arc::clone(&file);
+            Box::pin(async move {
+                let (job, path) = &*file;
+                unit.tx.give_up_file(job, attempt, path).await?;
+                unit.touch(Topic::Job(job.clone()));
+                Ok(())
+            })
+        });
+        match given_up.await {
+            Ok(()) => self.remove_soon(),
+            Err(refusal) => tracing::warn!(?refusal, "a file that was refused stays on the disk"),
+        }
     }
 
     /// Opens a file of a job, the newest attempt's of that path.
@@ -88,12 +142,12 @@ impl Core {
     }
 }
 
-fn refused(error: UploadError) -> Refusal {
+pub(super) fn refused(error: UploadError) -> Refusal {
     match error {
         UploadError::Store(error) => Refusal::Files(error.to_string()),
-        UploadError::TooLarge { .. } => Refusal::Upload { what: error.to_string(), too_large: true },
+        UploadError::TooLarge { .. } => Refusal::Upload { what: error.to_string(), too_large: true, kept: 0 },
         UploadError::Broken(_) | UploadError::WrongDigest { .. } => {
-            Refusal::Upload { what: error.to_string(), too_large: false }
+            Refusal::Upload { what: error.to_string(), too_large: false, kept: 0 }
         }
     }
 }

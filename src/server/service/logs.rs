@@ -24,8 +24,13 @@ impl Core {
             check_gap(&chunk)?;
         }
         let attempt = self.check_attempt(subject).await?;
+        let limit = self.policy.log_limit;
+        if chunk.offset.saturating_add(chunk.bytes.len() as u64) > limit {
+            return Err(Invalid::TooMuch { what: "bytes of a log (--log-max-size)", limit }.into());
+        }
         match self.logs.append(&subject.job, attempt, chunk).await? {
             Appended::Gap(durable) => Err(Refusal::LogGap { durable }),
+            Appended::TooManyGaps => Err(Invalid::TooMuch { what: "gaps in a log", limit: gaps::MOST as u64 }.into()),
             Appended::Durable(durable) => {
                 self.hub.bump([Topic::Log(subject.job.clone())]);
                 Ok(durable)
@@ -87,13 +92,10 @@ impl Core {
     }
 }
 
-/// A gap leaves room for its mark, and ends where a log may end.
+/// A gap leaves room for its mark.
 fn check_gap(Chunk { offset, dropped, .. }: &Chunk) -> Result<(), Invalid> {
     if !(gaps::LEAST..=*offset).contains(&dropped.unwrap_or_default()) {
         return Err(Invalid::Range { field: "dropped", allowed: "at least 4096, and no more than `offset`" });
-    }
-    if *offset > gaps::LONGEST {
-        return Err(Invalid::Range { field: "offset", allowed: "at most 1099511627776 (1 TiB)" });
     }
     Ok(())
 }

@@ -30,6 +30,7 @@ pub mod reports;
 pub mod retention;
 pub mod secrets;
 pub mod space;
+pub mod storing;
 mod superseded;
 pub mod unit;
 pub mod uploads;
@@ -64,6 +65,7 @@ use self::rates::Quotas;
 use self::refusal::Refusal;
 use self::retention::Kept;
 use self::space::Room;
+use self::storing::Storing;
 
 /// Numbers that rule the fleet.
 #[derive(Debug, Clone, Copy)]
@@ -90,6 +92,10 @@ pub struct Policy {
     pub kept: Kept,
     /// The largest artifact, in bytes.
     pub artifact_limit: u64,
+    /// The longest log of an attempt, in bytes, with what its worker had to drop.
+    pub log_limit: u64,
+    /// The most files that are kept of a job.
+    pub most_artifacts: u64,
 }
 
 impl Default for Policy {
@@ -106,6 +112,8 @@ impl Default for Policy {
             quotas: Quotas::default(),
             kept: Kept::default(),
             artifact_limit: 64 << 30,
+            log_limit: 64 << 30,
+            most_artifacts: 100_000,
         }
     }
 }
@@ -151,6 +159,8 @@ pub struct Core {
     pub artifacts: Artifacts,
     /// Artifact files that are not whole yet.
     pub uploads: Uploads,
+    /// Those of them that are whole, and not stored yet.
+    pub storing: Storing,
     /// The numbers.
     pub policy: Policy,
     /// Names this process among the servers that share the database: its audit chain.

@@ -102,6 +102,8 @@ pub enum Refusal {
         what: String,
         /// Whether it was too large, and not broken.
         too_large: bool,
+        /// How many bytes of it are kept, so that whoever sent it goes on behind them.
+        kept: u64,
     },
     /// Less is free on the disk than is kept free, in bytes.
     DiskFull {
@@ -159,6 +161,11 @@ pub enum Invalid {
 }
 
 impl Refusal {
+    /// The same, where so much of an upload is kept.
+    pub fn keeping(self, kept: u64) -> Self {
+        if let Self::Upload { what, too_large, .. } = self { Self::Upload { what, too_large, kept } } else { self }
+    }
+
     /// The worker whose token it is that does not open.
     pub fn worker(&self) -> Option<&WorkerId> {
         if let Self::WorkerKey(_, worker) = self { Some(worker) } else { None }

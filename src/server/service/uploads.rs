@@ -10,10 +10,11 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
 
 use super::Core;
-use super::artifacts::Announced;
+use super::artifacts::{Announced, refused};
 use super::refusal::{Invalid, Refusal};
 use super::reports::Subject;
 use super::unit::Caller;
+use crate::files::artifacts::{Stored, UploadError};
 use crate::files::uploads::{Aim, Begun};
 use crate::store::artifacts::StoredArtifact;
 use crate::text::is_plain_path;
@@ -61,22 +62,39 @@ impl Core {
         let attempt = self.check_attempt(&subject).await?;
         let whole = Whole { size, sha256: announced.sha256.clone() };
         let aim = self.aim(&subject, attempt, announced.path.clone(), whole)?;
-        if let Some(StoredArtifact { path, size, sha256, .. }) = self.stored(&aim).await? {
-            return Ok(Uploaded::Stored(ArtifactAck { path, size_bytes: size, sha256 }));
+        if let Some(stored) = self.stored(&aim).await? {
+            return Ok(Uploaded::Stored(ack(stored)));
         }
         self.need_room_for(&subject.job, attempt).await?;
-        let received = self.uploads.received(&aim).await?;
+        let taken = self.take(&aim, offset, body).await;
+        if !matches!(taken, Ok(received) if received == aim.size)
+            // Somebody has sent the same, and it was stored meanwhile.
+            && let Some(stored) = self.stored(&aim).await?
+        {
+            return Ok(Uploaded::Stored(ack(stored)));
+        }
+        match taken? {
+            received if received < aim.size => Ok(Uploaded::Received(UploadProgress { received })),
+            _ => self.finish(caller, subject, announced, aim).await.map(Uploaded::Stored),
+        }
+    }
+
+    /// Takes a piece in. How much of the file is here now.
+    async fn take<E: std::fmt::Display>(
+        &self,
+        aim: &Aim,
+        offset: u64,
+        body: impl Stream<Item = Result<Bytes, E>> + Send,
+    ) -> Result<u64, Refusal> {
+        let received = self.uploads.received(aim).await?;
         if offset > received {
             return Err(Refusal::UploadGap { received });
         }
-        let arrived = self.receive(&aim, offset, body).await;
+        let arrived = self.receive(aim, offset, body).await;
         // What came before it broke off is not sent again.
-        let received = self.uploads.sync(&aim).await?;
-        arrived?;
-        if received < aim.size {
-            return Ok(Uploaded::Received(UploadProgress { received }));
-        }
-        self.finish(caller, subject, announced, aim).await.map(Uploaded::Stored)
+        let received = self.uploads.sync(aim).await?;
+        arrived.map_err(|refusal| refusal.keeping(received))?;
+        Ok(received)
     }
 
     async fn receive<E: std::fmt::Display>(
@@ -97,7 +115,7 @@ impl Core {
             };
             if offset + block.len() as u64 > aim.size {
                 let what = format!("more than the {} bytes that were announced", aim.size);
-                return Err(Refusal::Upload { what, too_large: false });
+                return Err(Refusal::Upload { what, too_large: false, kept: 0 });
             }
             if block.len() >= BLOCK || !goes_on {
                 let piece = block.split().freeze();
@@ -110,14 +128,14 @@ impl Core {
                 offset = end;
             }
             match broken {
-                Some(what) => return Err(Refusal::Upload { what, too_large: false }),
+                Some(what) => return Err(Refusal::Upload { what, too_large: false, kept: 0 }),
                 None if goes_on => {}
                 None => return Ok(()),
             }
         }
     }
 
-    /// Stores a file of which all bytes are here. That takes its time, and goes on when whoever sent it does not wait.
+    /// Stores a file of which all bytes are here. That may take its time, and goes on when whoever sent it does not wait.
     async fn finish(
         self: &Arc<Self>,
         caller: Caller,
@@ -125,17 +143,36 @@ impl Core {
         announced: Announced,
         aim: Aim,
     ) -> Result<ArtifactAck, Refusal> {
-        let core = Arc::clone(self);
-        let task = tokio::spawn(async move {
-            let bytes = core.uploads.bytes(&aim).await?;
-            let put = core.put_artifact(caller, subject, announced, bytes).await;
-            // What is not what was announced never becomes it.
-            if matches!(put, Ok(_) | Err(Refusal::Upload { .. })) {
+        let (core, of) = (Arc::clone(self), aim.clone());
+        let store = async move {
+            let stored = core.store_whole(caller, subject, announced, &aim).await;
+            // What is not what was announced never becomes it, and what was refused is not asked for again.
+            if matches!(stored, Ok(_) | Err(Refusal::Upload { .. } | Refusal::Job(_) | Refusal::Invalid(_))) {
                 core.uploads.drop_one(&aim).await?;
             }
-            put
-        });
-        task.await.unwrap_or_else(|error| Err(Refusal::Files(error.to_string())))
+            stored
+        };
+        self.storing.join(&of, store).await
+    }
+
+    async fn store_whole(
+        self: &Arc<Self>,
+        caller: Caller,
+        subject: Subject,
+        announced: Announced,
+        aim: &Aim,
+    ) -> Result<ArtifactAck, Refusal> {
+        if let Some(stored) = self.stored(aim).await? {
+            return Ok(ack(stored));
+        }
+        let (size, sha256) = (self.uploads.received(aim).await?, self.uploads.digest(aim).await?);
+        if (size, &sha256) != (aim.size, &aim.sha256) {
+            return Err(refused(UploadError::WrongDigest { announced: aim.sha256.clone(), found: sha256 }));
+        }
+        self.check_attempt(&subject).await?;
+        let place = (&aim.job, aim.attempt, aim.path.as_str());
+        self.artifacts.adopt(place, &self.uploads.file(aim)).await.map_err(refused)?;
+        self.record(caller, subject, aim.attempt, announced, Stored { size, sha256 }).await
     }
 
     /// The file, if it is here already.
@@ -157,7 +194,11 @@ impl Core {
         let sha256 = whole.sha256.filter(is_digest).ok_or(Invalid::Range { field: "sha256", allowed })?;
         let limit = self.policy.artifact_limit;
         if size > limit {
-            return Err(Refusal::Upload { what: format!("the file is larger than {limit} bytes"), too_large: true });
+            return Err(Refusal::Upload {
+                what: format!("the file is larger than {limit} bytes"),
+                too_large: true,
+                kept: 0,
+            });
         }
         Ok(Aim { job: subject.job.clone(), attempt, path, size, sha256: sha256.to_ascii_lowercase() })
     }
@@ -178,4 +219,8 @@ impl Core {
         let job = self.read().await?.job(&begun.job).await?;
         Ok(job.is_none_or(|job| job.has_ended() || job.attempt != begun.attempt))
     }
+}
+
+fn ack(StoredArtifact { path, size, sha256, .. }: StoredArtifact) -> ArtifactAck {
+    ArtifactAck { path, size_bytes: size, sha256 }
 }

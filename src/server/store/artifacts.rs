@@ -32,6 +32,8 @@ pub trait Artifacts {
     async fn artifacts_of(&mut self, job: &JobId, attempt: Attempt) -> Result<Vec<StoredArtifact>>;
     /// The newest attempt's file of this path.
     async fn artifact(&mut self, job: &JobId, path: &str) -> Result<Option<StoredArtifact>>;
+    /// Whether there are so many of a job, of all its attempts, beside this one.
+    async fn has_artifacts(&mut self, job: &JobId, beside: (Attempt, &str), number: u64) -> Result<bool>;
     /// Adds or replaces one.
     async fn put_artifact(&mut self, job: &JobId, artifact: &StoredArtifact) -> Result<()>;
 }

@@ -39,6 +39,7 @@ use crate::service::gpus::Readings;
 use crate::service::leader::Leadership;
 use crate::service::presence::Presence;
 use crate::service::space::Room;
+use crate::service::storing::Storing;
 use crate::service::{Core, Policy};
 use crate::state::{App, Parts};
 use crate::store::Store;
@@ -197,6 +198,7 @@ impl Server {
             logs: Logs::open(directory.path().join("logs")).expect("fresh"),
             uploads: Uploads::open(directory.path().join("uploads")).expect("fresh"),
             artifacts: Artifacts::open(&directory.path().join("artifacts")).expect("fresh"),
+            storing: Storing::default(),
             policy: *policy,
             vault: Vault::at(directory.path().join("secrets.key")),
             job_token_key: b"key".to_vec(),

@@ -20,6 +20,7 @@ mod explain;
 mod files;
 mod fitness;
 mod floods;
+mod given_away;
 mod gpus;
 pub mod harness;
 mod headers;

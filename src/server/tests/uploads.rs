@@ -1,6 +1,7 @@
 //! Files that come in pieces: whoever was cut off goes on where they were, and nothing is stored that is not whole.
 
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -91,7 +92,9 @@ async fn what_came_before_the_connection_broke_is_not_sent_again() {
     let digest = sha256(b"one two three");
     let pieces = [Ok("one two "), Err(std::io::Error::other("the network is gone"))];
     let body = Body::from_stream(futures_util::stream::iter(pieces));
-    story.put("offset=0&size=13", &digest, body).await.problem(400, "upload_refused");
+    let problem = story.put("offset=0&size=13", &digest, body).await.problem(400, "upload_refused");
+    let detail = problem["detail"].as_str().expect("text");
+    assert!(detail.ends_with("The first 8 bytes of it are kept: send what follows them."), "{detail}");
     assert_eq!(story.received(13, &digest).await, 8);
     story.put("offset=8&size=13", &digest, "three").await.ok(200);
     assert_eq!(story.stored().await, Some(b"one two three".to_vec()));
@@ -110,11 +113,40 @@ async fn a_file_that_has_all_its_bytes_is_finished_by_an_empty_piece() {
 }
 
 #[tokio::test]
+async fn who_sends_the_last_piece_again_while_the_file_is_stored_gets_the_same_answer() {
+    let story = Story::begin().await;
+    for n in 0..20 {
+        let bytes = format!("whole {n:02}").into_bytes();
+        let digest = sha256(&bytes);
+        story.put("offset=0&size=8", &digest, bytes[..4].to_vec()).await.ok(200);
+        let all = (0..8).map(|_| story.put("offset=4&size=8", &digest, bytes[4..].to_vec()));
+        let answers: Vec<Value> =
+            futures_util::future::join_all(all).await.into_iter().map(|answer| answer.ok(200)).collect();
+        let expected = json!({"path": "sub/model.bin", "size_bytes": 8, "sha256": digest});
+        assert_eq!(answers, vec![expected; 8]);
+        assert_eq!((story.stored().await, story.parts().len()), (Some(bytes), 0));
+    }
+}
+
+#[tokio::test]
+async fn what_came_in_pieces_is_not_copied_once_more() {
+    let story = Story::begin().await;
+    let digest = sha256(b"whole");
+    story.put("offset=0&size=5", &digest, "whol").await.ok(200);
+    let inode = |path: &std::path::Path| std::fs::metadata(path).expect("there").ino();
+    let part = inode(&story.parts()[0]);
+    story.put("offset=4&size=5", &digest, "e").await.ok(200);
+    let stored = story.server.directory.path().join("artifacts").join(&story.job).join("1/sub/model.bin");
+    assert_eq!(inode(&stored), part);
+}
+
+#[tokio::test]
 async fn what_is_not_what_was_announced_is_dropped() {
     let story = Story::begin().await;
     let digest = sha256(b"other");
     story.put("offset=0&size=5", &digest, "who").await.ok(200);
-    story.put("offset=3&size=5", &digest, "le").await.problem(400, "upload_refused");
+    let problem = story.put("offset=3&size=5", &digest, "le").await.problem(400, "upload_refused");
+    assert!(problem["detail"].as_str().is_some_and(|detail| detail.ends_with("Nothing was kept of it.")), "{problem}");
     assert_eq!((story.received(5, &digest).await, story.parts().len()), (json!(0), 0), "it begins anew");
     story.put("offset=0&size=5", &digest, "others").await.problem(400, "upload_refused");
     story.put("offset=0&size=5", &digest, "other").await.ok(200);

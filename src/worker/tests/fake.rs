@@ -62,6 +62,8 @@ pub struct Shared {
     pub no_gaps: bool,
     /// Answer 503 to log bytes.
     pub no_logs: bool,
+    /// Take no more of a log than this.
+    pub most_log: Option<usize>,
     /// Answer 503 to everything, as a server that is away.
     pub away: bool,
     /// What offers say besides.
@@ -339,6 +341,9 @@ impl Shared {
             "progress" => {
                 self.points.extend(value["points"].as_array().cloned().unwrap_or_default());
                 ok(&json!({"success": true}))
+            }
+            "logs" if self.most_log.is_some_and(|most| number("offset") + body.len() > most) => {
+                problem(422, "too_much", json!({}))
             }
             "logs" if self.no_logs => problem(503, "busy", json!({})),
             "logs" => {

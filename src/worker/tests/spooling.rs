@@ -116,3 +116,18 @@ async fn an_orchestrator_that_takes_no_gap_still_hears_of_the_end() -> io::Resul
     assert_eq!(fake.words(), ["starting", "running", "completed"]);
     Ok(())
 }
+
+#[tokio::test]
+async fn an_orchestrator_that_takes_no_more_of_a_log_still_hears_of_the_end() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    fake.shared().most_log = Some(100_000);
+    let host = Host::with_python(&talker(MIB / LINE, 0.0))?;
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &config());
+    let (code, said) = agent.end().await?;
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("sending its log") && said.contains("(422)"), "{said}");
+    assert_eq!(fake.words(), ["starting", "running", "completed"]);
+    assert!(fake.shared().log.len() <= 100_000);
+    Ok(())
+}

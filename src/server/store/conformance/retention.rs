@@ -16,6 +16,7 @@ on_every_engine!(
     artifacts_are_added_up_and_found_by_age,
     of_an_earlier_checkpoint_every_file_is_given_up_and_marked,
     a_single_file_is_given_up_and_marked,
+    whether_a_job_has_many_artifacts_is_told_beside_the_one_that_is_replaced,
 );
 
 /// A job that was cancelled then.
@@ -187,4 +188,21 @@ async fn a_single_file_is_given_up_and_marked(fresh: &Fresh) {
     );
     let one = |path: &str| (queued.id.clone(), Files::Artifact { attempt: Attempt(1), path: path.to_owned() });
     assert_eq!(tx.marked(9).await, Ok(vec![one("a"), one("never recorded")]));
+}
+
+async fn whether_a_job_has_many_artifacts_is_told_beside_the_one_that_is_replaced(fresh: &Fresh) {
+    let (queued, other) = (job(1), job(2));
+    for one in [&queued, &other] {
+        fresh.insert_job(one).await;
+        for (attempt, path) in [(1, "a"), (2, "a"), (1, "b")] {
+            put_at(fresh, &one.id, attempt, path, 7).await;
+        }
+    }
+    let mut tx = fresh.read().await;
+    for (attempt, path, number) in [(1, "new", 3), (3, "a", 3), (1, "a", 2)] {
+        let beside = (Attempt(attempt), path);
+        assert_eq!(tx.has_artifacts(&queued.id, beside, number).await, Ok(true), "{path} of {attempt}");
+        assert_eq!(tx.has_artifacts(&queued.id, beside, number + 1).await, Ok(false), "{path} of {attempt}");
+    }
+    assert_eq!(tx.has_artifacts(&queued.id, (Attempt(1), "a"), 0).await, Ok(true));
 }

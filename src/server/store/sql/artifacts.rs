@@ -28,6 +28,15 @@ impl Artifacts for Session<'_> {
         self.first(select.bind(job.as_str()).bind(path)).await?.as_ref().map(from_row).transpose()
     }
 
+    async fn has_artifacts(&mut self, job: &JobId, beside: (Attempt, &str), number: u64) -> Result<bool> {
+        let Some(last) = number.checked_sub(1) else { return Ok(true) };
+        let select = sql("SELECT path FROM artifacts WHERE job_id = $1 AND NOT (attempt = $2 AND path = $3)
+             LIMIT 1 OFFSET $4");
+        let last = i64::try_from(last).unwrap_or(i64::MAX);
+        let select = select.bind(job.as_str()).bind(beside.0.0).bind(beside.1).bind(last);
+        Ok(self.first(select).await?.is_some())
+    }
+
     async fn put_artifact(&mut self, job: &JobId, artifact: &StoredArtifact) -> Result<()> {
         let put = sql("INSERT INTO artifacts (job_id, path, attempt, kind, size, sha256, created_at)
              VALUES ($1, $2, $3, $4, $5, $6, $7)
