@@ -8,6 +8,7 @@ pub mod files;
 pub mod manifest;
 pub mod pack;
 pub mod progress;
+mod sparse;
 pub mod unpack;
 
 /// What comes out: sentences for an operator.

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{Read, Write, sink};
 use std::path::{Path, PathBuf};
 
 use super::Result;
 use super::files::{self, copy};
 use super::manifest::{Entry, Manifest, NAME};
 use super::progress::Progress;
+use super::sparse::{self, Sparse};
 
 /// A backup that is being written.
 pub struct Pack {
@@ -50,22 +51,34 @@ impl Pack {
     /// Adds a file under this name, as long as it is now.
     pub fn add(&mut self, name: &str, path: &Path, progress: &mut Progress) -> Result<()> {
         let failed = |error: std::io::Error| format!("{} was not copied: {error}", path.display());
-        let file = files::open(path).map_err(failed)?;
+        let mut file = files::open(path).map_err(failed)?;
         // A log may grow meanwhile; what has come since the database was copied is no part of this.
         let size = file.metadata().map_err(failed)?.len();
         let entry = match &mut self.kind {
             Kind::Directory => {
-                let mut copied = files::create(&self.draft.join(name)).map_err(failed)?;
+                let mut copied = Sparse::into(files::create(&self.draft.join(name)).map_err(failed)?);
                 let entry = copy(&mut file.take(size), &mut copied, |bytes| progress.bytes(bytes)).map_err(failed)?;
-                copied.sync_all().map_err(failed)?;
+                copied.finish().map_err(failed)?;
                 entry
             }
             Kind::Archive(archive) => {
+                let parts = sparse::data(&mut file, size).map_err(failed)?;
+                if size > 0 && parts != [(0, size)] {
+                    // Its hash is that of all it is read as, holes and all.
+                    let read = copy(&mut (&file).take(size), &mut sink(), |bytes| progress.bytes(bytes));
+                    let entry = read.map_err(failed)?;
+                    sparse::append(archive, name, size, &mut file, &parts).map_err(failed)?;
+                    return self.added(name, path, size, entry, progress);
+                }
                 let mut counted = Hashed::new(file.take(size), progress);
                 append(archive, name, size, &mut counted).map_err(failed)?;
                 counted.entry()
             }
         };
+        self.added(name, path, size, entry, progress)
+    }
+
+    fn added(&mut self, name: &str, path: &Path, size: u64, entry: Entry, progress: &mut Progress) -> Result<()> {
         if entry.size != size {
             return Err(format!("{} became shorter while it was copied; try again", path.display()));
         }

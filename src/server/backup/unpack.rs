@@ -9,6 +9,7 @@ use super::Result;
 use super::files::{self, copy, plain};
 use super::manifest::{Engine, Entry, Manifest, NAME};
 use super::progress::Progress;
+use super::sparse::Sparse;
 
 /// Nobody has a manifest this large, in bytes: 256 MiB are a million files.
 const MOST_MANIFEST: u64 = 256 << 20;
@@ -50,9 +51,9 @@ impl Found<'_> {
             self.manifest = Some(text);
             return Ok(());
         }
-        let mut file = files::create(&self.to.join(name)).map_err(failed)?;
+        let mut file = Sparse::into(files::create(&self.to.join(name)).map_err(failed)?);
         let entry = copy(from, &mut file, |bytes| self.progress.bytes(bytes)).map_err(failed)?;
-        file.sync_all().map_err(failed)?;
+        file.finish().map_err(failed)?;
         self.progress.file();
         self.files.insert(name.to_owned(), entry);
         Ok(())
@@ -85,7 +86,7 @@ fn archive(from: &Path, found: &mut Found<'_>) -> Result<()> {
     for entry in archive.entries().map_err(broken)? {
         let mut entry = entry.map_err(broken)?;
         let path = entry.path().map_err(broken)?.into_owned();
-        if entry.header().entry_type() != tar::EntryType::Regular {
+        if !matches!(entry.header().entry_type(), tar::EntryType::Regular | tar::EntryType::GNUSparse) {
             return Err(format!("{} is no file, and does not belong to a backup", path.display()));
         }
         found.take(plain(&path)?, &mut entry)?;

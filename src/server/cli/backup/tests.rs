@@ -1,7 +1,7 @@
 //! Backups of servers that run, and what becomes of them.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::Arc;
 
 use app::domain::ids::JobId;
@@ -103,6 +103,33 @@ async fn a_server_that_writes_is_backed_up_and_goes_on_elsewhere() {
         assert!(!data.join("operator").exists(), "what opens the server that runs is not in a backup");
         drop(tx);
         store.close().await;
+    }
+}
+
+#[tokio::test]
+async fn the_holes_of_a_log_take_no_room_in_a_backup_nor_where_it_is_put_back() {
+    for name in ["backup", "backup.tar"] {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let (server, job, _) = at_work().await;
+        let log = format!("logs/{job}/1.log");
+        let mut file = fs::File::options().write(true).open(server.directory.path().join(&log)).expect("there");
+        // More parts than one header of an archive has room for, and a hole at the end.
+        for n in 1..40 {
+            std::io::Seek::seek(&mut file, std::io::SeekFrom::Start(n * 3_000_001)).expect("a disk");
+            std::io::Write::write_all(&mut file, format!("part {n}").as_bytes()).expect("a disk");
+        }
+        file.set_len(130_000_000).expect("a disk");
+        file.sync_all().expect("a disk");
+        let (backup, data) = (home.path().join(name), home.path().join("data"));
+        back_up(&backing_up(server.directory.path(), &backup), NOW).await.expect("a backup");
+        super::restore::restore(&restoring(&backup, &data, false)).await.expect("restored");
+        let room = |path: &Path| fs::metadata(path).expect("there").blocks() * 512;
+        let kept = if name == "backup" { backup.join("files").join(&log) } else { backup };
+        assert!(room(&kept) < 20_000_000, "{name}: {} bytes", room(&kept));
+        assert!(room(&data.join(&log)) < 20_000_000, "{name} put back: {} bytes", room(&data.join(&log)));
+        let same =
+            fs::read(data.join(&log)).expect("there") == fs::read(server.directory.path().join(&log)).expect("there");
+        assert!(same, "{name}: byte by byte");
     }
 }
 
