@@ -232,6 +232,9 @@ pub struct HeldJob {
     pub status: JobStatus,
     /// How far it is, 0 to 100.
     pub percent: Option<f64>,
+    /// How many of the worker's GPUs it was granted.
+    #[serde(default)]
+    pub gpus: u32,
 }
 
 /// `POST /api/admin/workers/{id}/drain`; the body may be left out.

@@ -54,7 +54,7 @@ actions! {
     WorkerSpent => "worker.spent",
     /// An older agent runs a job that it does not hold, or none any more.
     WorkerAstray => "worker.astray",
-    /// A worker's agent withholds GPUs from jobs, or gives some back; the detail says which, and why.
+    /// A worker's agent puts GPUs into quarantine, or lets some out; the detail says which, and why.
     WorkerGpus => "worker.gpus",
     /// A worker's agent says that its host is fit for no new job (the detail's `unfit` says why), or that it is fit again.
     WorkerFitness => "worker.fitness",

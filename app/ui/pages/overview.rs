@@ -129,7 +129,7 @@ fn WorkerTiles(workers: WorkersPage) -> impl IntoView {
     let online = counts.connecting + counts.idle + counts.busy + counts.draining;
     let there = || workers.workers.iter().filter(|worker| worker.status != WorkerStatus::Offline);
     let gpus: u64 = there().map(|worker| u64::from(worker.gpu_count)).sum();
-    let used: u64 = there().filter(|worker| !worker.jobs.is_empty()).map(|worker| u64::from(worker.gpu_count)).sum();
+    let used: u64 = there().flat_map(|worker| &worker.jobs).map(|job| u64::from(job.gpus)).sum();
     view! {
         <Tile href="/admin/workers" name=words.workers_online value=online note=(words.workers_of)(workers.total)/>
         <Tile href="/admin/workers" name=words.gpus value=gpus note=(words.gpus_busy)(used)/>

@@ -92,6 +92,9 @@ pub fn start(core: &Arc<Core>, tasks: &TaskTracker, shutdown: &CancellationToken
         }
         Ok(())
     }));
+    tasks.spawn(every("readings", USED, shutdown.clone(), Arc::clone(core), |core| async move {
+        core.forget_readings().await
+    }));
     tasks.spawn(leading("audit retention", AUDIT, shutdown.clone(), Arc::clone(core), |core| async move {
         let removed = core.expire_audit().await?;
         if removed > 0 {

@@ -3,7 +3,7 @@
 //! How a GPU does is kept in memory ([`Readings`]) and costs no commit. That an agent withholds one, or gives it back, is
 //! the worker's state: it is written when it is news, and only then.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use app::domain::audit::Action;
@@ -19,6 +19,7 @@ use super::Core;
 use super::refusal::{Invalid, Refusal};
 use super::registration::MAX_GPUS;
 use super::unit::Unit;
+use crate::store::known::Known;
 
 /// The most moments that one heartbeat may tell of.
 const MAX_MOMENTS: usize = 12;
@@ -75,6 +76,17 @@ impl Readings {
         may
     }
 
+    /// Forgets those of workers that are not among these.
+    pub fn keep(&self, living: &HashSet<WorkerId>) {
+        self.0.lock().expect("no panic while it is held").retain(|worker, _| living.contains(worker));
+    }
+
+    /// Of how many workers there are any.
+    #[cfg(test)]
+    pub fn number(&self) -> usize {
+        self.0.lock().expect("no panic while it is held").len()
+    }
+
     /// Forgets those of a worker that is gone.
     pub fn forget(&self, worker: &WorkerId) {
         self.0.lock().expect("no panic while it is held").remove(worker);
@@ -99,24 +111,35 @@ pub fn words(telemetry: &[Telemetry]) -> Vec<Word> {
     telemetry.last().map(|newest| newest.gpus.iter().map(word).collect()).unwrap_or_default()
 }
 
-/// Writes what an agent says of its GPUs, if it is news, and looks who fits now.
+/// Writes what an agent says of its GPUs, if it is news, and looks who fits now. On record is only what is about quarantine:
+/// somebody's own programs on a GPU come and go all day, and would be most of the trail.
 pub async fn gpus_said(unit: &mut Unit<'_>, worker: &WorkerId, said: &[Word]) -> Result<(), Refusal> {
     let before = unit.worker(worker).await?.worker;
     let after = before.clone().gpus_said(said);
     let known = before.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
     let (mut withheld, mut given_back) = (Vec::new(), Vec::new());
-    for (gpu, now) in news(known, said) {
+    for (gpu, now) in
+        news(known, said).filter(|(gpu, now)| is_quarantine(gpu.withheld.as_ref()) || is_quarantine(now.as_ref()))
+    {
         match (now, &gpu.withheld) {
             (Some(why), _) => withheld.push(on_record(gpu, why)),
             (None, why) => given_back.extend(why.as_ref().map(|why| on_record(gpu, why))),
         }
     }
-    let detail = json!({"withheld": withheld, "given_back": given_back});
-    unit.save_worker(&before, &after, Action::WorkerGpus, &detail).await?;
+    if withheld.is_empty() && given_back.is_empty() {
+        unit.save_worker_unrecorded(&before, &after).await?;
+    } else {
+        let detail = json!({"withheld": withheld, "given_back": given_back});
+        unit.save_worker(&before, &after, Action::WorkerGpus, &detail).await?;
+    }
     if before != after {
         unit.plan_after();
     }
     Ok(())
+}
+
+fn is_quarantine(withheld: Option<&Withheld>) -> bool {
+    withheld.is_some_and(|withheld| withheld.reason == WithheldReason::Quarantined)
 }
 
 /// The withheld ones of these, for the trail.
@@ -137,6 +160,14 @@ impl Core {
             Novelty::Words => self.readings.may_reword(&worker.id, self.now()),
             Novelty::State => true,
         }
+    }
+
+    /// Forgets how the GPUs of workers were that are gone, whichever server removed them.
+    pub async fn forget_readings(&self) -> Result<(), Refusal> {
+        let all = |known: &Known| known.workers().map(|stored| stored.worker.id.clone()).collect();
+        let living = self.recent().await?.see(all).await?;
+        self.readings.keep(&living);
+        Ok(())
     }
 
     /// Keeps how a worker's GPUs are, and tells who looks at it. Ids that are not the worker's mean nothing.

@@ -199,8 +199,16 @@ impl<'t> Unit<'t> {
         if before == after {
             return Ok(());
         }
+        self.save_worker_unrecorded(before, after).await?;
+        self.record(action, after.id.as_str(), detail).await
+    }
+
+    /// The same for what nobody has done, and goes to and fro: it has no place in the trail.
+    pub async fn save_worker_unrecorded(&mut self, before: &Worker, after: &Worker) -> Result<(), Refusal> {
+        if before == after {
+            return Ok(());
+        }
         self.tx.update_worker(before, after).await?;
-        self.record(action, after.id.as_str(), detail).await?;
         self.touch(Topic::Workers);
         self.touch(Topic::Worker(after.id.clone()));
         Ok(())

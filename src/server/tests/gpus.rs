@@ -85,6 +85,9 @@ async fn a_gpu_that_is_withheld_is_not_given_out_and_whoever_waits_is_told_why()
     let worker = show(&server, &id).await;
     let held: Vec<_> = worker["gpus"].as_array().expect("a list").iter().map(|gpu| gpu["job_id"].clone()).collect();
     assert_eq!(held, [taken.clone(), Value::Null, taken, Value::Null]);
+    assert_eq!(worker["jobs"][0]["gpus"], 2);
+    let overview = server.get(&server.person("ada", "admin").await, "/").await.text();
+    assert!(overview.contains("2 in use"), "not the whole host: {overview}");
     assert_eq!((&worker["gpus_withheld"], &worker["gpu_info"]["runtime"]), (&json!(2), &json!("13.0")));
     let gpu = json!({
         "index": 3, "uuid": "GPU-3", "name": "A100", "vram_gb": 80.0, "memory_kind": "dedicated", "withheld": in_use(),
@@ -179,21 +182,28 @@ async fn a_heartbeat_without_news_of_gpus_writes_nothing() {
 }
 
 #[tokio::test]
-async fn processes_that_come_and_go_are_not_followed_by_the_trail() {
+async fn processes_that_come_and_go_are_shown_and_not_followed_by_the_trail() {
     let server = Server::start().await;
     let (id, key, _events) = online(&server, gpus(1, 0), 1).await;
+    let shown = async || show(&server, &id).await["gpus"][0]["withheld"]["detail"].clone();
     let uses = async |seconds: i64, process: u32| {
         server.clock.advance(Millis::seconds(seconds));
         let withheld = json!({"reason": "in_use", "detail": format!("process {process}")});
         tell(&server, &key, json!([{"uuid": "GPU-0", "withheld": withheld}])).await;
-        (on_record(&server).await.len(), show(&server, &id).await["gpus"][0]["withheld"]["detail"].clone())
+        shown().await
     };
-    assert_eq!(uses(0, 1).await, (1, json!("process 1")));
-    assert_eq!(uses(5, 2).await, (2, json!("process 2")));
-    assert_eq!(uses(5, 3).await, (2, json!("process 2")), "a minute has not passed");
-    assert_eq!(uses(55, 3).await, (3, json!("process 3")));
+    assert_eq!(uses(0, 1).await, json!("process 1"));
+    assert_eq!(uses(5, 2).await, json!("process 2"));
+    assert_eq!(uses(5, 3).await, json!("process 2"), "a minute has not passed");
+    assert_eq!(uses(55, 3).await, json!("process 3"));
     tell(&server, &key, json!([{"uuid": "GPU-0"}])).await;
-    assert_eq!(on_record(&server).await.len(), 4, "that it is given back does not wait");
+    assert_eq!((shown().await, on_record(&server).await), (Value::Null, vec![]), "that it is given back does not wait");
+    for withheld in [quarantined(), in_use()] {
+        tell(&server, &key, json!([{"uuid": "GPU-0", "withheld": withheld}])).await;
+    }
+    let trail = on_record(&server).await;
+    let reasons: Vec<&Value> = trail.iter().map(|entry| &entry["detail"]["withheld"][0]["reason"]).collect();
+    assert_eq!(reasons, ["in_use", "quarantined"], "that a quarantine begins and ends is on record");
 }
 
 #[tokio::test]

@@ -51,6 +51,32 @@ async fn an_agent_on_one_gets_what_is_submitted_on_the_other() {
 }
 
 #[tokio::test]
+async fn how_the_gpus_were_of_a_worker_that_the_other_one_removed_is_forgotten() {
+    let (a, b) = two().await;
+    let mut keys = Vec::new();
+    for name in ["stays", "goes"] {
+        let (id, key) = b.worker(name).await;
+        let gpu = json!({"index": 0, "uuid": "GPU-0", "name": "A100"});
+        b.post(&key, "/api/workers/register", json!({"protocol": 1, "gpus": [gpu]})).await.ok(200);
+        let moment = json!({"at": "2024-01-15T10:30:00Z", "gpus": [{"uuid": "GPU-0", "temperature_celsius": 50.0}]});
+        b.post(&key, "/api/workers/heartbeat", json!({"telemetry": [moment]})).await.ok(200);
+        keys.push((id, key));
+    }
+    b.app.core.forget_readings().await.expect("a database");
+    assert_eq!(b.app.core.readings.number(), 2, "they are there");
+    let (id, key) = &keys[1];
+    a.post(key, "/api/workers/disconnect", json!({})).await.ok(200);
+    let path = format!("/api/admin/workers/{id}");
+    assert!(a.call(&By::Admin, "DELETE", &path, Body::empty()).await.status.is_success());
+    until("news of it", async || b.get(&By::Admin, &path).await.status == 404).await;
+    until("the end of its readings", async || {
+        b.app.core.forget_readings().await.expect("a database");
+        b.app.core.readings.number() == 1
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn what_an_agent_says_of_its_gpus_counts_on_both_and_is_measured_on_its_own() {
     let (a, b) = two().await;
     let (id, key) = a.worker("gpu-1").await;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use app::domain::glob;
 use app::domain::gpu::Gpu;
 use app::domain::ids::WorkerId;
-use app::domain::job::Job;
+use app::domain::job::{Job, Lease};
 use app::domain::worker::{Conflict, Kind, Status, Worker};
 use app::protocol::gpu::{GpuInfo, GpuView};
 use app::protocol::status::{WorkerStatus, WorkerType};
@@ -134,18 +134,19 @@ async fn held(tx: &mut dyn Tx, worker: Option<&WorkerId>) -> Result<Held, Refusa
     for job in &jobs {
         if let Some(lease) = job.live_lease() {
             let attempt = attempts.get(&job.id).copied();
-            held.entry(lease.worker.clone()).or_default().push(held_job(job, attempt));
+            held.entry(lease.worker.clone()).or_default().push(held_job(job, lease, attempt));
         }
     }
     Ok(held)
 }
 
-fn held_job(job: &Job, attempt: Option<&StoredAttempt>) -> HeldJob {
+fn held_job(job: &Job, lease: &Lease, attempt: Option<&StoredAttempt>) -> HeldJob {
     HeldJob {
         job_id: job.id.clone(),
         config_name: job.spec.config_name.clone(),
         status: job_status(job),
         percent: attempt.and_then(progress).and_then(|progress| progress.percent),
+        gpus: u32::try_from(lease.held().len()).unwrap_or(u32::MAX),
     }
 }
 

@@ -88,7 +88,7 @@ pub async fn provoke(server: &Server, action: Action) {
             let (_, key) = server.worker("gpu-1").await;
             let gpu = json!({"index": 0, "uuid": "GPU-0", "name": "A100"});
             server.post(&key, "/api/workers/register", json!({"protocol": 1, "gpus": [gpu]})).await.ok(200);
-            let gpu = json!({"uuid": "GPU-0", "withheld": {"reason": "in_use", "detail": "process 4711 (python)"}});
+            let gpu = json!({"uuid": "GPU-0", "withheld": {"reason": "quarantined", "detail": "XID 79"}});
             let telemetry = json!([{"at": "2024-01-15T10:30:00Z", "gpus": [gpu]}]);
             server.post(&key, "/api/workers/heartbeat", json!({"telemetry": telemetry})).await.ok(200);
         }
