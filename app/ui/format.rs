@@ -1,91 +1,101 @@
-//! Numbers, sizes, moments and spans as text. The words in them come from the translation.
+//! Numbers, sizes, moments and spans as the reader's language writes them.
 
-use super::locales::TimeWords;
+use super::locales::Language;
 use crate::domain::time::{Millis, Timestamp};
 
-/// A size: `812 B`, `4.7 GB` (powers of 1,000, as disks and downloads are counted).
-pub(crate) fn bytes(size: u64) -> String {
-    const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
-    if size < 1_000 {
-        return format!("{size} B");
-    }
-    let mut scaled = to_f64(size) / 1_000.0;
-    let mut unit = 0;
-    while scaled >= 999.5 && unit + 1 < UNITS.len() {
-        scaled /= 1_000.0;
-        unit += 1;
-    }
-    if scaled < 9.95 { format!("{scaled:.1} {}", UNITS[unit]) } else { format!("{scaled:.0} {}", UNITS[unit]) }
-}
-
-/// A whole number with thin groups: `12 400`.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3 * 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push('\u{202f}');
+impl Language {
+    /// A size: `812 B`, `4.7 GB` (powers of 1,000, as disks and downloads are counted).
+    pub(crate) fn bytes(&self, size: u64) -> String {
+        const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
+        if size < 1_000 {
+            return format!("{size} B");
         }
-        text.push(digit);
+        let mut scaled = to_f64(size) / 1_000.0;
+        let mut unit = 0;
+        while scaled >= 999.5 && unit + 1 < UNITS.len() {
+            scaled /= 1_000.0;
+            unit += 1;
+        }
+        let digits = usize::from(scaled < 9.95);
+        format!("{} {}", self.locale.fixed(scaled, digits), UNITS[unit])
     }
-    text
+
+    /// A whole number with groups: `12,400`.
+    pub(crate) fn whole(&self, number: u64) -> String {
+        self.locale.whole(number)
+    }
+
+    /// A share of 100: `0%`, `41%`, `99.6%`; never a false `100%`.
+    pub(crate) fn percent(&self, percent: f64) -> String {
+        let percent = percent.clamp(0.0, 100.0);
+        let number = if (99.0..100.0).contains(&percent) {
+            self.locale.fixed((percent * 10.0).floor() / 10.0, 1)
+        } else {
+            self.locale.fixed(percent, 0)
+        };
+        self.locale.with_percent_sign(&number)
+    }
+
+    /// A measured number in about four digits: `0.0823`, `1.21`, `1.0e-5`.
+    pub(crate) fn number(&self, value: f64) -> String {
+        let size = value.abs();
+        if !value.is_finite() {
+            return "–".to_owned();
+        }
+        match size {
+            _ if size == 0.0 => "0".to_owned(),
+            // As the trainer writes it.
+            _ if !(0.001..1_000_000.0).contains(&size) => format!("{value:.1e}"),
+            _ if size < 1.0 => self.locale.fixed(value, 4),
+            _ if size < 100.0 => self.locale.fixed(value, 2),
+            _ => self.locale.fixed(value, 0),
+        }
+    }
+
+    /// A span in its two largest units: `38 s`, `4 min 12 s`, `3 h 20 min`, `2 d 4 h`.
+    pub(crate) fn span(&self, span: Millis) -> String {
+        let words = &self.time;
+        let seconds = span.0.max(0) / 1_000;
+        let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
+        let two = |(first, unit), (second, small)| match second {
+            0 => format!("{first}\u{a0}{unit}"),
+            _ => format!("{first}\u{a0}{unit}\u{a0}{second}\u{a0}{small}"),
+        };
+        match seconds {
+            ..60 => format!("{seconds}\u{a0}{}", words.seconds),
+            60..3_600 => two((minutes, words.minutes), (seconds % 60, words.seconds)),
+            3_600..86_400 => two((hours, words.hours), (minutes % 60, words.minutes)),
+            _ => two((days, words.days), (hours % 24, words.hours)),
+        }
+    }
+
+    /// How long ago, in one unit and in calm steps: `just now`, `20 s ago`, `4 min ago`, `3 d ago`.
+    pub(crate) fn ago(&self, at: Timestamp, now: Timestamp) -> String {
+        let words = &self.time;
+        let seconds = (now - at).0 / 1_000;
+        let (count, unit) = match seconds {
+            ..5 => return words.just_now.to_owned(),
+            5..60 => (seconds / 5 * 5, words.seconds),
+            60..3_600 => (seconds / 60, words.minutes),
+            3_600..86_400 => (seconds / 3_600, words.hours),
+            _ => (seconds / 86_400, words.days),
+        };
+        words.ago.of(&format_args!("{count}\u{a0}{unit}"))
+    }
+
+    /// The moment in full: `15 Jan 2024, 10:30:00 UTC`.
+    pub(crate) fn moment(&self, at: Timestamp) -> String {
+        let text = at.to_string();
+        let month = text[5..7].parse::<usize>().ok().and_then(|month| self.time.months.get(month.wrapping_sub(1)));
+        let day = text[8..10].trim_start_matches('0');
+        let date = self.time.date.with(&[&day, &month.copied().unwrap_or_default(), &&text[..4]]);
+        format!("{date}, {} UTC", &text[11..19])
+    }
 }
 
-/// A share of 100: `0%`, `41%`, `99.6%`; never a false `100%`.
-pub(crate) fn percent(percent: f64) -> String {
-    let percent = percent.clamp(0.0, 100.0);
-    if (99.0..100.0).contains(&percent) {
-        return format!("{:.1}%", (percent * 10.0).floor() / 10.0);
-    }
-    format!("{percent:.0}%")
-}
-
-/// A measured number in about four digits: `0.0823`, `1.21`, `1.0e-5`.
-pub(crate) fn number(value: f64) -> String {
-    let size = value.abs();
-    if !value.is_finite() {
-        return "–".to_owned();
-    }
-    match size {
-        _ if size == 0.0 => "0".to_owned(),
-        _ if !(0.001..1_000_000.0).contains(&size) => format!("{value:.1e}"),
-        _ if size < 1.0 => format!("{value:.4}"),
-        _ if size < 100.0 => format!("{value:.2}"),
-        _ => format!("{value:.0}"),
-    }
-}
-
-/// A span in its two largest units: `38 s`, `4 min 12 s`, `3 h 20 min`, `2 d 4 h`.
-pub(crate) fn span(words: &TimeWords, span: Millis) -> String {
-    let seconds = span.0.max(0) / 1_000;
-    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
-    let two = |(first, unit), (second, small)| match second {
-        0 => format!("{first}\u{a0}{unit}"),
-        _ => format!("{first}\u{a0}{unit}\u{a0}{second}\u{a0}{small}"),
-    };
-    match seconds {
-        ..60 => format!("{seconds}\u{a0}{}", words.seconds),
-        60..3_600 => two((minutes, words.minutes), (seconds % 60, words.seconds)),
-        3_600..86_400 => two((hours, words.hours), (minutes % 60, words.minutes)),
-        _ => two((days, words.days), (hours % 24, words.hours)),
-    }
-}
-
-/// How long ago, in one unit and in calm steps: `just now`, `20 s ago`, `4 min ago`, `3 d ago`.
-pub(crate) fn ago(words: &TimeWords, at: Timestamp, now: Timestamp) -> String {
-    let seconds = (now - at).0 / 1_000;
-    let (count, unit) = match seconds {
-        ..5 => return words.just_now.to_owned(),
-        5..60 => (seconds / 5 * 5, words.seconds),
-        60..3_600 => (seconds / 60, words.minutes),
-        3_600..86_400 => (seconds / 3_600, words.hours),
-        _ => (seconds / 86_400, words.days),
-    };
-    (words.ago)(&format!("{count}\u{a0}{unit}"))
-}
-
-/// The moment in full: `2024-01-15 10:30:00 UTC`.
-pub(crate) fn moment(at: Timestamp) -> String {
+/// The moment as machines and command lines read it: `2024-01-15 10:30:00 UTC`.
+#[cfg(feature = "ssr")]
+pub(crate) fn plain_moment(at: Timestamp) -> String {
     let text = at.to_string();
     format!("{} {} UTC", &text[..10], &text[11..19])
 }
@@ -134,7 +144,11 @@ pub(crate) fn to_f64(number: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ui::locales::EN;
+    use crate::ui::prefs::Locale;
+
+    fn en() -> &'static Language {
+        Language::of(Locale::En)
+    }
 
     #[test]
     fn sizes() {
@@ -150,20 +164,16 @@ mod tests {
             (u64::MAX, "18446744 TB"),
         ];
         for (size, text) in cases {
-            assert_eq!(bytes(size), text);
+            assert_eq!(en().bytes(size), text);
         }
     }
 
     #[test]
-    fn groups_and_shares() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1_000), "1\u{202f}000");
-        assert_eq!(grouped(1_234_567), "1\u{202f}234\u{202f}567");
+    fn shares() {
         for (share, text) in
             [(-3.0, "0%"), (41.4, "41%"), (99.64, "99.6%"), (99.99, "99.9%"), (100.0, "100%"), (250.0, "100%")]
         {
-            assert_eq!(percent(share), text);
+            assert_eq!(en().percent(share), text);
         }
     }
 
@@ -178,7 +188,7 @@ mod tests {
             (-2.5, "-2.50"),
             (f64::NAN, "–"),
         ] {
-            assert_eq!(number(value), text);
+            assert_eq!(en().number(value), text);
         }
     }
 
@@ -194,7 +204,7 @@ mod tests {
             (187_200, "2 d 4 h"),
         ];
         for (seconds, text) in cases {
-            assert_eq!(plain(span(&EN.time, Millis::seconds(seconds))), text);
+            assert_eq!(plain(en().span(Millis::seconds(seconds))), text);
         }
         let cases = [
             (-40, "just now"),
@@ -207,9 +217,11 @@ mod tests {
             (400_000, "4 d ago"),
         ];
         for (seconds, text) in cases {
-            assert_eq!(plain(ago(&EN.time, Timestamp(0), Timestamp(seconds * 1_000))), text);
+            assert_eq!(plain(en().ago(Timestamp(0), Timestamp(seconds * 1_000))), text);
         }
-        assert_eq!(moment(Timestamp(1_705_314_600_999)), "2024-01-15 10:30:00 UTC");
+        let at = Timestamp(1_704_450_600_999);
+        assert_eq!(en().moment(at), "5 Jan 2024, 10:30:00 UTC");
+        assert_eq!(plain_moment(at), "2024-01-05 10:30:00 UTC");
     }
 
     #[test]

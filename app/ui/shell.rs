@@ -5,13 +5,16 @@ use leptos::prelude::*;
 use leptos_meta::{HashedStylesheet, MetaTags};
 
 use crate::ui::app::App;
+use crate::ui::i18n::{carried, t};
 use crate::ui::plain::Plain;
 use crate::ui::prefs::Prefs;
 
 /// The document of a page that lives in the browser.
 pub fn shell(options: LeptosOptions) -> impl IntoView {
     let scripts = options.clone();
-    document(options, "", move || view! { <HydrationScripts options=scripts/> }, || view! { <App/> })
+    // The browser's half has no sentences of its own.
+    let page = || view! { <App/> <script type="application/json" id="words" inner_html=carried(t())></script> };
+    document(options, "", move || view! { <HydrationScripts options=scripts/> }, page)
 }
 
 /// The document of a plain page: without scripts, and without what only works by them.

@@ -1,38 +1,40 @@
 //! Numbers, sizes and moments as the pages show them, for terminals.
 
-use super::locales::EN;
-use super::{format, readings};
+use super::format::plain_moment;
+use super::locales::Language;
+use super::prefs::Locale;
+use super::readings;
 use crate::domain::time::{Millis, Timestamp};
 use crate::protocol::gpu::{GpuView, Reading};
 
 /// How long ago: `20 s ago`.
 pub fn ago(at: Timestamp, now: Timestamp) -> String {
-    plain(&format::ago(&EN.time, at, now))
+    plain(&english().ago(at, now))
 }
 
 /// A span in its two largest units: `4 min 12 s`.
 pub fn span(span: Millis) -> String {
-    plain(&format::span(&EN.time, span))
+    plain(&english().span(span))
 }
 
 /// The moment in full: `2024-01-15 10:30:00 UTC`.
 pub fn moment(at: Timestamp) -> String {
-    format::moment(at)
+    plain_moment(at)
 }
 
 /// A size: `4.7 GB`.
 pub fn bytes(size: u64) -> String {
-    format::bytes(size)
+    english().bytes(size)
 }
 
 /// A share of 100: `41%`.
 pub fn percent(percent: f64) -> String {
-    format::percent(percent)
+    english().percent(percent)
 }
 
 /// A measured number in about four digits: `0.0823`.
 pub fn number(value: f64) -> String {
-    format::number(value)
+    english().number(value)
 }
 
 /// A GPU's memory, in use and in all: `61.5 / 80 GB`.
@@ -53,6 +55,11 @@ pub fn power(reading: &Reading) -> String {
 /// A GPU's clocks: `1410 / 1593 MHz`.
 pub fn clocks(reading: &Reading) -> String {
     plain(&readings::clocks(reading))
+}
+
+/// Terminals are English.
+fn english() -> &'static Language {
+    Language::of(Locale::En)
 }
 
 /// With spaces that a search finds.

@@ -4,12 +4,12 @@
 #[cfg(feature = "hydrate")]
 mod real;
 #[cfg(feature = "hydrate")]
-pub(crate) use real::{copy, now, send, set_theme, share_of_width, subscribe};
+pub(crate) use real::{carried_words, copy, now, send, set_theme, share_of_width, submit_form_of, subscribe};
 
 #[cfg(not(feature = "hydrate"))]
 mod stub;
 #[cfg(not(feature = "hydrate"))]
-pub(crate) use stub::{copy, now, send, set_theme, share_of_width, subscribe};
+pub(crate) use stub::{copy, now, send, set_theme, share_of_width, submit_form_of, subscribe};
 
 /// What a subscription tells its listener.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
-use web_sys::{Element, EventSource, HtmlDocument, HtmlTextAreaElement, MessageEvent};
+use web_sys::{Element, EventSource, HtmlDocument, HtmlFormElement, HtmlTextAreaElement, MessageEvent};
 
 use super::{StreamEvent, Unsubscribe};
 use crate::domain::time::Timestamp;
@@ -56,6 +56,11 @@ pub(crate) fn set_theme(theme: Theme) {
     });
 }
 
+/// The sentences that the page carries, as JSON.
+pub(crate) fn carried_words() -> String {
+    document().get_element_by_id("words").and_then(|element| element.text_content()).unwrap_or_default()
+}
+
 /// Where the pointer is, from 0 at the left edge of the element that listens to 1 at its right.
 pub(crate) fn share_of_width(event: &leptos::ev::PointerEvent) -> f64 {
     let element = event.current_target().and_then(|target| target.dyn_into::<Element>().ok());
@@ -63,6 +68,16 @@ pub(crate) fn share_of_width(event: &leptos::ev::PointerEvent) -> f64 {
         let seen = element.get_bounding_client_rect();
         (f64::from(event.client_x()) - seen.left()) / seen.width()
     })
+}
+
+/// Sends the form that an element belongs to, as its button would.
+pub(crate) fn submit_form_of(event: &leptos::ev::Event) {
+    let element = event.target().and_then(|target| target.dyn_into::<Element>().ok());
+    let form = element.and_then(|element| element.closest("form").ok().flatten());
+    if let Some(form) = form.and_then(|form| form.dyn_into::<HtmlFormElement>().ok()) {
+        // A browser that refuses has said why beside the field.
+        let _sent = form.request_submit();
+    }
 }
 
 /// A write over REST, without a body.

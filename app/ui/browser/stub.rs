@@ -17,6 +17,8 @@ pub(crate) fn share_of_width(_event: &leptos::ev::PointerEvent) -> f64 {
     0.0
 }
 
+pub(crate) fn submit_form_of(_event: &leptos::ev::Event) {}
+
 pub(crate) async fn send(_method: &'static str, _path: String) -> Result<(), Problem> {
     Ok(())
 }

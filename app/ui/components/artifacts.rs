@@ -11,7 +11,6 @@ use super::time::Moment;
 use crate::protocol::queue::ArtifactView;
 use crate::protocol::status::ArtifactKind;
 use crate::ui::erase::Erase;
-use crate::ui::format;
 use crate::ui::i18n::t;
 use crate::ui::safe_url::SafeUrl;
 
@@ -27,7 +26,7 @@ pub(crate) fn Artifacts(#[prop(into)] artifacts: Signal<Vec<ArtifactView>>) -> i
     let total = move || {
         artifacts.with(|files| {
             let size = files.iter().map(|file| file.size_bytes).sum();
-            (words.files)(files.len() as u64, &format::bytes(size))
+            words.files.with(files.len() as u64, &t().bytes(size))
         })
     };
     view! {
@@ -85,7 +84,7 @@ fn FileRow(file: ArtifactView) -> impl IntoView {
         <tr>
             <th scope="row"><span class="font-mono text-[13px] font-normal break-all">{file.path.clone()}</span></th>
             <td class="max-md:hidden"><span class="chip">{kind_word(&words.status, file.kind)}</span></td>
-            <td class="num">{format::bytes(file.size_bytes)}</td>
+            <td class="num">{t().bytes(file.size_bytes)}</td>
             <td class="max-lg:hidden">
                 <span class="inline-flex items-center gap-1 font-mono text-xs text-muted" title=file.sha256.clone()>
                     {short}"…"
@@ -94,7 +93,7 @@ fn FileRow(file: ArtifactView) -> impl IntoView {
             </td>
             <td class="text-muted max-md:hidden"><Moment at=file.created_at/></td>
             <td class="num">
-                <a class="icon-button" href=href download=name.clone() rel="external" aria-label=(words.common.download)(&file.path)>
+                <a class="icon-button" href=href download=name.clone() rel="external" aria-label=words.common.download.of(&file.path)>
                     <Icon glyph=Glyph::Download/>
                 </a>
             </td>

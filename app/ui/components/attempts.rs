@@ -55,12 +55,12 @@ fn AttemptRow(job: JobId, attempt: AttemptView) -> impl IntoView {
     let words = t();
     let name = attempt.worker_name.unwrap_or_else(|| words.job.deleted_worker.to_owned());
     let exit = attempt.exit_code.filter(|code| *code != 0).map(|code| format!("{} {code}", words.job.exit_code));
-    let goes_on = attempt.resumed_from_step.map(words.job.goes_on);
+    let goes_on = attempt.resumed_from_step.map(|step| words.job.goes_on.of(words.whole(step)));
     let remark = attempt.error.or(exit);
     view! {
         <tr>
             <th scope="row">
-                <a class="row-link whitespace-nowrap" href=format!("/jobs/{job}?attempt={}#log", attempt.attempt)>{(words.log.attempt)(attempt.attempt.0)}</a>
+                <a class="row-link whitespace-nowrap" href=format!("/jobs/{job}?attempt={}#log", attempt.attempt)>{words.log.attempt.of(&attempt.attempt.0)}</a>
                 <span class="row-sub">{name}</span>
                 {goes_on.map(|text| view! { <span class="row-sub">{text}</span> })}
             </th>

@@ -21,7 +21,7 @@ pub(crate) fn Connection() -> impl IntoView {
         Link::Connecting => words.connecting.to_owned(),
         Link::Live => words.live.to_owned(),
         Link::Reconnecting => words.reconnecting.to_owned(),
-        Link::Offline(since) => (words.offline_since)(&since.to_string()[11..16]),
+        Link::Offline(since) => words.offline_since.of(&since.to_string()[11..16]),
     };
     let hint = move || match live.link() {
         Link::Connecting | Link::Live => words.live_hint,

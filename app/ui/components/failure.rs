@@ -35,7 +35,7 @@ pub(crate) fn Failure(problem: Problem) -> impl IntoView {
             <p class="empty-title">{title}</p>
             <p class="empty-text">{text}</p>
             <p class="mt-4"><a class="btn btn-primary btn-sm" rel="external" href=move || next().0>{move || next().1}</a></p>
-            {problem.request_id.clone().map(|id| view! { <p class="mt-3 font-mono text-xs text-muted">{(words.request_id)(&id)}</p> })}
+            {problem.request_id.clone().map(|id| view! { <p class="mt-3 font-mono text-xs text-muted">{words.request_id.of(&id)}</p> })}
         </div>
     }
     .erased()

@@ -8,7 +8,8 @@ use super::icon::{Glyph, Icon};
 use crate::ui::erase::Erase;
 use crate::ui::flash::{CurrentFlash, Flash, FormName, Notice};
 use crate::ui::i18n::t;
-use crate::ui::locales::{FlashWords, Text};
+use crate::ui::locales::sentence::Text;
+use crate::ui::locales::words::frame::FlashWords;
 
 /// The flash, unless the page itself shows it: a new worker's token, or a refusal beside its form.
 #[component]

@@ -11,7 +11,7 @@ use crate::protocol::status::WorkerStatus;
 use crate::protocol::workers::WorkerView;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
-use crate::ui::locales::Gpus;
+use crate::ui::locales::words::gpus::Gpus;
 use crate::ui::{format, readings};
 
 /// What a row is made of.
@@ -88,7 +88,7 @@ fn GpuRow(row: Row) -> impl IntoView {
     let reading = shown.reading.clone().unwrap_or_default();
     let name = format!("{}\u{a0}· {}", shown.gpu.index, shown.gpu.name);
     let kind = match (&shown.gpu.part_of, readings::is_unified(&shown)) {
-        (Some(whole), _) => Some((words.part_of)(whole)),
+        (Some(whole), _) => Some(words.part_of.of(&whole)),
         (None, true) => Some(words.unified.to_owned()),
         (None, false) => None,
     };
@@ -101,7 +101,7 @@ fn GpuRow(row: Row) -> impl IntoView {
         Some(reading) => view! { <Moment at=reading.at/> }.erased(),
         None => view! { <span>{words.no_reading}</span> }.erased(),
     };
-    let percent = |percent: Option<f64>| percent.map_or_else(|| "–".to_owned(), format::percent);
+    let percent = |percent: Option<f64>| percent.map_or_else(|| "–".to_owned(), |percent| t().percent(percent));
     let bar = |percent: Option<f64>, label: String| {
         percent.map(|percent| view! { <Scale percent=Some(percent) label=label/> })
     };
@@ -118,12 +118,12 @@ fn GpuRow(row: Row) -> impl IntoView {
             </td>
             <td>
                 <span class="whitespace-nowrap tabular-nums">{readings::memory(&shown)}</span>
-                {bar(readings::memory_percent(&shown), (words.memory_of)(&name))}
+                {bar(readings::memory_percent(&shown), words.memory_of.of(&name))}
                 <span class="row-sub md:hidden">{percent(reading.utilization_percent)} " · " {readings::temperature(&reading)}</span>
             </td>
             <td class="max-md:hidden">
                 <span class="tabular-nums">{percent(reading.utilization_percent)}</span>
-                {bar(reading.utilization_percent, (words.utilisation_of)(&name))}
+                {bar(reading.utilization_percent, words.utilisation_of.of(&name))}
             </td>
             <td class="num max-md:hidden">{readings::temperature(&reading)}</td>
             <td class="num max-lg:hidden">{readings::power(&reading)}</td>
@@ -142,7 +142,7 @@ pub(crate) fn WithheldBadge(worker: WorkerView) -> impl IntoView {
         view! {
             <span class="status status-warn" title=t().gpus.withheld_hint>
                 <Icon glyph=Glyph::Gpu/>
-                <span>{(t().gpus.withheld)(u64::from(worker.gpus_withheld))}</span>
+                <span>{t().gpus.withheld.of(u64::from(worker.gpus_withheld))}</span>
             </span>
         }
     });

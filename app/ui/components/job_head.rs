@@ -9,9 +9,8 @@ use crate::domain::time::Millis;
 use crate::protocol::queue::JobView;
 use crate::protocol::status::JobStatus;
 use crate::ui::erase::Erase;
-use crate::ui::format;
 use crate::ui::i18n::t;
-use crate::ui::locales::Job;
+use crate::ui::locales::words::jobs::Job;
 
 /// Progress while there is some, else what the job waits for or how it ended.
 #[component]
@@ -20,13 +19,13 @@ pub(crate) fn JobHead(detail: RwSignal<JobView>) -> impl IntoView {
     let percent =
         Signal::derive(move || detail.with(|detail| detail.progress.as_ref().and_then(|progress| progress.percent)));
     let ended = Signal::derive(move || detail.with(|detail| detail.status.is_terminal()));
-    let label = detail.with_untracked(|detail| (words.progress_of)(&detail.config_name));
+    let label = detail.with_untracked(|detail| words.progress_of.of(&detail.config_name));
     view! {
         <section class="panel job-head" aria-label=words.progress>
             <div class="job-head-top">
                 <p class="job-percent">
                     {move || match percent.get() {
-                        Some(percent) => format::percent(percent),
+                        Some(percent) => t().percent(percent),
                         None => "–".to_owned(),
                     }}
                 </p>
@@ -44,7 +43,11 @@ fn note(words: &Job, job: &JobView) -> String {
     let stage = job.progress.as_ref().and_then(|progress| progress.stage.clone());
     match job.status {
         JobStatus::Queued => {
-            let place = job.queue_position.map_or_else(|| words.waiting_for.to_owned(), words.position);
+            let place = match job.queue_position {
+                None => words.waiting_for.to_owned(),
+                Some(1) => words.next_in_line.to_owned(),
+                Some(place) => words.position.of(place),
+            };
             format!("{place}. {}", words.waiting_hint)
         }
         JobStatus::Offered => words.offered_hint.to_owned(),
@@ -61,8 +64,8 @@ fn readings(words: &'static Job, job: &JobView) -> impl IntoView + use<> {
     let progress = job.progress.clone().unwrap_or_default();
     let has_progress = job.progress.is_some();
     let step = match progress.total_steps {
-        Some(total) => (t().common.of)(&format::grouped(progress.step), &format::grouped(total)),
-        None => format::grouped(progress.step),
+        Some(total) => t().common.of.with(&[&t().whole(progress.step), &t().whole(total)]),
+        None => t().whole(progress.step),
     };
     let dash = || "–".to_owned();
     #[expect(clippy::cast_possible_truncation, reason = "an estimate in whole seconds; a float saturates")]
@@ -71,10 +74,10 @@ fn readings(words: &'static Job, job: &JobView) -> impl IntoView + use<> {
     let elapsed = job.started_at.map(|from| view! { <Elapsed from=from until=job.ended_at/> });
     view! {
         <Reading name=words.step value=if has_progress { step } else { dash() }/>
-        <Reading name=words.loss value=progress.loss.map_or_else(dash, format::number)/>
-        <Reading name=words.learning_rate value=progress.learning_rate.map_or_else(dash, format::number)/>
-        <Reading name=words.epoch value=progress.epoch.map_or_else(dash, format::number)/>
-        <Reading name=words.remaining value=remaining.map_or_else(dash, |span| format::span(&t().time, span))/>
+        <Reading name=words.loss value=progress.loss.map_or_else(dash, |value| t().number(value))/>
+        <Reading name=words.learning_rate value=progress.learning_rate.map_or_else(dash, |value| t().number(value))/>
+        <Reading name=words.epoch value=progress.epoch.map_or_else(dash, |value| t().number(value))/>
+        <Reading name=words.remaining value=remaining.map_or_else(dash, |span| t().span(span))/>
         <div><dt>{words.elapsed}</dt><dd>{elapsed.map_or_else(|| dash().erased(), Erase::erased)}</dd></div>
     }
     .erased()

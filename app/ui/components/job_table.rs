@@ -64,8 +64,8 @@ fn JobRow(job: JobView) -> impl IntoView {
 fn remark(job: &JobView) -> String {
     let words = &t().jobs;
     match job.status {
-        JobStatus::Queued => job.queue_position.map(words.position).unwrap_or_default(),
-        _ if job.attempt.0 > 1 => (words.attempt)(job.attempt.0, job.max_attempts),
+        JobStatus::Queued => job.queue_position.map(|place| words.position.of(place)).unwrap_or_default(),
+        _ if job.attempt.0 > 1 => words.attempt.with(&[&job.attempt.0, &job.max_attempts]),
         _ => String::new(),
     }
 }
@@ -84,7 +84,7 @@ pub(crate) fn WorkerLink(job: JobView) -> impl IntoView {
 /// Scale, share and step of one job.
 #[component]
 pub(crate) fn JobProgress(job: JobView) -> impl IntoView {
-    let label = (t().job.progress_of)(&job.config_name);
+    let label = t().job.progress_of.of(&job.config_name);
     let over = job.status.is_terminal();
     if job.status == JobStatus::Starting && job.progress.is_none() {
         return view! { <span class="progress-cell"><Scale percent=None label=label/></span> }.erased();
@@ -92,12 +92,12 @@ pub(crate) fn JobProgress(job: JobView) -> impl IntoView {
     let shown = job.progress.filter(|_| job.status != JobStatus::Queued);
     let shown = shown.map(|progress| {
         let percent = progress.percent;
-        let step = format::grouped(progress.step);
-        let steps = progress.total_steps.map_or(step.clone(), |total| format!("{step}\u{202f}/\u{202f}{}", format::grouped(total)));
+        let step = t().whole(progress.step);
+        let steps = progress.total_steps.map_or(step.clone(), |total| format!("{step}\u{202f}/\u{202f}{}", t().whole(total)));
         view! {
             <span class="progress-cell">
                 <Scale percent=percent label=label over=over/>
-                <span class="progress-text"><span>{percent.map(format::percent)}</span><span class="text-muted">{steps}</span></span>
+                <span class="progress-text"><span>{percent.map(|percent| t().percent(percent))}</span><span class="text-muted">{steps}</span></span>
             </span>
         }
     });

@@ -8,6 +8,7 @@ use super::action::SignOut;
 use super::connection::Connection;
 use super::flash_banner::FlashBanner;
 use super::icon::{Glyph, Icon};
+use super::language_switch::LanguageSwitch;
 use super::theme_switch::ThemeSwitch;
 use crate::domain::access::Permission;
 use crate::ui::erase::Erase;
@@ -128,12 +129,13 @@ pub(crate) fn Brand() -> impl IntoView {
 fn Foot() -> impl IntoView {
     let words = &t().nav;
     let session = use_context::<Prefs>().and_then(|prefs| prefs.session);
-    let version = session.as_ref().map(|session| (words.version)(&session.server_version));
+    let version = session.as_ref().map(|session| words.version.of(&session.server_version));
     let account = session.filter(|session| !session.single_user);
     view! {
         <div class="foot">
             {account.map(|session| view! { <p class="foot-name"><a class="row-link" rel="external" href="/account" aria-label=words.account>{session.name}</a></p> <SignOut/> })}
             <ThemeSwitch/>
+            <LanguageSwitch/>
             {version.map(|version| view! { <p class="foot-version">{version}</p> })}
         </div>
     }

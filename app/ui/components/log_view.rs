@@ -9,7 +9,6 @@ use crate::domain::ids::JobId;
 use crate::protocol::queue::LogChunk;
 use crate::protocol::topic::Topic;
 use crate::ui::erase::Erase;
-use crate::ui::format;
 use crate::ui::i18n::t;
 use crate::ui::live::use_live;
 use crate::ui::logs::{Content, Ink, Line, Lines};
@@ -57,7 +56,7 @@ pub(crate) fn LogView(job: JobId, first: LogChunk, #[prop(into)] ended: Signal<b
         <section class="panel" aria-labelledby="log">
             <h2 id="log" class="panel-head flex-wrap">
                 {words.title}
-                <span class="panel-note">{(words.attempt)(attempt.0)}</span>
+                <span class="panel-note">{words.attempt.of(&attempt.0)}</span>
                 <span class="ml-auto flex flex-wrap items-center gap-1">
                     <Toggle label=words.follow on=follow/>
                     <Toggle label=words.wrap on=wrap/>
@@ -141,7 +140,7 @@ fn Toggle(label: &'static str, on: RwSignal<bool>) -> impl IntoView {
 #[component]
 fn LogLine(line: Line) -> impl IntoView {
     match line.content {
-        Content::Gap(bytes) => view! { <p class="log-gap">{(t().log.gap)(&format::bytes(bytes))}</p> }.erased(),
+        Content::Gap(bytes) => view! { <p class="log-gap">{t().log.gap.of(t().bytes(bytes))}</p> }.erased(),
         Content::Text(spans) => {
             let spans = spans.into_iter().map(|span| match ink_class(span.ink) {
                 None => span.text.erased(),

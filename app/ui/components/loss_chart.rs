@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use crate::protocol::queue::ProgressSeries;
 use crate::ui::browser;
 use crate::ui::erase::Erase;
-use crate::ui::format::{self, to_f64};
+use crate::ui::format::to_f64;
 use crate::ui::i18n::t;
 use crate::ui::ticks::{Frame, Range, line, smooth, ticks};
 
@@ -69,15 +69,15 @@ impl Curve {
     }
 
     fn summary(&self) -> String {
-        let shown = |loss: Option<&f64>| loss.copied().map(format::number).unwrap_or_default();
+        let shown = |loss: Option<&f64>| loss.copied().map(|value| t().number(value)).unwrap_or_default();
         let lowest = self.losses.iter().copied().fold(f64::INFINITY, f64::min);
         let words = &t().job;
-        (words.chart_summary)(
+        words.chart_summary.with(&[
             &shown(self.losses.first()),
             &shown(self.losses.last()),
-            &format::number(lowest),
+            &t().number(lowest),
             &step_text(self.x.high),
-        )
+        ])
     }
 }
 
@@ -87,7 +87,7 @@ fn step_text(step: f64) -> String {
         clippy::cast_sign_loss,
         reason = "a step was a whole number before it was scaled"
     )]
-    format::grouped(step.max(0.0) as u64)
+    t().whole(step.max(0.0) as u64)
 }
 
 /// The panel with the curve.
@@ -177,7 +177,7 @@ fn axes(canvas: Canvas, curve: &Curve) -> impl IntoView + use<> {
 
 /// A tick without the zeros that its neighbours do not need either.
 fn tick_text(tick: f64) -> String {
-    let text = format::number(tick);
+    let text = t().number(tick);
     if text.contains('e') || !text.contains('.') {
         text
     } else {
@@ -190,7 +190,7 @@ fn read_out(canvas: Canvas, curve: &Curve, place: usize) -> impl IntoView + use<
     let (step, loss) = (curve.steps[place], curve.losses[place]);
     let (x, y) = curve.at(frame, step, curve.smoothed[place]);
     let left_half = x < frame.left + frame.width / 2.0;
-    let text = (t().job.chart_at)(&step_text(step), &format::number(loss));
+    let text = t().job.chart_at.with(&[&step_text(step), &t().number(loss)]);
     view! {
         <line class="hover-line" x1=format!("{x:.1}") x2=format!("{x:.1}") y1=frame.top y2=frame.top + frame.height></line>
         <circle class="hover-dot" cx=format!("{x:.1}") cy=format!("{y:.1}") r="3.5"></circle>

@@ -15,6 +15,7 @@ pub(crate) mod icon;
 pub(crate) mod job_head;
 pub(crate) mod job_table;
 pub(crate) mod labels;
+pub(crate) mod language_switch;
 pub(crate) mod layout;
 pub(crate) mod log_view;
 pub(crate) mod loss_chart;

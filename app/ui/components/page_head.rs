@@ -27,7 +27,7 @@ pub(crate) fn PageHead(
     #[prop(optional)] children: Option<Children>,
 ) -> impl IntoView {
     view! {
-        <Title text=document_title(&(t().common.title)(&title))/>
+        <Title text=document_title(&t().common.title.of(&title))/>
         <header class="page-head">
             <div class="min-w-0 grow">
                 {above.map(|(href, name)| view! { <a class="crumb" href=href>{name}</a> })}

@@ -6,7 +6,6 @@ use super::icon::{Glyph, Icon};
 use crate::protocol::queue::ArtifactView;
 use crate::protocol::status::ArtifactKind;
 use crate::ui::erase::Erase;
-use crate::ui::format;
 use crate::ui::i18n::t;
 use crate::ui::safe_url::SafeUrl;
 
@@ -59,13 +58,13 @@ fn Sample(image: ArtifactView) -> impl IntoView {
     let url = SafeUrl::from_data(&image.url).into_string();
     let source = url.clone();
     let caption = match step_of(&image.path) {
-        Some(step) => (words.samples_step)(&format::grouped(step)),
+        Some(step) => words.samples_step.of(t().whole(step)),
         None => image.path.rsplit('/').next().unwrap_or_default().to_owned(),
     };
     view! {
         <li>
             <a href=url rel="external" target="_blank">
-                <img src=source alt=(words.sample_alt)(&image.path) loading="lazy" width="256" height="256"/>
+                <img src=source alt=words.sample_alt.of(&image.path) loading="lazy" width="256" height="256"/>
                 <span class="gallery-caption">{caption}</span>
             </a>
         </li>

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use crate::ui::erase::Erase;
-use crate::ui::format;
+use crate::ui::i18n::t;
 
 /// A thin scale with its number.
 #[component]
@@ -41,7 +41,7 @@ pub(crate) fn BigScale(
 ) -> impl IntoView {
     let width = move || percent.get().unwrap_or_default().clamp(0.0, 100.0);
     let now = move || percent.get().map(|percent| format!("{:.0}", percent.floor()));
-    let text = move || percent.get().map(format::percent);
+    let text = move || percent.get().map(|percent| t().percent(percent));
     let marks = (0..=50).map(|mark| {
         let x = format!("{:.1}", 1.0 + f64::from(mark) * 11.96);
         let long = mark % 5 == 0;

@@ -9,7 +9,8 @@ use crate::protocol::status::{ArtifactKind, JobStatus, Target, WorkerStatus, Wor
 use crate::protocol::workers::WorkerView;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
-use crate::ui::locales::{StatusWords, Text};
+use crate::ui::locales::sentence::Text;
+use crate::ui::locales::words::frame::StatusWords;
 
 /// How a status looks: literal class names, because the style sheet is made from the words found in the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,19 +6,18 @@ use leptos::prelude::*;
 use crate::domain::time::Timestamp;
 use crate::ui::clock::use_clock;
 use crate::ui::erase::Erase;
-use crate::ui::format;
 use crate::ui::i18n::t;
 
 /// When something happened.
 #[component]
 pub(crate) fn Moment(at: Timestamp) -> impl IntoView {
     let clock = use_clock();
-    let words = &t().time;
-    let full = format::moment(at);
+    let words = t();
+    let full = t().moment(at);
     let title = full.clone();
     view! {
         <time class="whitespace-nowrap" datetime=at.to_string() title=title>
-            <span class="js-only">{move || format::ago(words, at, clock.now())}</span>
+            <span class="js-only">{move || words.ago(at, clock.now())}</span>
             <span class="no-js-only">{full}</span>
         </time>
     }
@@ -29,10 +28,10 @@ pub(crate) fn Moment(at: Timestamp) -> impl IntoView {
 #[component]
 pub(crate) fn Elapsed(from: Timestamp, #[prop(optional_no_strip)] until: Option<Timestamp>) -> impl IntoView {
     let clock = use_clock();
-    let words = &t().time;
+    let words = t();
     view! {
         <span class="whitespace-nowrap tabular-nums">
-            {move || format::span(words, until.unwrap_or_else(|| clock.now()) - from)}
+            {move || words.span(until.unwrap_or_else(|| clock.now()) - from)}
         </span>
     }
     .erased()

@@ -10,7 +10,7 @@ use crate::protocol::workers::WorkerView;
 use crate::ui::erase::Erase;
 use crate::ui::format;
 use crate::ui::i18n::t;
-use crate::ui::locales::Workers;
+use crate::ui::locales::words::workers::Workers;
 
 /// A table of workers that follows its signal.
 #[component]
@@ -92,10 +92,10 @@ fn Held(worker: WorkerView) -> impl IntoView {
             <span class="progress-cell">
                 <a class="quiet-link truncate" href=format!("/jobs/{}", job.job_id)>{job.config_name.clone()}</a>
                 <span class="flex items-center gap-2">
-                    <Scale percent=job.percent label=(words.job.progress_of)(&job.config_name)/>
-                    <span class="text-xs text-muted tabular-nums">{job.percent.map(format::percent)}</span>
+                    <Scale percent=job.percent label=words.job.progress_of.of(&job.config_name)/>
+                    <span class="text-xs text-muted tabular-nums">{job.percent.map(|percent| t().percent(percent))}</span>
                 </span>
-                {(more > 0).then(|| view! { <span class="row-sub">{(words.workers.more_jobs)(more as u64)}</span> })}
+                {(more > 0).then(|| view! { <span class="row-sub">{words.workers.more_jobs.of(more as u64)}</span> })}
             </span>
         }
         .erased(),

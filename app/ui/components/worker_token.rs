@@ -9,7 +9,6 @@ use crate::domain::time::Millis;
 use crate::protocol::workers::WorkerView;
 use crate::ui::clock::use_clock;
 use crate::ui::erase::Erase;
-use crate::ui::format;
 use crate::ui::i18n::t;
 
 /// The alarm, and what to do about it.
@@ -25,13 +24,18 @@ pub(crate) fn TokenAlarm(worker: RwSignal<WorkerView>) -> impl IntoView {
         let alarm = view! {
             <section class="panel p-5 mb-6" role="alert">
                 <h2 class="panel-title"><Icon glyph=Glyph::Warning/>{words.conflict} " " <Moment at=conflict.at/></h2>
-                <p class="mt-1 mb-3 max-w-prose text-muted">{(words.conflict_hint)(&conflict.host)}</p>
+                <p class="mt-1 mb-3 max-w-prose text-muted">{conflict_hint(&conflict.host)}</p>
                 <form method="post" action=action><button class="btn btn-sm">{words.conflict_settle}</button></form>
             </section>
         };
         Some(alarm.erased())
     };
     view! { {shown} }.erased()
+}
+
+fn conflict_hint(host: &str) -> String {
+    let words = &t().token;
+    if host.is_empty() { words.conflict_hint.to_owned() } else { words.conflict_hint_on.of(host) }
 }
 
 /// What the token is limited to, and a form for another one.
@@ -51,10 +55,10 @@ pub(crate) fn TokenPanel(worker: RwSignal<WorkerView>) -> impl IntoView {
                     let networks = if networks.is_empty() { words.any_network.to_owned() } else { networks };
                     view! {
                         <div><dt>{words.token_ends}</dt><dd>{match ends {
-                            Some(at) => format::moment(at),
+                            Some(at) => t().moment(at),
                             None => words.token_never_ends.to_owned(),
                         }}</dd></div>
-                        {old.map(|at| view! { <div><dt>{words.old_token_ends}</dt><dd>{format::moment(at)}</dd></div> })}
+                        {old.map(|at| view! { <div><dt>{words.old_token_ends}</dt><dd>{t().moment(at)}</dd></div> })}
                         <div><dt>{words.networks}</dt><dd class="break-all">{networks}</dd></div>
                     }
                     .erased()
@@ -98,11 +102,11 @@ pub(crate) fn TokenBadges(worker: WorkerView) -> impl IntoView {
         }
         .erased()
     };
-    let conflict = worker.token_conflict.map(|conflict| warning(words.conflict, (words.conflict_hint)(&conflict.host)));
+    let conflict = worker.token_conflict.map(|conflict| warning(words.conflict, conflict_hint(&conflict.host)));
     let ends = worker.token_expires_at;
     let ended = move || {
         let (end, now) = (ends?, clock.now());
-        let when = format::moment(end);
+        let when = t().moment(end);
         if end <= now {
             Some(warning(words.token_has_ended, when))
         } else if end - now < SOON {

@@ -14,7 +14,6 @@ use crate::ui::components::page_head::PageHead;
 use crate::ui::components::time::Moment;
 use crate::ui::erase::Erase;
 use crate::ui::flash::{CurrentFlash, Flash, FormName, refused};
-use crate::ui::format;
 use crate::ui::i18n::t;
 use crate::ui::prefs::Prefs;
 
@@ -27,7 +26,7 @@ type Snapshot = (TokensPage, SessionsPage);
 /// The page.
 #[component]
 pub(crate) fn AccountPage() -> impl IntoView {
-    let words = &t().plain.account;
+    let words = &t().plain().account;
     let desk = use_desk();
     let name = use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.name).unwrap_or_default();
     let snapshot = Resource::new(
@@ -42,7 +41,7 @@ pub(crate) fn AccountPage() -> impl IntoView {
             match snapshot.await {
                 Ok((tokens, sessions)) => view! {
                     <div class="space-y-6">
-                        <Tokens tokens=tokens.tokens back=HERE none=t().plain.account.no_tokens/>
+                        <Tokens tokens=tokens.tokens back=HERE none=t().plain().account.no_tokens/>
                         <NewToken/>
                         <Password/>
                         <Sessions sessions=sessions.sessions back=HERE/>
@@ -71,10 +70,10 @@ fn made_now() -> Option<CreatedToken> {
 
 #[component]
 fn Made(made: CreatedToken) -> impl IntoView {
-    let words = &t().plain.account;
+    let words = &t().plain().account;
     view! {
         <section class="panel mb-6 p-5" aria-labelledby="made">
-            <h2 id="made" class="panel-title"><Icon glyph=Glyph::Key/>{(words.made)(&made.token.name)}</h2>
+            <h2 id="made" class="panel-title"><Icon glyph=Glyph::Key/>{words.made.of(&made.token.name)}</h2>
             <p class="mt-1 mb-3 max-w-prose text-muted">{words.made_text}</p>
             <CopyBlock text=made.secret label=words.secret/>
         </section>
@@ -85,7 +84,7 @@ fn Made(made: CreatedToken) -> impl IntoView {
 /// Somebody's API tokens; the button that revokes one leads back to `back`.
 #[component]
 pub(super) fn Tokens(tokens: Vec<TokenView>, #[prop(into)] back: String, none: &'static str) -> impl IntoView {
-    let words = &t().plain.account;
+    let words = &t().plain().account;
     let none = tokens.is_empty().then(|| view! { <p class="p-5 text-muted">{none}</p> });
     let rows = tokens.into_iter().map(|token| view! { <Token token=token back=back.clone()/> }).collect_view();
     view! {
@@ -103,7 +102,7 @@ pub(super) fn Tokens(tokens: Vec<TokenView>, #[prop(into)] back: String, none: &
 
 #[component]
 fn Token(token: TokenView, back: String) -> impl IntoView {
-    let words = &t().plain.account;
+    let words = &t().plain().account;
     let scopes = match token.scopes {
         None => words.everything.to_owned(),
         Some(scopes) => scopes.iter().map(Permission::as_str).collect::<Vec<_>>().join(", "),
@@ -112,7 +111,7 @@ fn Token(token: TokenView, back: String) -> impl IntoView {
         Some(at) => view! { {words.used}" "<Moment at=at/> }.erased(),
         None => view! { {words.never_used} }.erased(),
     };
-    let ends = token.expires_at.map(|at| format!(" · {} {}", words.ends, format::moment(at)));
+    let ends = token.expires_at.map(|at| format!(" · {} {}", words.ends, t().moment(at)));
     view! {
         <li class="fleet-row">
             <span class="min-w-0">
@@ -122,7 +121,7 @@ fn Token(token: TokenView, back: String) -> impl IntoView {
             </span>
             <form method="post" action=format!("/ui/account/tokens/{}/revoke", token.id)>
                 <input type="hidden" name="next" value=back/>
-                <button class="btn btn-sm btn-ghost text-bad" aria-label=(words.revoke_named)(&token.name)>{words.revoke}</button>
+                <button class="btn btn-sm btn-ghost text-bad" aria-label=words.revoke_named.of(&token.name)>{words.revoke}</button>
             </form>
         </li>
     }
@@ -131,7 +130,7 @@ fn Token(token: TokenView, back: String) -> impl IntoView {
 
 #[component]
 fn NewToken() -> impl IntoView {
-    let words = &t().plain.account;
+    let words = &t().plain().account;
     let (problem, typed) = refused(FormName::Token);
     let name = typed.get("name").cloned().unwrap_or_default();
     let may = use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.permissions);
@@ -175,7 +174,7 @@ fn NewToken() -> impl IntoView {
 
 #[component]
 fn Password() -> impl IntoView {
-    let words = &t().plain.account;
+    let words = &t().plain().account;
     let (problem, _) = refused(FormName::Password);
     view! {
         <section class="panel form" aria-labelledby="password">
@@ -185,7 +184,7 @@ fn Password() -> impl IntoView {
                 <Field id="old" label=words.old_password>
                     <input class="input w-full" id="old" name="old" type="password" autocomplete="current-password" required=true/>
                 </Field>
-                <Field id="new" label=words.new_password hint=t().plain.login.password_hint>
+                <Field id="new" label=words.new_password hint=t().plain().login.password_hint>
                     <input class="input w-full" id="new" name="new" type="password" autocomplete="new-password" required=true
                         minlength="10" aria-describedby="new-hint"/>
                 </Field>
@@ -199,8 +198,8 @@ fn Password() -> impl IntoView {
 /// Somebody's browsers; the button that signs one out leads back to `back`.
 #[component]
 pub(super) fn Sessions(sessions: Vec<SessionEntry>, #[prop(into)] back: String) -> impl IntoView {
-    let words = &t().plain.account;
-    let none = sessions.is_empty().then(|| view! { <p class="p-5 text-muted">{t().plain.people.no_sessions}</p> });
+    let words = &t().plain().account;
+    let none = sessions.is_empty().then(|| view! { <p class="p-5 text-muted">{t().plain().people.no_sessions}</p> });
     let row = |session: SessionEntry| {
         let end = if session.current {
             view! { <span class="text-sm text-muted">{words.this_browser}</span> }.erased()

@@ -13,7 +13,7 @@ use crate::ui::i18n::t;
 /// The page.
 #[component]
 pub(crate) fn ConfirmPage() -> impl IntoView {
-    let words = &t().plain.confirm;
+    let words = &t().plain().confirm;
     let (problem, _) = refused(FormName::Password);
     let next = use_query_map().with_untracked(|query| query.get("next")).unwrap_or_else(|| "/".to_owned());
     view! {
@@ -22,7 +22,7 @@ pub(crate) fn ConfirmPage() -> impl IntoView {
             {problem.map(|problem| view! { <Refusal problem=problem/> })}
             <form method="post" action="/ui/confirm" class="space-y-4">
                 <input type="hidden" name="next" value=next/>
-                <Field id="password" label=t().plain.login.password hint=words.hint>
+                <Field id="password" label=t().plain().login.password hint=words.hint>
                     <input class="input w-full" id="password" name="password" type="password" autocomplete="current-password"
                         required=true autofocus=true aria-describedby="password-hint"/>
                 </Field>

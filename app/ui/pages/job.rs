@@ -120,7 +120,7 @@ fn Byline(detail: RwSignal<JobView>) -> impl IntoView {
     view! {
         <p class="byline">
             {move || view! { <JobBadge status=status.get()/> }}
-            <span><Moment at=submitted_at/>" "{(words.submitted_by)(&submitted_by)}</span>
+            <span><Moment at=submitted_at/>" "{words.submitted_by.of(&submitted_by)}</span>
             <IdText id=job_id.to_string()/>
         </p>
     }
@@ -142,10 +142,10 @@ fn Facts(detail: RwSignal<JobView>) -> impl IntoView {
 fn facts(job: &JobView) -> impl IntoView + use<> {
     let words = t();
     let gpus = job.gpu_count.map_or_else(|| words.job.one_slot.to_owned(), |count| count.to_string());
-    let used = (words.common.of)(&job.attempt.to_string(), &job.max_attempts.to_string());
+    let used = words.common.of.with(&[&job.attempt, &job.max_attempts]);
     view! {
         <div><dt>{words.job.worker}</dt><dd><WorkerLink job=job.clone()/></dd></div>
-        <div><dt>{words.job.configuration}</dt><dd>{job.config_name.clone()}<span class="text-muted">", "{(words.job.revision)(job.config_revision)}</span></dd></div>
+        <div><dt>{words.job.configuration}</dt><dd>{job.config_name.clone()}<span class="text-muted">", "{words.job.revision.of(&job.config_revision)}</span></dd></div>
         <div><dt>{words.job.target}</dt><dd>{target_word(&words.status, job.target)}</dd></div>
         <div><dt>{words.job.gpus}</dt><dd>{gpus}</dd></div>
         <div><dt>{words.job.labels}</dt><dd><LabelChips labels=job.worker_labels.clone() none=words.job.any_label/></dd></div>

@@ -118,7 +118,7 @@ fn Pager(query: JobsQuery, total: u64, next: Option<String>) -> impl IntoView {
     let older = next.map(|cursor| address(&JobsQuery { cursor: Some(cursor), ..query }));
     view! {
         <div class="pager">
-            <span class="text-muted">{(words.jobs.total)(total)}</span>
+            <span class="text-muted">{words.jobs.total.of(total)}</span>
             {newest.map(|href| view! { <a class="btn btn-sm" href=href>{words.common.newer}</a> })}
             {older.map(|href| view! { <a class="btn btn-sm" href=href>{words.common.older}</a> })}
         </div>

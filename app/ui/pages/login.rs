@@ -16,13 +16,13 @@ use crate::ui::prefs::Prefs;
 /// A name with its password; on a server that nobody can log in to yet, the setup code and who the first admin is.
 #[component]
 pub(crate) fn LoginPage() -> impl IntoView {
-    let words = &t().plain.login;
+    let words = &t().plain().login;
     let unclaimed = use_context::<Prefs>().is_some_and(|prefs| prefs.unclaimed);
     let (problem, typed) = refused(FormName::Login);
     let name = typed.get("name").cloned().unwrap_or_default();
     let (title, intro) = if unclaimed { (words.setup_title, words.setup_intro) } else { (words.title, words.intro) };
     view! {
-        <Title text=(t().common.title)(title)/>
+        <Title text=t().common.title.of(&title)/>
         <main class="login" id="content">
             <div class="login-card">
                 <Brand/>
@@ -43,7 +43,7 @@ pub(crate) fn LoginPage() -> impl IntoView {
 
 #[component]
 fn LoginForm(name: String) -> impl IntoView {
-    let words = &t().plain.login;
+    let words = &t().plain().login;
     let next = use_query_map().with_untracked(|query| query.get("next")).unwrap_or_else(|| "/".to_owned());
     view! {
         <form method="post" action="/ui/login" class="space-y-4">
@@ -73,7 +73,7 @@ fn LoginForm(name: String) -> impl IntoView {
 
 #[component]
 fn SetupForm(name: String) -> impl IntoView {
-    let words = &t().plain.login;
+    let words = &t().plain().login;
     let name = if name.is_empty() { "admin".to_owned() } else { name };
     view! {
         <form method="post" action="/ui/setup" class="space-y-4">

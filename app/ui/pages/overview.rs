@@ -111,7 +111,7 @@ fn Tiles(now: RwSignal<Snapshot>) -> impl IntoView {
     let words = &t().overview;
     let tiles = move || {
         now.with(|(workers, jobs)| {
-            let done = (words.ended_well)(jobs.counts.completed);
+            let done = words.ended_well.of(jobs.counts.completed);
             view! {
                 {workers.as_ref().map(|workers| view! { <WorkerTiles workers=workers.clone()/> })}
                 <Tile href="/jobs?phase=active" name=words.running value=jobs.counts.running note=String::new()/>
@@ -131,8 +131,8 @@ fn WorkerTiles(workers: WorkersPage) -> impl IntoView {
     let gpus: u64 = there().map(|worker| u64::from(worker.gpu_count)).sum();
     let used: u64 = there().flat_map(|worker| &worker.jobs).map(|job| u64::from(job.gpus)).sum();
     view! {
-        <Tile href="/admin/workers" name=words.workers_online value=online note=(words.workers_of)(workers.total)/>
-        <Tile href="/admin/workers" name=words.gpus value=gpus note=(words.gpus_busy)(used)/>
+        <Tile href="/admin/workers" name=words.workers_online value=online note=words.workers_of.of(&workers.total)/>
+        <Tile href="/admin/workers" name=words.gpus value=gpus note=words.gpus_busy.of(used)/>
     }
     .erased()
 }

@@ -17,7 +17,7 @@ use crate::ui::i18n::t;
 /// The page.
 #[component]
 pub(crate) fn PeoplePage() -> impl IntoView {
-    let words = &t().plain.people;
+    let words = &t().plain().people;
     let desk = use_desk();
     let people = Resource::new(|| (), move |()| desk.people());
     let shown = move || {
@@ -47,7 +47,7 @@ pub(crate) fn PeoplePage() -> impl IntoView {
 
 #[component]
 fn Row(user: UserView) -> impl IntoView {
-    let words = &t().plain.people;
+    let words = &t().plain().people;
     view! {
         <li class="fleet-row">
             <span class="min-w-0">
@@ -72,7 +72,7 @@ pub(super) fn RoleSelect(chosen: Role) -> impl IntoView {
 
 #[component]
 fn Add() -> impl IntoView {
-    let words = &t().plain.people;
+    let words = &t().plain().people;
     let (problem, typed) = refused(FormName::Person);
     let name = typed.get("name").cloned().unwrap_or_default();
     let role = typed.get("role").and_then(|role| Role::parse(role)).unwrap_or(Role::Researcher);
@@ -81,12 +81,12 @@ fn Add() -> impl IntoView {
             <h2 id="add" class="panel-title">{words.add}</h2>
             {problem.map(|problem| view! { <Refusal problem=problem/> })}
             <form method="post" action="/ui/users" class="space-y-4">
-                <Field id="name" label=t().plain.login.name hint=t().plain.login.name_hint>
+                <Field id="name" label=t().plain().login.name hint=t().plain().login.name_hint>
                     <input class="input w-full" id="name" name="name" required=true maxlength="32" autocomplete="off"
                         autocapitalize="none" aria-describedby="name-hint" value=name/>
                 </Field>
                 <Field id="role" label=words.role><RoleSelect chosen=role/></Field>
-                <Field id="password" label=t().plain.login.password hint=words.password_optional optional=true>
+                <Field id="password" label=t().plain().login.password hint=words.password_optional optional=true>
                     <input class="input w-full" id="password" name="password" type="password" autocomplete="new-password"
                         minlength="10" aria-describedby="password-hint"/>
                 </Field>
@@ -101,7 +101,7 @@ fn Add() -> impl IntoView {
 
 #[component]
 fn Roles() -> impl IntoView {
-    let words = &t().plain.people;
+    let words = &t().plain().people;
     let entry = |role: Role| {
         let text = match role {
             Role::Viewer => words.viewer,

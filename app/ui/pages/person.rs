@@ -46,7 +46,7 @@ pub(crate) fn PersonPage() -> impl IntoView {
 
 #[component]
 fn Somebody(person: UserDetail) -> impl IntoView {
-    let words = &t().plain.people;
+    let words = &t().plain().people;
     let UserDetail { user, tokens, sessions } = person;
     let page = format!("/admin/users/{}", user.id);
     let form = format!("/ui/users/{}", user.id);
@@ -64,7 +64,7 @@ fn Somebody(person: UserDetail) -> impl IntoView {
 
 #[component]
 fn Access(form: String, user: UserView) -> impl IntoView {
-    let words = &t().plain.people;
+    let words = &t().plain().people;
     let (problem, _) = refused(FormName::Person);
     view! {
         <section class="panel form" aria-labelledby="access">
@@ -85,14 +85,14 @@ fn Access(form: String, user: UserView) -> impl IntoView {
 
 #[component]
 fn NewPassword(form: String) -> impl IntoView {
-    let words = &t().plain.people;
+    let words = &t().plain().people;
     let (problem, _) = refused(FormName::Password);
     view! {
         <section class="panel form" aria-labelledby="password">
-            <h2 id="password" class="panel-title">{t().plain.account.new_password}</h2>
+            <h2 id="password" class="panel-title">{t().plain().account.new_password}</h2>
             {problem.map(|problem| view! { <Refusal problem=problem/> })}
             <form method="post" action=form class="space-y-4">
-                <Field id="new" label=t().plain.account.new_password hint=words.new_password_hint>
+                <Field id="new" label=t().plain().account.new_password hint=words.new_password_hint>
                     <input class="input w-full" id="new" name="new" type="password" autocomplete="new-password" required=true
                         minlength="10" aria-describedby="new-hint"/>
                 </Field>

@@ -18,7 +18,7 @@ use crate::ui::prefs::Prefs;
 /// The page.
 #[component]
 pub(crate) fn SecretsPage() -> impl IntoView {
-    let words = &t().plain.secrets;
+    let words = &t().plain().secrets;
     let desk = use_desk();
     let manages = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::SecretManage));
     let page = Resource::new(|| (), move |()| desk.secrets());
@@ -55,7 +55,7 @@ fn List(
     secrets: Vec<SecretView>,
     removable: bool,
 ) -> impl IntoView {
-    let none = secrets.is_empty().then(|| view! { <p class="p-5 text-muted">{t().plain.secrets.none}</p> });
+    let none = secrets.is_empty().then(|| view! { <p class="p-5 text-muted">{t().plain().secrets.none}</p> });
     let rows = secrets.into_iter().map(|secret| view! { <Entry secret=secret removable=removable/> }).collect_view();
     view! {
         <section class="panel" aria-labelledby=id>
@@ -72,7 +72,7 @@ fn List(
 
 #[component]
 fn Entry(secret: SecretView, removable: bool) -> impl IntoView {
-    let words = &t().plain.secrets;
+    let words = &t().plain().secrets;
     let given = match secret.given_at {
         Some(at) => view! { {words.last_given}" "<Moment at=at/> }.erased(),
         None => view! { {words.never_given} }.erased(),
@@ -81,7 +81,7 @@ fn Entry(secret: SecretView, removable: bool) -> impl IntoView {
         view! {
             <form method="post" action=format!("/ui/secrets/{}/remove", secret.name)>
                 {secret.shared.then(|| view! { <input type="hidden" name="shared" value="on"/> })}
-                <button class="btn btn-sm btn-ghost text-bad" aria-label=(words.remove_named)(&secret.name)>{words.remove}</button>
+                <button class="btn btn-sm btn-ghost text-bad" aria-label=words.remove_named.of(&secret.name)>{words.remove}</button>
             </form>
         }
     });
@@ -99,7 +99,7 @@ fn Entry(secret: SecretView, removable: bool) -> impl IntoView {
 
 #[component]
 fn Keep(manages: bool) -> impl IntoView {
-    let words = &t().plain.secrets;
+    let words = &t().plain().secrets;
     let (problem, typed) = refused(FormName::Secret);
     let name = typed.get("name").cloned().unwrap_or_default();
     let share = manages.then(|| {

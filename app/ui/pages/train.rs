@@ -29,7 +29,7 @@ type Snapshot = (ConfigsPage, Option<WorkersPage>);
 /// The form that submits a job.
 #[component]
 pub(crate) fn TrainPage() -> impl IntoView {
-    let words = &t().plain.train;
+    let words = &t().plain().train;
     let (port, desk) = (use_port(), use_desk());
     let sees_workers = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::AdminWorkers));
     let snapshot = Resource::new(
@@ -91,23 +91,23 @@ fn Submit(configs: ConfigsPage, workers: Option<WorkersPage>) -> impl IntoView {
         {problem.map(|problem| view! { <Refusal problem=problem/> })}
         <form method="post" action="/ui/jobs" class="train-grid">
             <section class="panel" aria-labelledby="configs">
-                <h2 id="configs" class="panel-head">{words.plain.train.configuration}</h2>
+                <h2 id="configs" class="panel-head">{words.plain().train.configuration}</h2>
                 <div class="config-list" role="radiogroup" aria-labelledby="configs">{choices}</div>
             </section>
             <section class="panel form" aria-labelledby="where">
                 <fieldset class="field">
-                    <legend id="where">{words.plain.train.target}</legend>
+                    <legend id="where">{words.plain().train.target}</legend>
                     <div class="choices">
-                        <Choice name="target" value="worker" checked={target == Target::Worker} label=words.status.target_worker text=words.plain.train.target_worker/>
-                        <Choice name="target" value="auto" checked={target == Target::Auto} label=words.status.target_auto text=words.plain.train.target_auto/>
-                        <Choice name="target" value="local" checked={target == Target::Local} label=words.status.target_local text=words.plain.train.target_local/>
+                        <Choice name="target" value="worker" checked={target == Target::Worker} label=words.status.target_worker text=words.plain().train.target_worker/>
+                        <Choice name="target" value="auto" checked={target == Target::Auto} label=words.status.target_auto text=words.plain().train.target_auto/>
+                        <Choice name="target" value="local" checked={target == Target::Local} label=words.status.target_local text=words.plain().train.target_local/>
                     </div>
                 </fieldset>
                 {workers.clone().map(|workers| view! { <Fleet workers=workers/> })}
-                <Field id="gpu_count" label=words.plain.train.gpu_count hint=words.plain.train.gpu_count_hint optional=true>
+                <Field id="gpu_count" label=words.plain().train.gpu_count hint=words.plain().train.gpu_count_hint optional=true>
                     <input class="input w-28" id="gpu_count" name="gpu_count" type="number" min="1" max="64" inputmode="numeric" aria-describedby="gpu_count-hint" value=gpu_count/>
                 </Field>
-                <Field id="worker_labels" label=words.plain.train.labels hint=words.plain.train.labels_hint optional=true>
+                <Field id="worker_labels" label=words.plain().train.labels hint=words.plain().train.labels_hint optional=true>
                     <textarea
                         class="textarea w-full font-mono"
                         id="worker_labels"
@@ -115,33 +115,33 @@ fn Submit(configs: ConfigsPage, workers: Option<WorkersPage>) -> impl IntoView {
                         rows="2"
                         spellcheck="false"
                         aria-describedby="worker_labels-hint"
-                        placeholder=words.plain.train.labels_example
+                        placeholder=words.plain().train.labels_example
                         prop:value=labels
                     ></textarea>
                     {workers.map(|workers| view! { <KnownLabels workers=workers/> })}
                 </Field>
                 <details class="fold">
-                    <summary>{words.plain.train.advanced}</summary>
-                    <Field id="max_retries" label=words.plain.train.retries hint=words.plain.train.retries_hint>
+                    <summary>{words.plain().train.advanced}</summary>
+                    <Field id="max_retries" label=words.plain().train.retries hint=words.plain().train.retries_hint>
                         <input class="input w-28" id="max_retries" name="max_retries" type="number" min="0" max="20" inputmode="numeric" aria-describedby="max_retries-hint" value=retries/>
                     </Field>
-                    <Field id="checkpoints" label=words.plain.train.checkpoints hint=words.plain.train.checkpoints_hint>
+                    <Field id="checkpoints" label=words.plain().train.checkpoints hint=words.plain().train.checkpoints_hint>
                         <select class="select w-full" id="checkpoints" name="checkpoints" aria-describedby="checkpoints-hint">
-                            <option value="last" selected={checkpoints == CheckpointPolicy::Last}>{words.plain.train.checkpoints_last}</option>
-                            <option value="all" selected={checkpoints == CheckpointPolicy::All}>{words.plain.train.checkpoints_all}</option>
-                            <option value="none" selected={checkpoints == CheckpointPolicy::None}>{words.plain.train.checkpoints_none}</option>
+                            <option value="last" selected={checkpoints == CheckpointPolicy::Last}>{words.plain().train.checkpoints_last}</option>
+                            <option value="all" selected={checkpoints == CheckpointPolicy::All}>{words.plain().train.checkpoints_all}</option>
+                            <option value="none" selected={checkpoints == CheckpointPolicy::None}>{words.plain().train.checkpoints_none}</option>
                         </select>
                     </Field>
                     <div class="choice">
                         <input type="checkbox" class="checkbox checkbox-sm checkbox-primary" id="exclusive" name="exclusive" value="true" checked=exclusive/>
                         <label for="exclusive">
-                            <span class="font-medium">{words.plain.train.exclusive}</span>
-                            <span class="choice-text">{words.plain.train.exclusive_text}</span>
+                            <span class="font-medium">{words.plain().train.exclusive}</span>
+                            <span class="choice-text">{words.plain().train.exclusive_text}</span>
                         </label>
                     </div>
                 </details>
                 <div class="form-actions">
-                    <button class="btn btn-primary"><Icon glyph=Glyph::Train/>{words.plain.train.submit}</button>
+                    <button class="btn btn-primary"><Icon glyph=Glyph::Train/>{words.plain().train.submit}</button>
                 </div>
             </section>
         </form>
@@ -151,7 +151,7 @@ fn Submit(configs: ConfigsPage, workers: Option<WorkersPage>) -> impl IntoView {
 
 #[component]
 fn ConfigChoice(config: ConfigView, checked: bool) -> impl IntoView {
-    let words = &t().plain.train;
+    let words = &t().plain().train;
     let id = format!("config-{}", config.name);
     let summary = config.summary.into_iter().map(|(key, value)| {
         view! { <span class="chip"><span class="text-muted">{key}"="</span>{value}</span> }
@@ -163,7 +163,7 @@ fn ConfigChoice(config: ConfigView, checked: bool) -> impl IntoView {
                 <span class="flex flex-wrap items-baseline justify-between gap-x-3">
                     <span class="font-medium">{config.name}</span>
                     <span class="text-xs text-muted">
-                        {(words.revision)(config.revision)}" · "{(words.files)(config.files.len() as u64)}" · "<Moment at=config.updated_at/>
+                        {words.revision.of(&config.revision)}" · "{words.files.of(config.files.len() as u64)}" · "<Moment at=config.updated_at/>
                     </span>
                 </span>
                 <span class="mt-1.5 flex flex-wrap gap-1">{summary.collect_view()}</span>
@@ -176,11 +176,14 @@ fn ConfigChoice(config: ConfigView, checked: bool) -> impl IntoView {
 /// How the fleet stands, so that nobody is surprised by a job that waits.
 #[component]
 fn Fleet(workers: WorkersPage) -> impl IntoView {
-    let words = &t().plain.train;
+    let words = &t().plain().train;
     let counts = workers.counts;
     let text = match workers.total {
         0 => words.fleet_empty.to_owned(),
-        _ => (words.fleet)(counts.idle, counts.busy, counts.offline + counts.connecting + counts.draining),
+        _ => {
+            let away = counts.offline + counts.connecting + counts.draining;
+            words.fleet.with(&[&counts.idle, &counts.busy, &away])
+        }
     };
     view! { <p class="fleet-now"><Icon glyph=Glyph::Workers/><span class="font-medium">{words.fleet_now}</span><span class="text-muted">{text}</span></p> }.erased()
 }
@@ -199,7 +202,7 @@ fn KnownLabels(workers: WorkersPage) -> impl IntoView {
     let entries = entries.collect_view();
     (!entries.is_empty()).then(|| {
         view! {
-            <p class="mt-2 text-xs text-muted" id="known">{t().plain.train.known_labels}</p>
+            <p class="mt-2 text-xs text-muted" id="known">{t().plain().train.known_labels}</p>
             <ul class="mt-1 flex flex-wrap gap-1" aria-labelledby="known">{entries}</ul>
         }
     })

@@ -182,8 +182,8 @@ fn HeldRow(job: HeldJob) -> impl IntoView {
             </span>
             <JobBadge status=job.status/>
             <span class="progress-cell">
-                <Scale percent=job.percent label=(t().job.progress_of)(&job.config_name)/>
-                <span class="progress-text">{job.percent.map(format::percent)}</span>
+                <Scale percent=job.percent label=t().job.progress_of.of(&job.config_name)/>
+                <span class="progress-text">{job.percent.map(|percent| t().percent(percent))}</span>
             </span>
         </li>
     }

@@ -44,16 +44,16 @@ fn Question(worker: WorkerView) -> impl IntoView {
     let held = worker.jobs.len() as u64;
     let page = format!("/admin/workers/{}", worker.id);
     view! {
-        <PageHead title=(words.plain.delete.title)(&worker.name) above=("/admin/workers", words.workers.title)/>
+        <PageHead title=words.plain().delete.title.of(&worker.name) above=("/admin/workers", words.workers.title)/>
         <div class="panel form">
             <p><WorkerBadge worker=worker.clone()/></p>
-            <p>{words.plain.delete.text}</p>
+            <p>{words.plain().delete.text}</p>
             {(held > 0).then(|| view! {
-                <div class="notice notice-warn mb-0"><Icon glyph=Glyph::Warning/><p>{(words.plain.delete.busy)(held)}</p></div>
+                <div class="notice notice-warn mb-0"><Icon glyph=Glyph::Warning/><p>{words.plain().delete.busy.of(held)}</p></div>
             })}
             <form method="post" action=format!("/ui/workers/{}/delete", worker.id) class="form-actions">
-                <button class="btn btn-error"><Icon glyph=Glyph::Trash/>{words.plain.delete.confirm}</button>
-                <a class="btn btn-ghost" href=page>{words.plain.delete.keep}</a>
+                <button class="btn btn-error"><Icon glyph=Glyph::Trash/>{words.plain().delete.confirm}</button>
+                <a class="btn btn-ghost" href=page>{words.plain().delete.keep}</a>
             </form>
         </div>
     }

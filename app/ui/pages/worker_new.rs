@@ -22,10 +22,10 @@ pub(crate) fn WorkerNewPage() -> impl IntoView {
     let (days, networks) = (typed("expires_in_days"), typed("networks"));
     let limited = !(days.is_empty() && networks.is_empty());
     view! {
-        <PageHead title=words.plain.create.title above=("/admin/workers", words.workers.title) intro=words.plain.create.intro/>
+        <PageHead title=words.plain().create.title above=("/admin/workers", words.workers.title) intro=words.plain().create.intro/>
         {problem.map(|problem| view! { <Refusal problem=problem/> })}
         <form method="post" action="/ui/workers" class="panel form">
-            <Field id="name" label=words.plain.create.name hint=words.plain.create.name_hint>
+            <Field id="name" label=words.plain().create.name hint=words.plain().create.name_hint>
                 <input
                     class="input w-full"
                     id="name"
@@ -39,14 +39,14 @@ pub(crate) fn WorkerNewPage() -> impl IntoView {
                 />
             </Field>
             <fieldset class="field">
-                <legend>{words.plain.create.kind}</legend>
-                <p class="field-hint">{words.plain.create.kind_hint}</p>
+                <legend>{words.plain().create.kind}</legend>
+                <p class="field-hint">{words.plain().create.kind_hint}</p>
                 <div class="choices">
-                    <Choice name="worker_type" value="persistent" checked={kind != Some(WorkerType::Ephemeral)} label=words.status.persistent text=words.plain.create.persistent/>
-                    <Choice name="worker_type" value="ephemeral" checked={kind == Some(WorkerType::Ephemeral)} label=words.status.ephemeral text=words.plain.create.ephemeral/>
+                    <Choice name="worker_type" value="persistent" checked={kind != Some(WorkerType::Ephemeral)} label=words.status.persistent text=words.plain().create.persistent/>
+                    <Choice name="worker_type" value="ephemeral" checked={kind == Some(WorkerType::Ephemeral)} label=words.status.ephemeral text=words.plain().create.ephemeral/>
                 </div>
             </fieldset>
-            <Field id="labels" label=words.plain.create.labels hint=words.plain.create.labels_hint optional=true>
+            <Field id="labels" label=words.plain().create.labels hint=words.plain().create.labels_hint optional=true>
                 <textarea
                     class="textarea w-full font-mono"
                     id="labels"
@@ -54,23 +54,23 @@ pub(crate) fn WorkerNewPage() -> impl IntoView {
                     rows="3"
                     spellcheck="false"
                     aria-describedby="labels-hint"
-                    placeholder=words.plain.create.labels_example
+                    placeholder=words.plain().create.labels_example
                     prop:value=labels
                 ></textarea>
             </Field>
             <details class="fold" open=limited>
-                <summary>{words.plain.create.advanced}</summary>
+                <summary>{words.plain().create.advanced}</summary>
                 <Field id="expires_in_days" label=words.token.days hint=words.token.days_hint optional=true>
                     <input class="input w-full" id="expires_in_days" name="expires_in_days" type="number" min="1" max="3660"
                         aria-describedby="expires_in_days-hint" value=days/>
                 </Field>
-                <Field id="networks" label=words.plain.create.networks hint=words.plain.create.networks_hint optional=true>
+                <Field id="networks" label=words.plain().create.networks hint=words.plain().create.networks_hint optional=true>
                     <input class="input w-full font-mono" id="networks" name="networks" autocomplete="off" spellcheck="false"
                         aria-describedby="networks-hint" value=networks/>
                 </Field>
             </details>
             <div class="form-actions">
-                <button class="btn btn-primary"><Icon glyph=Glyph::Plus/>{words.plain.create.submit}</button>
+                <button class="btn btn-primary"><Icon glyph=Glyph::Plus/>{words.plain().create.submit}</button>
                 <a class="btn btn-ghost" href="/admin/workers">{words.common.cancel}</a>
             </div>
         </form>

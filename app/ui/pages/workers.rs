@@ -101,7 +101,7 @@ fn Shown(first: WorkersPage, query: WorkersQuery, port: SharedPort) -> impl Into
                 }
             }}
         </div>
-        <p class="mt-3 text-sm text-muted">{move || page.with(|page| (words.total)(page.total))}</p>
+        <p class="mt-3 text-sm text-muted">{move || page.with(|page| words.total.of(page.total))}</p>
     }
     .erased()
 }

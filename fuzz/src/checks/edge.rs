@@ -66,7 +66,7 @@ fn cookies(line: &[u8]) {
     headers.insert(header::COOKIE, value);
     let text = std::str::from_utf8(line).ok().filter(|_| headers[header::COOKIE].to_str().is_ok());
     let theme = cookie(&headers, "theme").and_then(Theme::parse).unwrap_or_default();
-    assert_eq!(Prefs::from_cookies(text.unwrap_or_default(), Timestamp(0)).theme, theme, "two readers, one cookie");
+    assert_eq!(Prefs::from_headers(text.unwrap_or_default(), text.unwrap_or_default(), Timestamp(0)).theme, theme, "two readers, one cookie");
     for scheme in [Scheme::Http, Scheme::ProxysHttps] {
         let name = session_cookie::name(scheme);
         let pairs = text.unwrap_or_default().split(';').map(str::trim);

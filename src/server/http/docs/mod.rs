@@ -6,7 +6,6 @@ mod page;
 
 use std::sync::Arc;
 
-use app::ui::prefs::Prefs;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
@@ -16,7 +15,7 @@ pub use self::page::page;
 use super::openapi::Description;
 use super::openapi::doc::{Answer, Content, Doc};
 use super::routes::{Access, Routes};
-use super::site;
+use super::{site, ui};
 use crate::state::App;
 
 /// The page needs a style sheet and a picture of this server, and nothing else.
@@ -38,16 +37,14 @@ async fn show(
     Extension(description): Extension<Arc<Description>>,
     headers: HeaderMap,
 ) -> Response {
-    let cookies = headers.get(header::COOKIE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let prefs = Prefs::from_cookies(cookies, app.core.now());
+    let prefs = ui::prefs(&headers, app.core.now());
     let theme = prefs.theme.attribute().map(|theme| format!(" data-theme=\"{theme}\"")).unwrap_or_default();
     let top = format!(
-        "<!DOCTYPE html>\n<html lang=\"{}\"{theme}><head><meta charset=\"utf-8\">\
+        "<!DOCTYPE html>\n<html lang=\"en\"{theme}><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <meta name=\"color-scheme\" content=\"light dark\"><meta name=\"robots\" content=\"noindex\">\
          <title>API · simpletuner</title><link rel=\"icon\" href=\"/favicon.svg\" type=\"image/svg+xml\">\
          <link rel=\"stylesheet\" href=\"{}\"></head>\n",
-        prefs.locale.tag(),
         site::style_sheet(),
     );
     let named = [

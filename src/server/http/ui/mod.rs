@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock};
 
 use app::domain::access::Permission;
+use app::domain::time::Timestamp;
 use app::ui::flash::Flash;
 use app::ui::port::{SharedDesk, SharedPort};
 use app::ui::prefs::Prefs;
@@ -14,7 +15,7 @@ use app::ui::{App as Dashboard, Plain, plain_shell, shell};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use leptos::nonce::use_nonce;
@@ -79,6 +80,7 @@ pub fn entrances(app: &App) -> Routes {
         .post("/ui/login", Access::Anyone, forms::access::LOG_IN, forms::access::log_in)
         .post("/ui/setup", Access::Anyone, forms::access::SET_UP, forms::access::set_up)
         .form("/ui/theme", Access::Anyone, forms::access::set_theme)
+        .form("/ui/language", Access::Anyone, forms::access::set_language)
 }
 
 /// What a page's buttons and forms post to.
@@ -127,8 +129,7 @@ fn rendered<V: IntoView + 'static>(
 fn provide(app: &App, scripts: Scripts) {
     let Some(parts) = use_context::<Parts>() else { return };
     let person = parts.extensions.get::<Person>().cloned();
-    let cookies = parts.headers.get(header::COOKIE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let mut prefs = Prefs::from_cookies(cookies, app.core.now());
+    let mut prefs = prefs(&parts.headers, app.core.now());
     prefs.version = Some(format!("{}-{}", app.epoch, app.core.hub.version()));
     prefs.unclaimed = app.core.doors.unclaimed.load(Ordering::Relaxed);
     prefs.session =
@@ -144,6 +145,12 @@ fn provide(app: &App, scripts: Scripts) {
     }
     provide_context(prefs);
     provide_context::<Option<Flash>>(flash);
+}
+
+/// How a browser likes its pages.
+pub fn prefs(headers: &HeaderMap, now: Timestamp) -> Prefs {
+    let said = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    Prefs::from_headers(said(header::COOKIE), said(header::ACCEPT_LANGUAGE), now)
 }
 
 fn set_headers(response: &ResponseOptions, scripts: Scripts, flash_taken: bool) {

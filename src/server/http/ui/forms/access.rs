@@ -1,11 +1,11 @@
-//! Login, logout, theme.
+//! Login, logout, theme, language.
 
 use std::net::IpAddr;
 
 use app::domain::audit::flood::Refused;
 use app::domain::time::Millis;
 use app::ui::flash::{Flash, FormName, Notice};
-use app::ui::prefs::Theme;
+use app::ui::prefs::{Locale, Theme};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -200,7 +200,18 @@ pub(super) fn shown(fields: &Fields, names: &[&str]) -> Fields {
 /// `POST /ui/theme`
 pub async fn set_theme(Form(fields): Form<Fields>) -> Response {
     let theme = field(&fields, "theme").and_then(Theme::parse).unwrap_or_default();
-    let next = local_path(field(&fields, "next").unwrap_or("/"));
-    let cookie = format!("theme={}; Path=/; Max-Age=31536000; SameSite=Lax", theme.as_str());
+    remember("theme", theme.as_str(), &fields)
+}
+
+/// `POST /ui/language`
+pub async fn set_language(Form(fields): Form<Fields>) -> Response {
+    let language = field(&fields, "language").and_then(Locale::parse).unwrap_or_default();
+    remember("language", language.tag(), &fields)
+}
+
+/// A choice of a browser, for a year.
+fn remember(name: &str, choice: &'static str, fields: &Fields) -> Response {
+    let next = local_path(field(fields, "next").unwrap_or("/"));
+    let cookie = format!("{name}={choice}; Path=/; Max-Age=31536000; SameSite=Lax");
     ([(header::SET_COOKIE, cookie)], Redirect::to(next)).into_response()
 }

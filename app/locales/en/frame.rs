@@ -1,31 +1,9 @@
 //! English: what every page shares.
 
-use super::en_gpus::GPUS;
-use super::en_pages::{JOB, JOBS, LOG, OVERVIEW, WORKER, WORKERS};
-use super::en_token::TOKEN;
-use super::{Common, FlashWords, Messages, Nav, ProblemWords, StatusWords, TimeWords};
+use crate::ui::locales::sentence::Phrase;
+use crate::ui::locales::words::frame::{Common, FlashWords, Nav, ProblemWords, StatusWords, TimeWords};
 
-/// English.
-pub(crate) const EN: Messages = Messages {
-    common: COMMON,
-    nav: NAV,
-    time: TIME,
-    status: STATUS,
-    overview: OVERVIEW,
-    jobs: JOBS,
-    job: JOB,
-    log: LOG,
-    workers: WORKERS,
-    worker: WORKER,
-    token: TOKEN,
-    gpus: GPUS,
-    flash: FLASH,
-    problem: PROBLEM,
-    #[cfg(feature = "ssr")]
-    plain: super::en_plain::PLAIN,
-};
-
-const COMMON: Common = Common {
+pub(super) const COMMON: Common = Common {
     product: "SimpleTuner",
     skip_to_content: "Skip to content",
     copy: "Copy",
@@ -36,12 +14,12 @@ const COMMON: Common = Common {
     newer: "Newest",
     older: "Older",
     optional: "optional",
-    of: |part, whole| format!("{part} of {whole}"),
-    title: |page| format!("{page} · SimpleTuner"),
-    download: |file| format!("Download {file}"),
+    of: Phrase("{0} of {1}"),
+    title: Phrase("{0} · SimpleTuner"),
+    download: Phrase("Download {0}"),
 };
 
-const NAV: Nav = Nav {
+pub(super) const NAV: Nav = Nav {
     main: "Main",
     overview: "Overview",
     jobs: "Jobs",
@@ -58,26 +36,30 @@ const NAV: Nav = Nav {
     theme_light: "Light",
     theme_system: "As the system",
     theme_dark: "Dark",
+    language: "Language",
+    choose: "Choose",
     live: "Live",
     live_hint: "This page updates by itself.",
     connecting: "Connecting",
     reconnecting: "Reconnecting",
-    offline_since: |time| format!("Offline since {time}"),
+    offline_since: Phrase("Offline since {0}"),
     offline_hint: "What you see may be old. The page keeps trying to reconnect.",
-    version: |version| format!("Version {version}"),
+    version: Phrase("Version {0}"),
 };
 
-const TIME: TimeWords = TimeWords {
+pub(super) const TIME: TimeWords = TimeWords {
     just_now: "just now",
     seconds: "s",
     minutes: "min",
     hours: "h",
     days: "d",
-    ago: |span| format!("{span} ago"),
+    ago: Phrase("{0} ago"),
     never: "never",
+    months: ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"],
+    date: Phrase("{0} {1} {2}"),
 };
 
-const STATUS: StatusWords = StatusWords {
+pub(super) const STATUS: StatusWords = StatusWords {
     connecting: "Connecting",
     idle: "Idle",
     busy: "Busy",
@@ -106,7 +88,7 @@ const STATUS: StatusWords = StatusWords {
     kind_other: "Other",
 };
 
-const FLASH: FlashWords = FlashWords {
+pub(super) const FLASH: FlashWords = FlashWords {
     signed_out: "You are signed out.",
     worker_deleted: "The worker was deleted and its token no longer works.",
     worker_draining: "The worker takes no new jobs.",
@@ -122,7 +104,7 @@ const FLASH: FlashWords = FlashWords {
     secret_gone: "The secret is gone. Jobs that start from now on do not have it.",
 };
 
-const PROBLEM: ProblemWords = ProblemWords {
+pub(super) const PROBLEM: ProblemWords = ProblemWords {
     title: "This could not be shown",
     signed_out: "Your session has ended",
     signed_out_text: "Sign in again to go on where you were.",
@@ -136,5 +118,5 @@ const PROBLEM: ProblemWords = ProblemWords {
     retry: "Try again",
     sign_in: "Sign in",
     home: "Go to the overview",
-    request_id: |id| format!("Request {id}"),
+    request_id: Phrase("Request {0}"),
 };

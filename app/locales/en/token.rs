@@ -1,15 +1,14 @@
-//! English: workers' tokens.
+//! English: workers’ tokens.
 
-use super::WorkerToken;
+use crate::ui::locales::sentence::Phrase;
+use crate::ui::locales::words::token::WorkerToken;
 
 pub(super) const TOKEN: WorkerToken = WorkerToken {
     conflict: "Two agents, one token",
-    conflict_hint: |host| {
-        let from = if host.is_empty() { String::new() } else { format!(" on {host}") };
-        format!(
-            "A second agent{from} came with this worker’s token and was refused. If you did not start it, the token is stolen: rotate it. If you did, give each machine a worker of its own."
-        )
-    },
+    conflict_hint: "A second agent came with this worker’s token and was refused. If you did not start it, the token is stolen: rotate it. If you did, give each machine a worker of its own.",
+    conflict_hint_on: Phrase(
+        "A second agent on {0} came with this worker’s token and was refused. If you did not start it, the token is stolen: rotate it. If you did, give each machine a worker of its own.",
+    ),
     conflict_settle: "This was me",
     conflict_settled: "The alarm is settled.",
     access: "Token",

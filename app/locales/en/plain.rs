@@ -1,9 +1,11 @@
 //! English: pages that only the server renders.
 
-use super::en_pages::TRAIN;
-use super::plain::{Account, Confirm, Create, DeleteWorker, Login, People, Plain, Secrets};
+use super::count;
+use super::train::TRAIN;
+use crate::ui::locales::sentence::Phrase;
+use crate::ui::locales::words::plain::{Account, Confirm, Create, DeleteWorker, Login, People, Plain, Secrets};
 
-pub(super) const PLAIN: Plain = Plain {
+pub(in crate::ui::locales) const PLAIN: Plain = Plain {
     login: LOGIN,
     account: ACCOUNT,
     people: PEOPLE,
@@ -14,7 +16,7 @@ pub(super) const PLAIN: Plain = Plain {
     delete: DELETE,
 };
 
-const LOGIN: Login = Login {
+pub(super) const LOGIN: Login = Login {
     title: "Sign in",
     intro: "To the orchestrator of your training fleet.",
     name: "Name",
@@ -33,7 +35,7 @@ const LOGIN: Login = Login {
     setup_submit: "Set up and sign in",
 };
 
-const ACCOUNT: Account = Account {
+pub(super) const ACCOUNT: Account = Account {
     intro: "Your API tokens, your password, and the browsers in which you are signed in.",
     tokens: "API tokens",
     api: "What the API can do",
@@ -43,7 +45,7 @@ const ACCOUNT: Account = Account {
     never_used: "Never used",
     ends: "ends",
     revoke: "Revoke",
-    revoke_named: |name| format!("Revoke {name}"),
+    revoke_named: Phrase("Revoke {0}"),
     new_token: "New API token",
     token_name: "What it is for",
     token_name_hint: "A name such as “ci”: lower-case letters, digits, “.”, “_” and “-”.",
@@ -52,7 +54,7 @@ const ACCOUNT: Account = Account {
     scopes: "What it may do",
     scopes_hint: "Nothing chosen is everything that you may do.",
     make: "Make token",
-    made: |name| format!("Your token “{name}”"),
+    made: Phrase("Your token “{0}”"),
     made_text: "Keep it now: it is shown only this once.",
     secret: "API token",
     password: "Password",
@@ -64,7 +66,7 @@ const ACCOUNT: Account = Account {
     end: "Sign out",
 };
 
-const PEOPLE: People = People {
+pub(super) const PEOPLE: People = People {
     intro: "Who may use this server, and for what.",
     roles_title: "What the roles are",
     viewer: "sees every job and configuration, and changes nothing",
@@ -88,7 +90,7 @@ const PEOPLE: People = People {
     no_sessions: "Not signed in anywhere.",
 };
 
-const SECRETS: Secrets = Secrets {
+pub(super) const SECRETS: Secrets = Secrets {
     intro: "Values that your jobs find in their environment, such as the token of a model hub. They are kept encrypted, and never shown again.",
     own: "Yours",
     none: "None yet.",
@@ -97,7 +99,7 @@ const SECRETS: Secrets = Secrets {
     set: "Set",
     last_given: "last given to a job",
     never_given: "never given to a job",
-    remove_named: |name| format!("Remove {name}"),
+    remove_named: Phrase("Remove {0}"),
     remove: "Remove",
     keep_title: "Keep a secret",
     name: "Name",
@@ -109,14 +111,14 @@ const SECRETS: Secrets = Secrets {
     keep: "Keep",
 };
 
-const CONFIRM: Confirm = Confirm {
+pub(super) const CONFIRM: Confirm = Confirm {
     title: "Is it you?",
     intro: "What you want to do takes your password once more. Nothing was done yet; do it again afterwards.",
     hint: "Or the API token, if you signed in with one. It counts for 15 minutes.",
     submit: "Confirm",
 };
 
-const CREATE: Create = Create {
+pub(super) const CREATE: Create = Create {
     title: "Create worker",
     intro: "Gives the machine a name and a token of its own. The next page shows the token once, with the command to run there.",
     name: "Name",
@@ -134,16 +136,13 @@ const CREATE: Create = Create {
     submit: "Create worker",
 };
 
-const DELETE: DeleteWorker = DeleteWorker {
-    title: |name| format!("Delete {name}?"),
+pub(super) const DELETE: DeleteWorker = DeleteWorker {
+    title: Phrase("Delete {0}?"),
     text: "Its token stops working at once and the worker disappears from the fleet. Its past jobs, their logs and files stay.",
-    busy: |jobs| {
-        if jobs == 1 {
-            "It holds a job now. That job goes back to the queue.".to_owned()
-        } else {
-            format!("It holds {jobs} jobs now. They go back to the queue.")
-        }
-    },
+    busy: count(
+        "It holds a job now. That job goes back to the queue.",
+        "It holds {0} jobs now. They go back to the queue.",
+    ),
     confirm: "Delete this worker",
     keep: "Keep it",
 };

@@ -1,0 +1,123 @@
+//! The words of what every page shares.
+
+use crate::ui::locales::sentence::{Phrase, Text, words};
+
+words! {
+    pub(crate) Common {
+        product: Text,
+        skip_to_content: Text,
+        copy: Text,
+        copied: Text,
+        cancel: Text,
+        dismiss: Text,
+        all: Text,
+        newer: Text,
+        older: Text,
+        optional: Text,
+        of: Phrase,
+        title: Phrase,
+        download: Phrase,
+    }
+
+    pub(crate) Nav {
+        main: Text,
+        overview: Text,
+        jobs: Text,
+        train: Text,
+        train_short: Text,
+        administration: Text,
+        workers: Text,
+        sign_out: Text,
+        account: Text,
+        people: Text,
+        secrets: Text,
+        menu: Text,
+        theme: Text,
+        theme_light: Text,
+        theme_system: Text,
+        theme_dark: Text,
+        language: Text,
+        choose: Text,
+        live: Text,
+        live_hint: Text,
+        connecting: Text,
+        reconnecting: Text,
+        offline_since: Phrase,
+        offline_hint: Text,
+        version: Phrase,
+    }
+
+    pub(crate) TimeWords {
+        just_now: Text,
+        seconds: Text,
+        minutes: Text,
+        hours: Text,
+        days: Text,
+        ago: Phrase,
+        never: Text,
+        months: [Text; 12],
+        date: Phrase,
+    }
+
+    pub(crate) StatusWords {
+        connecting: Text,
+        idle: Text,
+        busy: Text,
+        draining: Text,
+        offline: Text,
+        never_connected: Text,
+        queued: Text,
+        offered: Text,
+        starting: Text,
+        running: Text,
+        cancelling: Text,
+        completed: Text,
+        failed: Text,
+        cancelled: Text,
+        lost: Text,
+        expired: Text,
+        ephemeral: Text,
+        persistent: Text,
+        undecided_type: Text,
+        target_auto: Text,
+        target_worker: Text,
+        target_local: Text,
+        kind_final: Text,
+        kind_checkpoint: Text,
+        kind_sample: Text,
+        kind_other: Text,
+    }
+
+    pub(crate) FlashWords {
+        signed_out: Text,
+        worker_deleted: Text,
+        worker_draining: Text,
+        worker_resumed: Text,
+        job_submitted: Text,
+        job_cancelled: Text,
+        token_revoked: Text,
+        password_changed: Text,
+        session_ended: Text,
+        confirmed: Text,
+        person_changed: Text,
+        secret_kept: Text,
+        secret_gone: Text,
+    }
+
+    pub(crate) ProblemWords {
+        title: Text,
+        signed_out: Text,
+        signed_out_text: Text,
+        forbidden: Text,
+        not_found: Text,
+        not_found_text: Text,
+        not_found_page: Text,
+        not_found_page_text: Text,
+        no_answer: Text,
+        no_answer_text: Text,
+        retry: Text,
+        sign_in: Text,
+        home: Text,
+        request_id: Phrase,
+    }
+}

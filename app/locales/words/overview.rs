@@ -1,0 +1,34 @@
+//! The words of the overview.
+
+use crate::ui::locales::sentence::{Count, Phrase, Text, words};
+
+words! {
+    pub(crate) Overview {
+        title: Text,
+        disk_full: Text,
+        workers_online: Text,
+        workers_of: Phrase,
+        gpus: Text,
+        gpus_busy: Count,
+        running: Text,
+        waiting: Text,
+        failed: Text,
+        ended_well: Count,
+        now_running: Text,
+        nothing_running: Text,
+        nothing_running_hint: Text,
+        recent: Text,
+        all_jobs: Text,
+        fleet: Text,
+        all_workers: Text,
+        start_title: Text,
+        start_intro: Text,
+        step_worker: Text,
+        step_worker_text: Text,
+        step_connect: Text,
+        step_connect_text: Text,
+        step_job: Text,
+        step_job_text: Text,
+        done: Text,
+    }
+}

@@ -1,0 +1,145 @@
+//! The words of pages that only the server renders.
+
+use super::train::Train;
+use crate::ui::locales::sentence::{Count, Phrase, Text, words};
+
+words! {
+    pub(crate) Plain {
+        login: Login,
+        account: Account,
+        people: People,
+        secrets: Secrets,
+        confirm: Confirm,
+        train: Train,
+        create: Create,
+        delete: DeleteWorker,
+    }
+
+    pub(crate) Login {
+        title: Text,
+        intro: Text,
+        name: Text,
+        password: Text,
+        submit: Text,
+        with_token: Text,
+        with_token_text: Text,
+        lost: Text,
+        lost_text: Text,
+        setup_title: Text,
+        setup_intro: Text,
+        code: Text,
+        code_hint: Text,
+        name_hint: Text,
+        password_hint: Text,
+        setup_submit: Text,
+    }
+
+    pub(crate) Account {
+        intro: Text,
+        tokens: Text,
+        api: Text,
+        no_tokens: Text,
+        everything: Text,
+        used: Text,
+        never_used: Text,
+        ends: Text,
+        revoke: Text,
+        revoke_named: Phrase,
+        new_token: Text,
+        token_name: Text,
+        token_name_hint: Text,
+        days: Text,
+        days_hint: Text,
+        scopes: Text,
+        scopes_hint: Text,
+        make: Text,
+        made: Phrase,
+        made_text: Text,
+        secret: Text,
+        password: Text,
+        old_password: Text,
+        new_password: Text,
+        change: Text,
+        sessions: Text,
+        this_browser: Text,
+        end: Text,
+    }
+
+    pub(crate) People {
+        intro: Text,
+        roles_title: Text,
+        viewer: Text,
+        researcher: Text,
+        lead: Text,
+        admin: Text,
+        since: Text,
+        shut_out: Text,
+        add: Text,
+        role: Text,
+        password_optional: Text,
+        add_submit: Text,
+        person_intro: Text,
+        access: Text,
+        let_in: Text,
+        let_in_hint: Text,
+        save: Text,
+        new_password_hint: Text,
+        reset: Text,
+        no_tokens: Text,
+        no_sessions: Text,
+    }
+
+    pub(crate) Secrets {
+        intro: Text,
+        own: Text,
+        none: Text,
+        shared: Text,
+        shared_text: Text,
+        set: Text,
+        last_given: Text,
+        never_given: Text,
+        remove_named: Phrase,
+        remove: Text,
+        keep_title: Text,
+        name: Text,
+        name_hint: Text,
+        value: Text,
+        value_hint: Text,
+        share: Text,
+        share_hint: Text,
+        keep: Text,
+    }
+
+    pub(crate) Confirm {
+        title: Text,
+        intro: Text,
+        hint: Text,
+        submit: Text,
+    }
+
+    pub(crate) Create {
+        title: Text,
+        intro: Text,
+        name: Text,
+        name_hint: Text,
+        kind: Text,
+        kind_hint: Text,
+        persistent: Text,
+        ephemeral: Text,
+        labels: Text,
+        labels_hint: Text,
+        labels_example: Text,
+        advanced: Text,
+        networks: Text,
+        networks_hint: Text,
+        submit: Text,
+    }
+
+    pub(crate) DeleteWorker {
+        title: Phrase,
+        text: Text,
+        busy: Count,
+        confirm: Text,
+        keep: Text,
+    }
+}
