@@ -72,15 +72,15 @@ pub(crate) trait Sentences: Sized {
     #[cfg(feature = "ssr")]
     fn write(&self, list: &mut Vec<Text>);
     /// Takes them again.
-    #[cfg(feature = "hydrate")]
+    #[cfg(any(feature = "hydrate", test))]
     fn read(list: &mut List) -> Self;
 }
 
 /// Sentences on their way into a page.
-#[cfg(feature = "hydrate")]
-pub(crate) struct List {
+#[cfg(any(feature = "hydrate", test))]
+pub(crate) struct List<'a> {
     pub locale: Locale,
-    pub texts: std::vec::IntoIter<String>,
+    pub lines: std::str::Split<'a, char>,
 }
 
 impl Sentences for Text {
@@ -90,9 +90,10 @@ impl Sentences for Text {
     }
 
     /// They live as long as the page.
-    #[cfg(feature = "hydrate")]
+    #[inline(never)] // or each of hundreds of places would hold all of it
+    #[cfg(any(feature = "hydrate", test))]
     fn read(list: &mut List) -> Self {
-        list.texts.next().unwrap_or_default().leak()
+        list.lines.next().unwrap_or_default().to_owned().leak()
     }
 }
 
@@ -102,7 +103,7 @@ impl Sentences for Phrase {
         self.0.write(list);
     }
 
-    #[cfg(feature = "hydrate")]
+    #[cfg(any(feature = "hydrate", test))]
     fn read(list: &mut List) -> Self {
         Self(Text::read(list))
     }
@@ -115,7 +116,7 @@ impl Sentences for Count {
         self.other.write(list);
     }
 
-    #[cfg(feature = "hydrate")]
+    #[cfg(any(feature = "hydrate", test))]
     fn read(list: &mut List) -> Self {
         Self { locale: list.locale, one: Text::read(list), other: Text::read(list) }
     }
@@ -127,7 +128,7 @@ impl<const N: usize> Sentences for [Text; N] {
         list.extend(self);
     }
 
-    #[cfg(feature = "hydrate")]
+    #[cfg(any(feature = "hydrate", test))]
     fn read(list: &mut List) -> Self {
         std::array::from_fn(|_| Text::read(list))
     }
@@ -146,7 +147,7 @@ macro_rules! words {
                 $($crate::ui::locales::sentence::Sentences::write(&self.$field, list);)*
             }
 
-            #[cfg(feature = "hydrate")]
+            #[cfg(any(feature = "hydrate", test))]
             fn read(list: &mut $crate::ui::locales::sentence::List) -> Self {
                 Self { $($field: <$kind as $crate::ui::locales::sentence::Sentences>::read(list),)* }
             }

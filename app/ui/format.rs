@@ -80,7 +80,7 @@ impl Language {
             3_600..86_400 => (seconds / 3_600, words.hours),
             _ => (seconds / 86_400, words.days),
         };
-        words.ago.of(&format_args!("{count}\u{a0}{unit}"))
+        words.ago.of(format_args!("{count}\u{a0}{unit}"))
     }
 
     /// The moment in full: `15 Jan 2024, 10:30:00 UTC`.
@@ -88,8 +88,7 @@ impl Language {
         let text = at.to_string();
         let month = text[5..7].parse::<usize>().ok().and_then(|month| self.time.months.get(month.wrapping_sub(1)));
         let day = text[8..10].trim_start_matches('0');
-        let date = self.time.date.with(&[&day, &month.copied().unwrap_or_default(), &&text[..4]]);
-        format!("{date}, {} UTC", &text[11..19])
+        self.time.date.with(&[&day, &month.copied().unwrap_or_default(), &&text[..4], &&text[11..19]])
     }
 }
 
@@ -222,6 +221,26 @@ mod tests {
         let at = Timestamp(1_704_450_600_999);
         assert_eq!(en().moment(at), "5 Jan 2024, 10:30:00 UTC");
         assert_eq!(plain_moment(at), "2024-01-05 10:30:00 UTC");
+    }
+
+    #[test]
+    fn other_languages_write_otherwise() {
+        let at = Timestamp(1_704_450_600_999);
+        let texts = Locale::ALL.map(|locale| {
+            let language = Language::of(locale);
+            format!("{} | {} | {}", language.bytes(4_700_000_000), language.percent(99.64), language.moment(at))
+        });
+        assert_eq!(
+            texts,
+            [
+                "4.7 GB | 99.6% | 5 Jan 2024, 10:30:00 UTC",
+                "4,7 GB | 99,6\u{a0}% | 5 ene 2024, 10:30:00 UTC",
+                "4.7 GB | 99.6% | 5 जन॰ 2024, 10:30:00 UTC",
+                "4.7 GB | 99.6% | 2024年1月5日 10:30:00 UTC",
+                "4,7 GB | 99,6% | 5 de jan. de 2024, 10:30:00 UTC",
+                "4.7 GB | 99.6% | 2024年1月5日 10:30:00 UTC",
+            ]
+        );
     }
 
     #[test]

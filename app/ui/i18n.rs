@@ -14,24 +14,5 @@ pub(crate) fn t() -> &'static Language {
 #[cfg(feature = "hydrate")]
 pub(crate) fn t() -> &'static Language {
     static LANGUAGE: std::sync::OnceLock<Language> = std::sync::OnceLock::new();
-    LANGUAGE.get_or_init(|| {
-        let carried = super::browser::carried_words();
-        let Carried { locale, texts } = serde_json::from_str(&carried).unwrap_or_default();
-        Language::read(locale, texts)
-    })
-}
-
-/// A language on its way into a page.
-#[derive(Default, serde::Serialize, serde::Deserialize)]
-struct Carried<T> {
-    locale: super::prefs::Locale,
-    texts: Vec<T>,
-}
-
-/// The language as JSON, for the page to carry.
-#[cfg(feature = "ssr")]
-pub(crate) fn carried(language: &Language) -> String {
-    let carried = Carried { locale: language.locale, texts: language.list() };
-    // As it stands in a script element, nothing in it may end that.
-    serde_json::to_string(&carried).expect("plain text").replace('<', "\\u003c")
+    LANGUAGE.get_or_init(|| Language::read(&super::browser::carried_words()))
 }

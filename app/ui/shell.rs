@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use leptos_meta::{HashedStylesheet, MetaTags};
 
 use crate::ui::app::App;
-use crate::ui::i18n::{carried, t};
+use crate::ui::i18n::t;
 use crate::ui::plain::Plain;
 use crate::ui::prefs::Prefs;
 
@@ -13,7 +13,7 @@ use crate::ui::prefs::Prefs;
 pub fn shell(options: LeptosOptions) -> impl IntoView {
     let scripts = options.clone();
     // The browser's half has no sentences of its own.
-    let page = || view! { <App/> <script type="application/json" id="words" inner_html=carried(t())></script> };
+    let page = || view! { <App/> <template id="words" data-words=t().carried()></template> };
     document(options, "", move || view! { <HydrationScripts options=scripts/> }, page)
 }
 

@@ -15,6 +15,7 @@ pub(super) const COMMON: Common = Common {
     older: "Older",
     optional: "optional",
     of: Phrase("{0} of {1}"),
+    sentences: Phrase("{0}. {1}"),
     title: Phrase("{0} · SimpleTuner"),
     download: Phrase("Download {0}"),
 };
@@ -56,7 +57,7 @@ pub(super) const TIME: TimeWords = TimeWords {
     ago: Phrase("{0} ago"),
     never: "never",
     months: ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"],
-    date: Phrase("{0} {1} {2}"),
+    date: Phrase("{0} {1} {2}, {3} UTC"),
 };
 
 pub(super) const STATUS: StatusWords = StatusWords {

@@ -15,6 +15,7 @@ words! {
         older: Text,
         optional: Text,
         of: Phrase,
+        sentences: Phrase,
         title: Phrase,
         download: Phrase,
     }

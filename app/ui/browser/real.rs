@@ -56,9 +56,9 @@ pub(crate) fn set_theme(theme: Theme) {
     });
 }
 
-/// The sentences that the page carries, as JSON.
+/// The sentences that the page carries.
 pub(crate) fn carried_words() -> String {
-    document().get_element_by_id("words").and_then(|element| element.text_content()).unwrap_or_default()
+    document().get_element_by_id("words").and_then(|element| element.get_attribute("data-words")).unwrap_or_default()
 }
 
 /// Where the pointer is, from 0 at the left edge of the element that listens to 1 at its right.

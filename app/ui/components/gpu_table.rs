@@ -88,7 +88,7 @@ fn GpuRow(row: Row) -> impl IntoView {
     let reading = shown.reading.clone().unwrap_or_default();
     let name = format!("{}\u{a0}· {}", shown.gpu.index, shown.gpu.name);
     let kind = match (&shown.gpu.part_of, readings::is_unified(&shown)) {
-        (Some(whole), _) => Some(words.part_of.of(&whole)),
+        (Some(whole), _) => Some(words.part_of.of(whole)),
         (None, true) => Some(words.unified.to_owned()),
         (None, false) => None,
     };
@@ -155,7 +155,8 @@ mod tests {
     use crate::domain::ids::JobId;
     use crate::domain::time::Timestamp;
     use crate::protocol::gpu::{Gpu, Withheld};
-    use crate::ui::locales::EN;
+    use crate::ui::locales::Language;
+    use crate::ui::prefs::Locale;
 
     #[test]
     fn each_state_has_a_word_of_its_own() {
@@ -168,7 +169,7 @@ mod tests {
                 connected: true,
             }
         };
-        let word = |row: &Row| look(&EN.gpus, row).word;
+        let word = |row: &Row| look(&Language::of(Locale::En).gpus, row).word;
         let (quarantined, in_use) =
             (row(Some(WithheldReason::Quarantined), true), row(Some(WithheldReason::InUse), false));
         let rows = [

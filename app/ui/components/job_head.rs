@@ -48,7 +48,7 @@ fn note(words: &Job, job: &JobView) -> String {
                 Some(1) => words.next_in_line.to_owned(),
                 Some(place) => words.position.of(place),
             };
-            format!("{place}. {}", words.waiting_hint)
+            t().common.sentences.with(&[&place, &words.waiting_hint])
         }
         JobStatus::Offered => words.offered_hint.to_owned(),
         JobStatus::Starting => stage.unwrap_or_else(|| words.starting_hint.to_owned()),

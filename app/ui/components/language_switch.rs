@@ -23,7 +23,7 @@ pub(crate) fn LanguageSwitch() -> impl IntoView {
             <input type="hidden" name="next" value=move || path.get()/>
             <Icon glyph=Glyph::Language/>
             <select name="language" aria-label=words.language on:change=|event| browser::submit_form_of(&event)>{options.collect_view()}</select>
-            <button class="btn btn-sm no-js-only">{words.choose}</button>
+            <span class="no-js-only"><button class="btn btn-sm">{words.choose}</button></span>
         </form>
     }
     .erased()

@@ -56,7 +56,7 @@ pub(crate) fn LogView(job: JobId, first: LogChunk, #[prop(into)] ended: Signal<b
         <section class="panel" aria-labelledby="log">
             <h2 id="log" class="panel-head flex-wrap">
                 {words.title}
-                <span class="panel-note">{words.attempt.of(&attempt.0)}</span>
+                <span class="panel-note">{words.attempt.of(attempt.0)}</span>
                 <span class="ml-auto flex flex-wrap items-center gap-1">
                     <Toggle label=words.follow on=follow/>
                     <Toggle label=words.wrap on=wrap/>

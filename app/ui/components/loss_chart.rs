@@ -178,10 +178,11 @@ fn axes(canvas: Canvas, curve: &Curve) -> impl IntoView + use<> {
 /// A tick without the zeros that its neighbours do not need either.
 fn tick_text(tick: f64) -> String {
     let text = t().number(tick);
-    if text.contains('e') || !text.contains('.') {
+    let point = ['.', ','];
+    if text.contains('e') || !text.contains(point) {
         text
     } else {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        text.trim_end_matches('0').trim_end_matches(point).to_owned()
     }
 }
 

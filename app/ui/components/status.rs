@@ -146,16 +146,20 @@ fn UnfitBadge(worker: WorkerView) -> impl IntoView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ui::locales::EN;
+    use crate::ui::locales::Language;
+    use crate::ui::prefs::Locale;
 
     #[test]
     fn each_status_has_a_word_of_its_own() {
-        let mut words: Vec<_> = JobStatus::ALL.iter().map(|status| job_look(&EN.status, *status).word).collect();
+        let mut words: Vec<_> =
+            JobStatus::ALL.iter().map(|status| job_look(&Language::of(Locale::En).status, *status).word).collect();
         words.sort_unstable();
         words.dedup();
         assert_eq!(words.len(), JobStatus::ALL.len());
-        let mut words: Vec<_> =
-            WorkerStatus::ALL.iter().map(|status| worker_look(&EN.status, *status, true).word).collect();
+        let mut words: Vec<_> = WorkerStatus::ALL
+            .iter()
+            .map(|status| worker_look(&Language::of(Locale::En).status, *status, true).word)
+            .collect();
         words.sort_unstable();
         words.dedup();
         assert_eq!(words.len(), WorkerStatus::ALL.len());
@@ -163,9 +167,12 @@ mod tests {
 
     #[test]
     fn what_ended_badly_looks_bad_and_what_never_came_does_not() {
-        assert_eq!(job_look(&EN.status, JobStatus::Failed).class, "status status-bad");
-        assert_eq!(worker_look(&EN.status, WorkerStatus::Offline, true).class, "status status-bad");
-        assert_eq!(worker_look(&EN.status, WorkerStatus::Offline, false).word, "Never connected");
-        assert_eq!(outcome_look(&EN.status, Some("something new")).class, "status status-off");
+        assert_eq!(job_look(&Language::of(Locale::En).status, JobStatus::Failed).class, "status status-bad");
+        assert_eq!(
+            worker_look(&Language::of(Locale::En).status, WorkerStatus::Offline, true).class,
+            "status status-bad"
+        );
+        assert_eq!(worker_look(&Language::of(Locale::En).status, WorkerStatus::Offline, false).word, "Never connected");
+        assert_eq!(outcome_look(&Language::of(Locale::En).status, Some("something new")).class, "status status-off");
     }
 }

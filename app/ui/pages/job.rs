@@ -145,7 +145,7 @@ fn facts(job: &JobView) -> impl IntoView + use<> {
     let used = words.common.of.with(&[&job.attempt, &job.max_attempts]);
     view! {
         <div><dt>{words.job.worker}</dt><dd><WorkerLink job=job.clone()/></dd></div>
-        <div><dt>{words.job.configuration}</dt><dd>{job.config_name.clone()}<span class="text-muted">", "{words.job.revision.of(&job.config_revision)}</span></dd></div>
+        <div><dt>{words.job.configuration}</dt><dd>{job.config_name.clone()}<span class="text-muted">", "{words.job.revision.of(job.config_revision)}</span></dd></div>
         <div><dt>{words.job.target}</dt><dd>{target_word(&words.status, job.target)}</dd></div>
         <div><dt>{words.job.gpus}</dt><dd>{gpus}</dd></div>
         <div><dt>{words.job.labels}</dt><dd><LabelChips labels=job.worker_labels.clone() none=words.job.any_label/></dd></div>

@@ -22,7 +22,7 @@ pub(crate) fn LoginPage() -> impl IntoView {
     let name = typed.get("name").cloned().unwrap_or_default();
     let (title, intro) = if unclaimed { (words.setup_title, words.setup_intro) } else { (words.title, words.intro) };
     view! {
-        <Title text=t().common.title.of(&title)/>
+        <Title text=t().common.title.of(title)/>
         <main class="login" id="content">
             <div class="login-card">
                 <Brand/>

@@ -14,7 +14,7 @@ pub(crate) fn NotFoundPage() -> impl IntoView {
     let words = &t().problem;
     set_status(404);
     view! {
-        <Title text=t().common.title.of(&words.not_found_page)/>
+        <Title text=t().common.title.of(words.not_found_page)/>
         <main class="login" id="content">
             <div class="login-card">
                 <Brand/>

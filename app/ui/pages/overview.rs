@@ -131,7 +131,7 @@ fn WorkerTiles(workers: WorkersPage) -> impl IntoView {
     let gpus: u64 = there().map(|worker| u64::from(worker.gpu_count)).sum();
     let used: u64 = there().flat_map(|worker| &worker.jobs).map(|job| u64::from(job.gpus)).sum();
     view! {
-        <Tile href="/admin/workers" name=words.workers_online value=online note=words.workers_of.of(&workers.total)/>
+        <Tile href="/admin/workers" name=words.workers_online value=online note=words.workers_of.of(workers.total)/>
         <Tile href="/admin/workers" name=words.gpus value=gpus note=words.gpus_busy.of(used)/>
     }
     .erased()

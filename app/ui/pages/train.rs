@@ -163,7 +163,7 @@ fn ConfigChoice(config: ConfigView, checked: bool) -> impl IntoView {
                 <span class="flex flex-wrap items-baseline justify-between gap-x-3">
                     <span class="font-medium">{config.name}</span>
                     <span class="text-xs text-muted">
-                        {words.revision.of(&config.revision)}" · "{words.files.of(config.files.len() as u64)}" · "<Moment at=config.updated_at/>
+                        {words.revision.of(config.revision)}" · "{words.files.of(config.files.len() as u64)}" · "<Moment at=config.updated_at/>
                     </span>
                 </span>
                 <span class="mt-1.5 flex flex-wrap gap-1">{summary.collect_view()}</span>
@@ -178,12 +178,11 @@ fn ConfigChoice(config: ConfigView, checked: bool) -> impl IntoView {
 fn Fleet(workers: WorkersPage) -> impl IntoView {
     let words = &t().plain().train;
     let counts = workers.counts;
-    let text = match workers.total {
-        0 => words.fleet_empty.to_owned(),
-        _ => {
-            let away = counts.offline + counts.connecting + counts.draining;
-            words.fleet.with(&[&counts.idle, &counts.busy, &away])
-        }
+    let text = if workers.total == 0 {
+        words.fleet_empty.to_owned()
+    } else {
+        let away = counts.offline + counts.connecting + counts.draining;
+        words.fleet.with(&[&counts.idle, &counts.busy, &away])
     };
     view! { <p class="fleet-now"><Icon glyph=Glyph::Workers/><span class="font-medium">{words.fleet_now}</span><span class="text-muted">{text}</span></p> }.erased()
 }

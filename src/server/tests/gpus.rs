@@ -343,7 +343,7 @@ async fn the_page_shows_gpus_in_words_and_the_list_marks_the_worker() {
         "71 °C",
         "390 / 400 W",
         "1410 / 1593 MHz",
-        "2024-01-15 10:30:00 UTC",
+        "15 Jan 2024, 10:30:00 UTC",
         ">Quarantined<",
         "XID 79 &lt;fallen",
         ">With a job<",

@@ -77,9 +77,14 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.text()))
     }
 
-    /// The body as text.
+    /// The body as text: of a page what it shows, without the sentences that it carries for the browser.
     pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.body).into_owned()
+        let mut text = String::from_utf8_lossy(&self.body).into_owned();
+        if let Some(start) = text.find("<template id=\"words\"") {
+            let end = text[start..].find("</template>").map_or(text.len(), |length| start + length);
+            text.replace_range(start..end, "");
+        }
+        text
     }
 
     /// The JSON, if it is of this status.

@@ -107,13 +107,14 @@ async fn every_cookie_is_for_this_site_and_over_https_for_https_only() {
     server.person("ada", "viewer").await;
     for (path, form, names) in [
         ("/ui/theme", "theme=light", &["theme"][..]),
+        ("/ui/language", "language=ja", &["language"]),
         ("/ui/login", "name=ada&password=wrong", &["flash"]),
         ("/ui/login", &format!("name=ada&password={PASSWORD}"), &["__Host-sid"]),
     ] {
         let cookies = post(&server, "https", path, form).await.cookies();
         assert_eq!(cookies.len(), names.len(), "{cookies:?}");
         for (cookie, name) in cookies.iter().zip(names) {
-            let hidden = *name == "theme" || cookie.contains("; HttpOnly");
+            let hidden = ["theme", "language"].contains(name) || cookie.contains("; HttpOnly");
             let fine = cookie.starts_with(&format!("{name}=")) && cookie.contains("; Path=/") && hidden;
             assert!(fine && cookie.contains("; SameSite=Lax") && cookie.matches("; Secure").count() == 1, "{cookie}");
         }
@@ -145,7 +146,7 @@ async fn no_route_that_changes_something_takes_another_sites_form() {
     let declared = api.declared("/api").into_iter().map(|route| (route.method, route.path));
     let of_pages = forms(&server.app);
     let of_pages = of_pages.forms().iter().map(|path| (Method::POST, path.clone()));
-    let open = ["/ui/login", "/ui/setup", "/ui/theme"].map(|path| (Method::POST, path.to_owned()));
+    let open = ["/ui/login", "/ui/setup", "/ui/theme", "/ui/language"].map(|path| (Method::POST, path.to_owned()));
     let routes = declared.chain(of_pages).chain(open).filter(|(method, _)| method != Method::GET);
     let mut changed = 0;
     for (method, path) in routes {

@@ -168,6 +168,20 @@ async fn the_theme_is_kept_in_a_cookie() {
 }
 
 #[tokio::test]
+async fn the_language_is_kept_in_a_cookie_and_else_what_the_browser_accepts() {
+    let server = Server::start().await;
+    let (to, cookies) = post(&server, "", "/ui/language", "language=pt-BR&next=/login").await;
+    assert_eq!((to.as_str(), cookies.trim_start_matches("; ")), ("/login", "language=pt-BR"));
+    assert!(page(&server, &cookies, "/login").await.contains("<html lang=\"pt-BR\""));
+    for (accepted, tag) in [("ja,en;q=0.5", "ja"), ("fr", "en")] {
+        let request =
+            Request::builder().uri("/login").header("host", "localhost:8001").header("accept-language", accepted);
+        let answer = read(server.send(request.body(Body::empty()).expect("a request")).await).await;
+        assert!(answer.text().contains(&format!("<html lang=\"{tag}\"")), "{accepted}");
+    }
+}
+
+#[tokio::test]
 async fn people_are_added_changed_and_shut_out_by_forms() {
     let server = Server::start().await;
     let session = log_in(&server).await;

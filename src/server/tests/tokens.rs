@@ -206,7 +206,7 @@ async fn a_form_makes_and_rotates_tokens_with_limits() {
     assert_eq!(made["allowed_networks"], json!(["10.0.0.0/8", "::1/128"]));
     assert_eq!(made["token_expires_at"], "2024-02-14T10:30:00.000Z");
     let shown = server.get(&By::Admin, &page).await.text();
-    assert!(shown.contains("10.0.0.0/8, ::1/128") && shown.contains("2024-02-14 10:30:00 UTC"), "{shown}");
+    assert!(shown.contains("10.0.0.0/8, ::1/128") && shown.contains("14 Feb 2024, 10:30:00 UTC"), "{shown}");
     server.call(&By::Admin, "POST", &format!("/ui/workers/{id}/token"), "overlap_seconds=3600&expires_in_days=").await;
     let rotated = view(&server, &id).await;
     assert_eq!((&rotated["token_expires_at"], rotated["old_token_ends_at"].is_string()), (&json!(null), true));

@@ -1,0 +1,29 @@
+//! Brazilian Portuguese: GPUs.
+
+use super::count;
+use crate::ui::locales::sentence::Phrase;
+use crate::ui::locales::words::gpus::Gpus;
+
+pub(super) const GPUS: Gpus = Gpus {
+    title: "GPUs",
+    gpu: "GPU",
+    state: "Status",
+    memory: "Memória",
+    memory_of: Phrase("Memória em uso na GPU {0}"),
+    utilisation: "Uso",
+    utilisation_of: Phrase("Uso da GPU {0}"),
+    temperature: "Temperatura",
+    power: "Consumo",
+    clocks: "Frequências",
+    read: "Leitura",
+    no_reading: "sem leitura",
+    part_of: Phrase("Parte de {0}"),
+    unified: "Compartilha a memória do host",
+    free: "Livre",
+    busy: "Com um trabalho",
+    quarantined: "Em quarentena",
+    in_use: "Em uso por outros",
+    not_connected: "Desconectada",
+    withheld: count("{0} GPU retida", "{0} GPUs retidas"),
+    withheld_hint: "O agente não cede algumas GPUs aos trabalhos: uma está com defeito ou é usada por um processo que não pertence a nenhum trabalho. A página do worker informa qual e por quê.",
+};

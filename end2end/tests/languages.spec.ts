@@ -1,0 +1,48 @@
+// Every language, with and without JavaScript: its own words, its own numbers, nothing that runs over the edge.
+import { expect, expectAccessible, picture, test } from '../fixtures';
+import { makeWorker, signIn, submit } from '../steps';
+
+const LANGUAGES = [
+  { tag: 'en', workers: 'Workers', total: '1 worker' },
+  { tag: 'es', workers: 'Workers', total: '1 worker' },
+  { tag: 'hi', workers: 'वर्कर', total: '1 वर्कर' },
+  { tag: 'ja', workers: 'ワーカー', total: '1' },
+  { tag: 'pt-BR', workers: 'Workers', total: '1 worker' },
+  { tag: 'zh', workers: '工作节点', total: '1' },
+];
+
+for (const { tag, workers, total } of LANGUAGES) {
+  test.describe(tag, () => {
+    test.use({ locale: tag });
+
+    test('what the browser asks for is what it gets', async ({ page, server }) => {
+      await makeWorker(server, 'gpu-1');
+      const job = await submit(server, 'digits');
+      await signIn(page, server);
+      for (const [path, width] of [['/', 1280], ['/admin/workers', 380], [`/jobs/${job}`, 380], ['/train', 1280]] as const) {
+        await page.setViewportSize({ width, height: 800 });
+        await page.goto(path);
+        await expect(page.locator('html')).toHaveAttribute('lang', tag);
+        const beyond = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        expect(beyond, `${path} is wider than its window`).toBeLessThanOrEqual(0);
+        await picture(page, `${tag}-${path.replace(job, 'one').slice(1).replaceAll('/', '-') || 'overview'}-${width}`);
+      }
+      await page.goto('/admin/workers');
+      await expect(page.getByRole('heading', { level: 1 })).toHaveText(workers);
+      await expect(page.getByText(total).last()).toBeVisible();
+      await expectAccessible(page);
+    });
+  });
+}
+
+test('a language that was chosen stays', async ({ page, server, javaScriptEnabled }) => {
+  await signIn(page, server);
+  await page.goto('/jobs');
+  const choice = page.locator('.sidebar select[name=language]');
+  await choice.selectOption('ja');
+  if (javaScriptEnabled === false) await page.locator('.sidebar .language-switch button').click();
+  await expect(page.locator('html')).toHaveAttribute('lang', 'ja');
+  expect(new URL(page.url()).pathname).toBe('/jobs');
+  await page.goto('/admin/workers');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('ワーカー');
+});
