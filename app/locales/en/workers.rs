@@ -1,6 +1,7 @@
 //! English: workers.
 
 use super::count;
+use crate::ui::locales::sentence::Phrase;
 use crate::ui::locales::words::workers::{Worker, Workers};
 
 pub(super) const WORKERS: Workers = Workers {
@@ -39,6 +40,8 @@ pub(super) const WORKER: Worker = Worker {
     drain_wished: "Takes no new jobs",
     unverified: "TLS not verified",
     unverified_hint: "This agent was started with --ssl-no-verify: anyone on its network path can pose as this server and run code there. Start it with --orchestrator-fingerprint or --ca-file instead.",
+    unfit: "Not fit for jobs",
+    unfit_because: Phrase("Its agent takes no new job: {0}. It takes jobs again by itself when that is mended."),
     facts: "Details",
     gpus: "GPUs",
     accelerator: "Accelerator",

@@ -1,6 +1,7 @@
 //! Spanish: workers.
 
 use super::count;
+use crate::ui::locales::sentence::Phrase;
 use crate::ui::locales::words::workers::{Worker, Workers};
 
 pub(super) const WORKERS: Workers = Workers {
@@ -39,6 +40,10 @@ pub(super) const WORKER: Worker = Worker {
     drain_wished: "No acepta trabajos nuevos",
     unverified: "TLS sin verificar",
     unverified_hint: "Este agente se inició con --ssl-no-verify: cualquiera que esté en su ruta de red puede hacerse pasar por este servidor y ejecutar código allí. En su lugar, inícielo con --orchestrator-fingerprint o --ca-file.",
+    unfit: "No apto para trabajos",
+    unfit_because: Phrase(
+        "Su agente no acepta trabajos nuevos: {0}. Volverá a aceptarlos por sí solo cuando se resuelva.",
+    ),
     facts: "Detalles",
     gpus: "GPU",
     accelerator: "Acelerador",

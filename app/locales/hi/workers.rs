@@ -1,6 +1,7 @@
 //! Hindi: workers.
 
 use super::count;
+use crate::ui::locales::sentence::Phrase;
 use crate::ui::locales::words::workers::{Worker, Workers};
 
 pub(super) const WORKERS: Workers = Workers {
@@ -39,6 +40,8 @@ pub(super) const WORKER: Worker = Worker {
     drain_wished: "नई जॉब नहीं लेगा",
     unverified: "TLS सत्यापित नहीं",
     unverified_hint: "यह एजेंट --ssl-no-verify के साथ शुरू किया गया था: इसके नेटवर्क के रास्ते में कोई भी इस सर्वर का रूप धरकर वहाँ कोड चला सकता है। इसे --orchestrator-fingerprint या --ca-file के साथ शुरू करें।",
+    unfit: "जॉब के लिए तैयार नहीं",
+    unfit_because: Phrase("इसका एजेंट कोई नई जॉब नहीं ले रहा: {0}। इसके ठीक होते ही वह अपने-आप फिर से जॉब लेने लगेगा।"),
     facts: "विवरण",
     gpus: "GPU",
     accelerator: "एक्सेलरेटर",

@@ -1,6 +1,7 @@
 //! Japanese: workers.
 
 use super::count;
+use crate::ui::locales::sentence::Phrase;
 use crate::ui::locales::words::workers::{Worker, Workers};
 
 pub(super) const WORKERS: Workers = Workers {
@@ -39,6 +40,8 @@ pub(super) const WORKER: Worker = Worker {
     drain_wished: "新規ジョブ受付停止",
     unverified: "TLS未検証",
     unverified_hint: "このエージェントは --ssl-no-verify 付きで起動されています。通信経路上の誰もがこのサーバーになりすまし、エージェントのマシンでコードを実行できます。代わりに --orchestrator-fingerprint または --ca-file を付けて起動してください。",
+    unfit: "ジョブ受付不可",
+    unfit_because: Phrase("エージェントは新しいジョブを引き受けません：{0}。解消されると自動的に受付を再開します。"),
     facts: "詳細",
     gpus: "GPU",
     accelerator: "アクセラレーター",

@@ -1,6 +1,7 @@
 //! Brazilian Portuguese: workers.
 
 use super::count;
+use crate::ui::locales::sentence::Phrase;
 use crate::ui::locales::words::workers::{Worker, Workers};
 
 pub(super) const WORKERS: Workers = Workers {
@@ -39,6 +40,10 @@ pub(super) const WORKER: Worker = Worker {
     drain_wished: "Não aceita novos trabalhos",
     unverified: "TLS não verificado",
     unverified_hint: "Este agente foi iniciado com --ssl-no-verify: qualquer pessoa no caminho de rede dele pode se passar por este servidor e executar código lá. Em vez disso, inicie-o com --orchestrator-fingerprint ou --ca-file.",
+    unfit: "Sem condições para trabalhos",
+    unfit_because: Phrase(
+        "O agente não aceita novos trabalhos: {0}. Ele volta a aceitá-los sozinho quando isso for resolvido.",
+    ),
     facts: "Detalhes",
     gpus: "GPUs",
     accelerator: "Acelerador",

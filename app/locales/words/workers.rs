@@ -1,6 +1,6 @@
 //! The words of workers.
 
-use crate::ui::locales::sentence::{Count, Text, words};
+use crate::ui::locales::sentence::{Count, Phrase, Text, words};
 
 words! {
     pub(crate) Workers {
@@ -39,6 +39,8 @@ words! {
         drain_wished: Text,
         unverified: Text,
         unverified_hint: Text,
+        unfit: Text,
+        unfit_because: Phrase,
         facts: Text,
         gpus: Text,
         accelerator: Text,

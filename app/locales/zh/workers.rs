@@ -1,6 +1,7 @@
 //! Chinese (simplified): workers.
 
 use super::count;
+use crate::ui::locales::sentence::Phrase;
 use crate::ui::locales::words::workers::{Worker, Workers};
 
 pub(super) const WORKERS: Workers = Workers {
@@ -39,6 +40,8 @@ pub(super) const WORKER: Worker = Worker {
     drain_wished: "不接收新任务",
     unverified: "TLS未验证",
     unverified_hint: "此代理程序启动时使用了 --ssl-no-verify：其网络路径上的任何人都可以冒充此服务器，并在代理程序所在的机器上运行代码。请改用 --orchestrator-fingerprint 或 --ca-file 启动。",
+    unfit: "不可接收任务",
+    unfit_because: Phrase("该节点的代理程序不接收新任务：{0}。问题解决后会自动恢复接收。"),
     facts: "详情",
     gpus: "GPU",
     accelerator: "加速器",

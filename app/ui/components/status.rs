@@ -134,7 +134,7 @@ fn UnfitBadge(worker: WorkerView) -> impl IntoView {
     let why = worker.unfit.filter(|_| worker.status != WorkerStatus::Offline);
     let badge = why.map(|why| {
         view! {
-            <span class="status status-warn" title=(t().worker.unfit_because)(&why)>
+            <span class="status status-warn" title=t().worker.unfit_because.of(&why)>
                 <Icon glyph=Glyph::Warning/>
                 <span>{t().worker.unfit}</span>
             </span>

@@ -90,7 +90,7 @@ fn Shown(first: WorkerView, id: WorkerId, port: SharedPort) -> impl IntoView {
         </p>
         {move || unverified.get().then(|| view! { <p class="mb-4 max-w-prose text-muted">{words.worker.unverified_hint}</p> })}
         {move || unfit.get().map(|why| view! {
-            <p class="mb-4 max-w-prose text-muted wrap-anywhere">{(words.worker.unfit_because)(&why)}</p>
+            <p class="mb-4 max-w-prose text-muted wrap-anywhere">{words.worker.unfit_because.of(&why)}</p>
         })}
         <TokenAlarm worker=worker/>
         <div class="space-y-6">
