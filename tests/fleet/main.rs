@@ -27,6 +27,7 @@ mod several;
 mod spool;
 mod storms;
 mod surroundings;
+mod systemd;
 mod terminal;
 mod tls;
 mod travel;

@@ -2,6 +2,7 @@
 
 mod api;
 mod host;
+pub mod machine;
 mod process;
 pub mod surroundings;
 pub mod trainers;
