@@ -111,8 +111,9 @@ async fn a_gpu_that_breaks_is_quarantined_and_eats_no_job() {
     gpus.set(0, "xids", json!([79]));
     let gpu = until_withheld(&fleet, &host, 0, Some("quarantined")).await;
     assert!(gpu["withheld"]["detail"].as_str().is_some_and(|detail| detail.contains("79")), "{gpu:#}");
-    // Another agent does not forget it.
+    // Another agent does not forget it, although the driver says nothing of it any more.
     agent.kill().await;
+    gpus.set(0, "xids", json!([]));
     let _next = host.start();
     fleet.api.until_heard_again(&host.worker).await;
     until_withheld(&fleet, &host, 0, Some("quarantined")).await;

@@ -32,6 +32,8 @@ async fn connections_that_break_again_and_again_lose_nothing() {
     let host = host.training_with(trainers::COUNTING);
     let _agent = host.start();
     let job = fleet.running().await;
+    // The server has just got a piece of the log, and its answer is still on the way.
+    wire.be(Weather::Slow(Duration::from_millis(500)));
     for bytes in [1_000, 8_000, 16_000, 24_000, 32_000] {
         fleet.api.until_log(&job, bytes).await;
         wire.cut();
@@ -53,6 +55,8 @@ async fn an_end_that_nobody_acknowledges_is_told_until_somebody_does() {
     wire.be(Weather::NothingDown);
     host.open_gate();
     fleet.api.until_job(&job, "completed").await;
+    // What was answered is lost, and the agent has to find out again.
+    wire.cut();
     wire.be(Weather::Fair);
     until("the agent to know", async || {
         let state = std::fs::read_to_string(host.attempt(&job, 1).join("state.json")).ok()?;
@@ -185,6 +189,11 @@ async fn a_proxy_that_holds_streams_back_is_polled_around_and_the_stream_comes_b
     let job = fleet.running().await;
     host.open_gate();
     assert_done_once(&fleet, &job, trainers::THROUGH).await;
+    until("a poll to be counted", async || {
+        let metrics = String::from_utf8(fleet.api.bytes("/metrics").await).expect("text");
+        metrics.contains("route=\"/api/workers/next\"").then_some(())
+    })
+    .await;
     let before = wire.streams();
     wire.be(Weather::Fair);
     until("a stream again", async || (wire.streams() > before).then_some(())).await;
