@@ -118,6 +118,7 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     core.room = Room::new(Arc::new(DiskOf(data.clone())), args.ops.disk_min_free);
     let core = Arc::new(core);
     core.store.attach(dispatch::hooks(&core));
+    core.set_clock().await.map_err(Exit::refused)?;
     restored::take_up(&core, &data).await?;
     admit(args, &core).await?;
     if let Some(directory) = &args.configs_dir {

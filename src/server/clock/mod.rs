@@ -1,11 +1,13 @@
 //! The one place where the wall clock is read.
 
+mod shared;
 mod steady;
 
 use std::time::Duration;
 
 use app::domain::time::{Millis, Timestamp};
 
+pub use shared::ahead;
 pub use steady::{NEVER_RIGHT, SteadyClock};
 
 /// Tells the time; tests move one by hand.
@@ -17,6 +19,12 @@ pub trait Clock: Send + Sync {
     /// said of the time before a clock was set.
     fn unbroken_since(&self) -> Timestamp {
         Timestamp(0)
+    }
+
+    /// Another clock, which is ahead by so much, is the one to follow from now on, and not the machine's. Whether it is
+    /// followed at once.
+    fn follow(&self, _ahead: Millis) -> bool {
+        false
     }
 }
 
@@ -43,18 +51,28 @@ impl Clock for SystemClock {
 pub struct ManualClock {
     now: std::sync::atomic::AtomicI64,
     unbroken_since: std::sync::atomic::AtomicI64,
+    shown: std::sync::Mutex<Vec<Millis>>,
 }
 
 #[cfg(test)]
 impl ManualClock {
     /// Starts at a moment in 2024.
     pub fn new() -> Self {
-        Self { now: std::sync::atomic::AtomicI64::new(1_705_314_600_000), unbroken_since: 0.into() }
+        Self {
+            now: std::sync::atomic::AtomicI64::new(1_705_314_600_000),
+            unbroken_since: 0.into(),
+            shown: Vec::new().into(),
+        }
     }
 
     /// Moves on.
     pub fn advance(&self, span: app::domain::time::Millis) {
         self.now.fetch_add(span.0, std::sync::atomic::Ordering::SeqCst);
+    }
+
+    /// By how much the clock that it was to follow was ahead, each time.
+    pub fn shown(&self) -> Vec<Millis> {
+        self.shown.lock().expect("no panic while it is held").clone()
     }
 
     /// The machine sleeps.
@@ -72,5 +90,10 @@ impl Clock for ManualClock {
 
     fn unbroken_since(&self) -> Timestamp {
         Timestamp(self.unbroken_since.load(std::sync::atomic::Ordering::SeqCst))
+    }
+
+    fn follow(&self, ahead: Millis) -> bool {
+        self.shown.lock().expect("no panic while it is held").push(ahead);
+        false
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! Clocks are set while servers run, by minutes or by years. Whoever reads them as they are then takes every worker for
 //! silent, ends jobs that may run longer, or lets nobody in until the time of their last request has come again. So this
-//! one goes by the time that has passed, and follows the machine's clock slowly.
+//! one goes by the time that has passed, and follows the machine's clock slowly; or another one, if it is shown one.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use app::domain::time::{Millis, Timestamp};
@@ -19,6 +19,8 @@ const FOLLOWS_BY: i64 = 10;
 const LOOK: i64 = FOLLOWS_BY;
 /// What is further away than this was never right before (a machine that starts in 1970), and is followed at once.
 pub const NEVER_RIGHT: Millis = Millis::seconds(3_600);
+/// Nobody has shown it another clock.
+const OWN: i64 = i64::MIN;
 /// Sleep shorter than this is not told from none, in ms.
 const NAP: i64 = 1_000;
 
@@ -27,6 +29,8 @@ const NAP: i64 = 1_000;
 pub struct SteadyClock {
     /// What is told, less the time since the machine was started.
     offset: AtomicI64,
+    /// What another clock tells, less the time since the machine was started.
+    other: AtomicI64,
     /// When it was looked at last, by the time since the machine was started.
     looked: AtomicI64,
     /// Held by who looks.
@@ -69,6 +73,7 @@ impl SteadyClock {
     fn at(clocks: Clocks) -> Self {
         Self {
             offset: AtomicI64::new(clocks.wall - clocks.up),
+            other: AtomicI64::new(OWN),
             looked: AtomicI64::new(clocks.up),
             turn: Mutex::default(),
             slept: AtomicI64::new(clocks.up - clocks.awake),
@@ -93,17 +98,33 @@ impl SteadyClock {
         let slept = clocks.up - clocks.awake;
         let nap = slept - self.slept.swap(slept, Ordering::AcqRel);
         let offset = self.offset.load(Ordering::Acquire);
-        let ahead = clocks.wall - clocks.up - offset;
+        let followed = match self.other.load(Ordering::Acquire) {
+            OWN => clocks.wall - clocks.up,
+            other => other,
+        };
+        let ahead = followed - offset;
         let jumps = ahead.abs() > NEVER_RIGHT.0;
         let step = if jumps { ahead } else { ahead.clamp(-passed / FOLLOWS_BY, passed / FOLLOWS_BY) };
         self.offset.fetch_add(step, Ordering::AcqRel);
         if jumps || nap > NAP {
             tracing::warn!(
                 seconds = if jumps { ahead } else { nap } / 1_000,
-                "the machine's clock was set, or it slept"
+                "the clock that is followed was set, or the machine slept"
             );
             self.unbroken_since.store(clocks.up + offset + step, Ordering::Release);
         }
+    }
+
+    /// The first time at once: by its own it may have told anything.
+    fn follow_at(&self, clocks: Clocks, ahead: Millis) -> bool {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let right = self.offset.load(Ordering::Acquire) + ahead.0;
+        let is_first = self.other.swap(right, Ordering::AcqRel) == OWN;
+        if is_first {
+            self.offset.store(right, Ordering::Release);
+            self.unbroken_since.store(clocks.up + right, Ordering::Release);
+        }
+        is_first
     }
 }
 
@@ -114,6 +135,10 @@ impl Clock for SteadyClock {
 
     fn unbroken_since(&self) -> Timestamp {
         Timestamp(self.unbroken_since.load(Ordering::Acquire))
+    }
+
+    fn follow(&self, ahead: Millis) -> bool {
+        self.follow_at(Clocks::read(), ahead)
     }
 }
 
@@ -166,6 +191,20 @@ mod tests {
         let years = 50 * 365 * 24 * 60 * MINUTE;
         assert_eq!(clock.told(later(1_000, 0, years)).0 - START.wall, 1_000 + years);
         assert_eq!(clock.unbroken_since().0 - START.wall, 1_000 + years);
+    }
+
+    #[test]
+    fn another_clock_is_followed_at_once_and_from_then_on_slowly_whatever_becomes_of_the_machines() {
+        let clock = SteadyClock::at(START);
+        assert!(clock.follow_at(START, Millis(5 * MINUTE)));
+        assert_eq!(tell(&clock, 0..61, 0), 6 * MINUTE);
+        assert_eq!(clock.unbroken_since().0 - START.wall, 5 * MINUTE);
+        assert_eq!(tell(&clock, 61..121, 10 * MINUTE), 7 * MINUTE, "the machine's own is set, and nobody cares");
+        // It has drifted, or the other one was set.
+        assert!(!clock.follow_at(later(120_000, 0, 0), Millis(MINUTE)));
+        assert_eq!(tell(&clock, 121..181, 0), 8 * MINUTE + MINUTE / 10);
+        assert_eq!(tell(&clock, 181..1_201, 0), 25 * MINUTE + MINUTE, "it has caught up");
+        assert_eq!(clock.unbroken_since().0 - START.wall, 5 * MINUTE, "nobody has to know");
     }
 
     #[test]

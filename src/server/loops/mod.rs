@@ -17,6 +17,8 @@ const OFFERS: Duration = Duration::from_secs(2);
 const PRESENCE: Duration = Duration::from_secs(2);
 /// A leader that ends badly is replaced after its term of 6 s and one of these.
 const LEADERSHIP: Duration = Duration::from_secs(2);
+/// Between two looks at a clock that was set, servers that share it differ by a tenth of this.
+const CLOCK: Duration = Duration::from_secs(2);
 /// A worker that falls silent is found within this of the timeout; the promise is 5 s.
 const HEALTH: Duration = Duration::from_secs(2);
 /// When tokens and sessions were last used. Each server writes what it saw, or another one ends a session that is in use.
@@ -46,6 +48,9 @@ pub fn start(core: &Arc<Core>, tasks: &TaskTracker, shutdown: &CancellationToken
     });
     tasks.spawn(every("leadership", LEADERSHIP, shutdown.clone(), Arc::clone(core), |core| async move {
         core.take_part().await
+    }));
+    tasks.spawn(every("clock", CLOCK, shutdown.clone(), Arc::clone(core), |core| async move {
+        core.follow_clock().await.map(drop)
     }));
     tasks.spawn(leading("offers", OFFERS, shutdown.clone(), Arc::clone(core), |core| async move {
         let expired = core.sweep_offers().await?;

@@ -32,6 +32,7 @@ pub mod secrets;
 pub mod space;
 pub mod storing;
 mod superseded;
+mod timekeeping;
 pub mod unit;
 pub mod uploads;
 pub mod views;

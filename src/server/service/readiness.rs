@@ -12,7 +12,7 @@ use crate::store::Work;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Something that was written so lately shows that writing works; only then is something written to find out.
 const LATELY: Millis = Millis::seconds(5);
-/// The trail may be ahead of this server's clock by so much: the clocks of several servers differ.
+/// The trail may be ahead of this server's clock by so much: servers follow a clock that was set, but not at one moment.
 const AHEAD: Millis = Millis::seconds(60);
 /// A clock that says less was never set: 2024-01-01.
 const BEFORE_US: Timestamp = Timestamp(1_704_067_200_000);
@@ -74,7 +74,9 @@ impl Core {
             Found::Wrong("The database's schema is not the one of this version; all servers must be of one version.")
         };
         let clock = if now < BEFORE_US || newest.is_some_and(|newest| newest - now > AHEAD) {
-            Found::Wrong("It is behind what is on record already; set the machine's clock.")
+            Found::Wrong(
+                "It is behind what is on record already; set the clock of the machine, or of the database that several servers share.",
+            )
         } else {
             Found::Well
         };

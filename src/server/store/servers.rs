@@ -1,6 +1,6 @@
 //! The servers that share a database: who lives, and who leads.
 
-use app::domain::time::Millis;
+use app::domain::time::{Millis, Timestamp};
 use async_trait::async_trait;
 
 use super::Result;
@@ -14,6 +14,8 @@ pub trait Servers {
     async fn lead(&mut self, span: Millis) -> Result<bool>;
     /// Whether a server leads, this one or another.
     async fn leader_is_known(&mut self) -> Result<bool>;
+    /// What the database's clock says, by which all servers go; none on an engine that serves one server only.
+    async fn shared_time(&mut self) -> Result<Option<Timestamp>>;
     /// This server ends: it does not live or lead any more.
     async fn leave(&mut self) -> Result<()>;
 }

@@ -6,11 +6,13 @@ use app::domain::audit::verify::Signed;
 use app::domain::ids::UserId;
 use app::domain::time::Millis;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use axum::body::Body;
 
 use super::harness::{By, Events, Server};
+use crate::clock::{Clock, SystemClock};
 use crate::loops;
 use crate::service::audit::verify::verify;
 use crate::store::conformance::fresh_database;
@@ -190,6 +192,28 @@ async fn one_that_is_not_heard_of_any_more_leads_no_more() {
         leads(&a)
     })
     .await;
+}
+
+#[tokio::test]
+async fn each_looks_at_the_databases_clock_before_and_while_it_serves() {
+    let (a, _b) = two().await;
+    a.app.core.set_clock().await.expect("a database");
+    let ahead = SystemClock.now() - a.clock.now();
+    let [seen] = a.clock.shown()[..] else { panic!("once is enough") };
+    assert!((seen.0 - ahead.0).abs() < 60_000, "{seen:?} {ahead:?}");
+    let (tasks, end) = (TaskTracker::new(), CancellationToken::new());
+    loops::start(&a.app.core, &tasks, &end);
+    until("another look", async || a.clock.shown().len() > 2).await;
+    end.cancel();
+    tasks.close();
+    tasks.wait().await;
+}
+
+#[tokio::test]
+async fn who_is_alone_has_no_clock_to_follow() {
+    let alone = Server::start().await;
+    alone.app.core.set_clock().await.expect("a database");
+    assert_eq!(alone.clock.shown(), []);
 }
 
 fn leads(server: &Server) -> bool {

@@ -136,7 +136,12 @@ impl Fleet {
 
     /// With a server on a database that others can share.
     pub async fn start_shared() -> Self {
-        Self::on(Some(fresh_database().await), &[]).await
+        Self::start_shared_with(&[]).await
+    }
+
+    /// The same with more variables for the servers.
+    pub async fn start_shared_with(settings: &[(&'static str, &str)]) -> Self {
+        Self::on(Some(fresh_database().await), settings).await
     }
 
     async fn on(database: Option<String>, settings: &[(&'static str, &str)]) -> Self {
@@ -151,7 +156,14 @@ impl Fleet {
 
     /// Another server beside the first, on the same database and data.
     pub async fn second_server(&self) -> (Program, Api) {
-        let server = Program::start(self.server_command(0), self.path().join("second-server.log"));
+        self.second_server_by(|_| ()).await
+    }
+
+    /// The same with a change to its command.
+    pub async fn second_server_by(&self, change: impl FnOnce(&mut Command)) -> (Program, Api) {
+        let mut command = self.server_command(0);
+        change(&mut command);
+        let server = Program::start(command, self.path().join("second-server.log"));
         let address = until("the second server's address", async || server.address()).await;
         let api = Api::new(&address);
         until("the second server to be ready", async || api.try_get("/readyz").await).await;

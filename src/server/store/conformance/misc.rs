@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use app::domain::time::Millis;
 
 use super::{Fresh, NOW, job, on_every_engine, worker};
+use crate::clock::{Clock, SystemClock};
 use crate::store::StoreError;
 use crate::store::configs::StoredConfig;
 
@@ -19,6 +20,7 @@ on_every_engine!(
     a_closed_store_says_so,
     the_schema_is_the_newest_that_is_known,
     a_leader_is_known_while_one_leads,
+    servers_that_share_a_database_share_its_clock,
 );
 
 fn config(revision: u32) -> StoredConfig {
@@ -111,6 +113,17 @@ async fn a_leader_is_known_while_one_leads(fresh: &Fresh) {
     let known = fresh.read().await.leader_is_known().await.expect("readable");
     let alone = fresh.read().await.living_servers(Millis::seconds(1)).await.is_ok_and(|living| living.len() == 1);
     assert_eq!(known, alone, "where several servers are possible, none leads now");
+}
+
+async fn servers_that_share_a_database_share_its_clock(fresh: &Fresh) {
+    let alone = fresh.read().await.living_servers(Millis::seconds(1)).await.is_ok_and(|living| living.len() == 1);
+    let mut tx = fresh.read().await;
+    let first = tx.shared_time().await.expect("readable");
+    assert_eq!(first.is_none(), alone, "{first:?}");
+    let Some(first) = first else { return };
+    assert!((SystemClock.now() - first).0.abs() < 60_000, "it tells the time in ms: {first:?}");
+    // It goes on, also within a transaction.
+    while tx.shared_time().await.expect("readable") <= Some(first) {}
 }
 
 async fn a_closed_store_says_so(fresh: &Fresh) {

@@ -1,6 +1,6 @@
 //! `servers` and `leases`, on PostgreSQL.
 
-use app::domain::time::Millis;
+use app::domain::time::{Millis, Timestamp};
 use async_trait::async_trait;
 
 use super::statement::sql;
@@ -55,6 +55,14 @@ impl Servers for Session<'_> {
         let holds = sql("SELECT holder FROM leases
              WHERE name = 'leader' AND until >= (extract(epoch FROM clock_timestamp()) * 1000)::bigint");
         Ok(self.first(holds).await?.is_some())
+    }
+
+    async fn shared_time(&mut self) -> Result<Option<Timestamp>> {
+        if self.serves_one() {
+            return Ok(None);
+        }
+        let asked = sql("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS told");
+        self.first(asked).await?.map(|row| row.get("told").map(Timestamp)).transpose()
     }
 
     async fn leave(&mut self) -> Result<()> {
