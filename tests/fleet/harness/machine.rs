@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use tokio::process::Command;
 
 use super::{Fleet, Host, Program, program, repository, until};
@@ -203,7 +205,11 @@ impl Drop for Machine {
         if std::thread::panicking() && self.init != 0 {
             let _ = std::process::Command::new("nsenter").args(["--all", &init, "journalctl", "--no-pager"]).status();
         }
-        // It fails where this kernel is older than Linux 5.14; the processes end with the namespace anyway.
+        // With process 1 all others end. It may have done so before.
+        if self.init != 0 {
+            let _ = kill(Pid::from_raw(self.init), Signal::SIGKILL);
+        }
+        // It fails where this kernel is older than Linux 5.14.
         let _ = fs::write(self.group.join("cgroup.kill"), "1");
         for _ in 0..500 {
             remove(&self.group);
