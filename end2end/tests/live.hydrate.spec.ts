@@ -1,4 +1,5 @@
 // What only the hydrated page does.
+import type { Page } from '@playwright/test';
 import { expect, test } from '../fixtures';
 import { live, makeWorker, registerGpus, signIn, submit, tellGpus } from '../steps';
 
@@ -47,4 +48,50 @@ test('ages are told in words and exactly', async ({ page, server }) => {
   const age = page.locator('time').first();
   await expect(age).toHaveText(/ago|now/);
   await expect(age).toHaveAttribute('datetime', /^\d{4}-\d\d-\d\dT/);
+});
+
+/** How often a page has opened the stream of news so far. */
+function streams(page: Page): () => number {
+  let count = 0;
+  page.on('request', (request) => { if (request.url().includes('/api/events')) count += 1; });
+  return () => count;
+}
+
+/** Does to a page what another tab in front of it does. */
+async function see(page: Page, visibility: 'visible' | 'hidden'): Promise<void> {
+  await page.evaluate((state) => {
+    Object.defineProperty(document, 'visibilityState', { value: state, configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }, visibility);
+}
+
+test('tabs of a browser share one stream, and another takes it over', async ({ page, context, server }) => {
+  await signIn(page, server);
+  await page.goto('/admin/workers');
+  await live(page);
+  const second = await context.newPage();
+  const opened = streams(second);
+  await second.goto('/admin/workers');
+  await live(second);
+  await makeWorker(server, 'seen-by-both');
+  for (const tab of [page, second]) await expect(tab.getByRole('link', { name: 'seen-by-both' })).toBeVisible();
+  expect(opened(), 'the second tab needs no stream of its own').toBe(0);
+  await page.close();
+  await makeWorker(server, 'after-the-first-was-closed');
+  await expect(second.getByRole('link', { name: 'after-the-first-was-closed' })).toBeVisible();
+  expect(opened()).toBe(1);
+});
+
+test('a tab that nobody sees has no stream, and knows everything once it is seen', async ({ page, server }) => {
+  await signIn(page, server);
+  await page.goto('/admin/workers');
+  await live(page);
+  const opened = streams(page);
+  const closed = page.waitForEvent('requestfailed', (request) => request.url().includes('/api/events'));
+  await see(page, 'hidden');
+  await closed;
+  await makeWorker(server, 'while-nobody-looked');
+  await see(page, 'visible');
+  await expect(page.getByRole('link', { name: 'while-nobody-looked' })).toBeVisible();
+  expect(opened()).toBe(1);
 });

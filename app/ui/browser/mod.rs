@@ -4,24 +4,49 @@
 #[cfg(feature = "hydrate")]
 mod real;
 #[cfg(feature = "hydrate")]
+mod tabs;
+#[cfg(feature = "hydrate")]
 pub(crate) use real::{carried_words, copy, now, send, set_theme, share_of_width, submit_form_of, subscribe};
+
+#[cfg(feature = "hydrate")]
+pub(crate) use tabs::{Tabs, is_shown, join, tab_id};
 
 #[cfg(not(feature = "hydrate"))]
 mod stub;
 #[cfg(not(feature = "hydrate"))]
-pub(crate) use stub::{copy, now, send, set_theme, share_of_width, submit_form_of, subscribe};
+pub(crate) use stub::{
+    Tabs, copy, is_shown, join, now, send, set_theme, share_of_width, submit_form_of, subscribe, tab_id,
+};
 
 /// What a subscription tells its listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(not(feature = "hydrate"), expect(dead_code, reason = "only a browser has events"))]
+#[cfg_attr(not(any(feature = "hydrate", test)), expect(dead_code, reason = "only a browser has events"))]
 pub(crate) enum StreamEvent {
     /// The stream is open.
     Opened,
     /// One message's data.
     Message(String),
+    /// It has nothing to say, and is there.
+    Lives,
     /// The stream broke and was closed.
     Failed,
 }
 
 /// Ends its subscription when called.
 pub(crate) type Unsubscribe = Box<dyn FnOnce() + Send + Sync>;
+
+/// What a tab learns of itself and the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(not(feature = "hydrate"), expect(dead_code, reason = "only a browser has tabs"))]
+pub(crate) enum TabEvent {
+    /// It leads from now on.
+    Leads,
+    /// It can be seen.
+    Shown,
+    /// It cannot be seen any more.
+    Hidden,
+    /// It is closed.
+    Closed,
+    /// Another one says this.
+    Said(String),
+}

@@ -98,6 +98,10 @@ pub(crate) fn subscribe(url: &str, listener: impl Fn(StreamEvent) + Clone + 'sta
             listener(StreamEvent::Message(event.data().as_string().unwrap_or_default()));
         })
     };
+    let lives = {
+        let listener = listener.clone();
+        Closure::<dyn Fn()>::new(move || listener(StreamEvent::Lives))
+    };
     let failed = {
         let source = source.clone();
         Closure::<dyn Fn()>::new(move || {
@@ -109,7 +113,9 @@ pub(crate) fn subscribe(url: &str, listener: impl Fn(StreamEvent) + Clone + 'sta
     source.set_onopen(Some(opened.as_ref().unchecked_ref()));
     source.set_onmessage(Some(message.as_ref().unchecked_ref()));
     source.set_onerror(Some(failed.as_ref().unchecked_ref()));
-    let held = send_wrapper::SendWrapper::new((source, opened, message, failed));
+    // Of this event there are no messages: it is what keeps the stream alive.
+    source.add_event_listener_with_callback("ping", lives.as_ref().unchecked_ref()).ok()?;
+    let held = send_wrapper::SendWrapper::new((source, opened, message, lives, failed));
     Some(Box::new(move || {
         let (source, ..) = &*held;
         source.set_onopen(None);

@@ -1,7 +1,32 @@
-use super::{StreamEvent, Unsubscribe};
+use super::{StreamEvent, TabEvent, Unsubscribe};
 use crate::domain::time::Timestamp;
 use crate::protocol::problem::Problem;
 use crate::ui::prefs::Theme;
+
+/// Nobody has tabs here.
+#[derive(Clone)]
+pub(crate) struct Tabs;
+
+#[expect(clippy::unused_self, reason = "as in a browser")]
+impl Tabs {
+    pub fn tell(&self, _text: &str) {}
+
+    pub fn ask(&self) {}
+
+    pub fn step_down(&self) {}
+}
+
+pub(crate) fn join(_listener: impl Fn(TabEvent) + 'static) -> Tabs {
+    Tabs
+}
+
+pub(crate) fn is_shown() -> bool {
+    false
+}
+
+pub(crate) fn tab_id() -> String {
+    String::new()
+}
 
 pub(crate) fn now() -> Timestamp {
     Timestamp::default()

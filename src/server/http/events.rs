@@ -62,7 +62,12 @@ async fn events(
         interest.topics.as_deref().map(|text| text.split(',').filter_map(Topic::parse).collect());
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()).map(str::to_owned);
     let stream = changes(app, topics, last.or(interest.after), admission);
-    (STREAM_HEADERS, Sse::new(stream).keep_alive(KeepAlive::new().interval(Duration::from_secs(15)))).into_response()
+    (STREAM_HEADERS, Sse::new(stream).keep_alive(alive())).into_response()
+}
+
+/// What keeps a stream alive is an event, as scripts of a page see no comments: they find out that a stream is dead.
+fn alive() -> KeepAlive {
+    KeepAlive::new().interval(Duration::from_secs(15)).event(Event::default().event("ping").data(""))
 }
 
 fn changes(

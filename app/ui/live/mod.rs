@@ -1,7 +1,9 @@
 //! News from the server: which topics changed. A message carries no data; whoever shows a topic asks again.
 //!
-//! One stream for the whole page, opened once it is alive. It reconnects for ever and resumes after the last version
-//! it knows; when it missed too much, the server says so and everything is asked for anew.
+//! One stream for all tabs of a browser ([`sharing`]). It reconnects for ever and resumes after the last version it knows;
+//! when it missed too much, the server says so and everything is asked for anew.
+
+mod sharing;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,21 +11,22 @@ use std::time::Duration;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
-use super::browser::{self, StreamEvent, Unsubscribe};
+use serde::{Deserialize, Serialize};
+
+use self::sharing::{Action, Event, Note, Tab, Topics};
+use super::browser::{self, TabEvent, Tabs, Unsubscribe};
 use super::format::query_string;
 use super::port::Answer;
-use crate::domain::time::{Millis, Timestamp};
-use crate::protocol::topic::{Topic, TopicsChanged};
+use crate::domain::time::Timestamp;
+use crate::protocol::topic::Topic;
 
 /// Refetches at most this often, however many messages come.
 const THROTTLE: Duration = Duration::from_millis(300);
-/// Waits between attempts to connect, in seconds; the last one for ever.
-const BACK_OFF: [u64; 5] = [1, 2, 4, 8, 15];
-/// From here on a lost connection is called offline.
-const OFFLINE_AFTER: Millis = Millis::seconds(20);
+/// How often it is looked whether the stream is dead.
+const TICK: Duration = Duration::from_secs(5);
 
 /// Whether news arrive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Link {
     /// Not open yet.
     Connecting,
@@ -48,37 +51,61 @@ pub(crate) struct Live {
     state: StoredValue<Stream>,
 }
 
-/// What the stream remembers between events.
-#[derive(Default)]
+/// What the page's end of it remembers between events.
 struct Stream {
-    version: Option<String>,
+    tab: Tab,
+    tabs: Option<Tabs>,
     pending: Vec<String>,
     flush_planned: bool,
-    failures: usize,
-    lost_at: Option<Timestamp>,
     close: Option<Unsubscribe>,
 }
 
 impl Live {
     /// Makes the stream. It opens in the browser if somebody is signed in, and resumes after `version`.
     pub fn after(version: Option<String>, signed_in: bool) -> Self {
+        let tab = Tab::new(browser::tab_id(), Topics::new(), version);
         let live = Self {
             link: RwSignal::new(Link::Connecting),
             changes: RwSignal::default(),
             resyncs: RwSignal::new(0),
             // The two lists are always followed, so that moving between pages seldom needs a new stream.
             wanted: RwSignal::new([(Topic::Jobs.to_string(), 1), (Topic::Workers.to_string(), 1)].into()),
-            state: StoredValue::new(Stream { version, ..Stream::default() }),
+            state: StoredValue::new(Stream { tab, tabs: None, pending: Vec::new(), flush_planned: false, close: None }),
         };
-        let topics =
-            Memo::new(move |_| live.wanted.with(|wanted| wanted.keys().cloned().collect::<Vec<_>>().join(",")));
-        Effect::new(move |_| {
+        let topics = Memo::new(move |_| live.wanted.with(|wanted| wanted.keys().cloned().collect::<Topics>()));
+        Effect::new(move |begun: Option<()>| {
             // Read, not only tracked: a memo that nobody reads never learns of changes.
-            if topics.with(|topics| !topics.is_empty()) && signed_in {
-                live.open();
+            let topics = topics.get();
+            if !signed_in {
+                return;
+            }
+            live.on(Event::Wants(topics));
+            if begun.is_none() {
+                live.begin();
             }
         });
         live
+    }
+
+    fn begin(self) {
+        let tabs = browser::join(move |event| match event {
+            TabEvent::Leads => self.on(Event::Leads),
+            TabEvent::Shown => self.on(Event::Shown),
+            TabEvent::Hidden => self.on(Event::Hidden),
+            TabEvent::Closed => self.on(Event::Closed),
+            TabEvent::Said(text) => {
+                if let Ok(note) = serde_json::from_str::<Note>(&text) {
+                    self.on(Event::Note(note));
+                }
+            }
+        });
+        self.state.update_value(|state| state.tabs = Some(tabs));
+        if browser::is_shown() {
+            self.on(Event::Shown);
+        }
+        if let Ok(handle) = set_interval_with_handle(move || self.on(Event::Tick), TICK) {
+            on_cleanup(move || handle.clear());
+        }
     }
 
     /// Whether news arrive.
@@ -103,46 +130,56 @@ impl Live {
         Memo::new(move |_| self.resyncs.get() + self.changes.with(|all| all.get(&topic).copied().unwrap_or_default()))
     }
 
-    fn open(self) {
-        let topics = self.wanted.with_untracked(|all| all.keys().cloned().collect::<Vec<_>>().join(","));
-        let after = self.state.with_value(|state| state.version.clone());
+    fn on(self, event: Event) {
+        let actions = self.state.try_update_value(|state| state.tab.on(event, browser::now()));
+        for action in actions.unwrap_or_default() {
+            self.act(action);
+        }
+    }
+
+    fn act(self, action: Action) {
+        match action {
+            Action::Open { topics, after } => self.open(&topics, after),
+            Action::Close => self.close(None),
+            Action::Link(link) => self.link.set(link),
+            Action::Changed(topics) => self.changed(topics),
+            Action::Refetch => self.resyncs.update(|count| *count += 1),
+            Action::Wait(wait) => set_timeout(move || self.on(Event::Again), wait),
+            Action::Ask => self.with_tabs(Tabs::ask),
+            Action::StepDown => self.with_tabs(Tabs::step_down),
+            Action::Tell(note) => {
+                let note = serde_json::to_string(&note).unwrap_or_default();
+                self.with_tabs(|tabs| tabs.tell(&note));
+            }
+        }
+    }
+
+    fn with_tabs(self, act: impl FnOnce(&Tabs)) {
+        let tabs = self.state.with_value(|state| state.tabs.clone());
+        if let Some(tabs) = tabs {
+            act(&tabs);
+        }
+    }
+
+    fn open(self, topics: &Topics, after: Option<String>) {
+        let topics = topics.iter().map(String::as_str).collect::<Vec<_>>().join(",");
         let url = format!("/api/events{}", query_string(&[("topics", Some(topics)), ("after", after)]));
-        let close = browser::subscribe(&url, move |event| self.on_event(event));
-        let old = self.state.try_update_value(|state| std::mem::replace(&mut state.close, close)).flatten();
+        self.close(browser::subscribe(&url, move |event| self.on(Event::Stream(event))));
+    }
+
+    /// Closes the stream that is open, for another one.
+    fn close(self, next: Option<Unsubscribe>) {
+        let old = self.state.try_update_value(|state| std::mem::replace(&mut state.close, next)).flatten();
         if let Some(close) = old {
             close();
         }
     }
 
-    fn on_event(self, event: StreamEvent) {
-        match event {
-            StreamEvent::Opened => {
-                self.state.update_value(|state| {
-                    state.failures = 0;
-                    state.lost_at = None;
-                });
-                self.link.set(Link::Live);
-            }
-            StreamEvent::Message(data) => {
-                if let Ok(changed) = serde_json::from_str(&data) {
-                    self.on_changed(changed);
-                }
-            }
-            StreamEvent::Failed => self.on_failed(),
-        }
-    }
-
-    fn on_changed(self, changed: TopicsChanged) {
-        let mut first = false;
+    fn changed(self, topics: Vec<String>) {
         let plan = self.state.try_update_value(|state| {
-            first = state.version.replace(changed.version).is_none();
-            state.pending.extend(changed.topics);
+            state.pending.extend(topics);
             !std::mem::replace(&mut state.flush_planned, true)
         });
-        // Without a version to resume after, nobody knows what happened since the page was made.
-        if changed.resync || first {
-            self.resyncs.update(|count| *count += 1);
-        }
         if plan == Some(true) {
             set_timeout(move || self.flush(), THROTTLE);
         }
@@ -161,21 +198,6 @@ impl Live {
                 *all.entry(topic).or_default() += 1;
             }
         });
-    }
-
-    fn on_failed(self) {
-        let now = browser::now();
-        let (wait, lost_at) = self
-            .state
-            .try_update_value(|state| {
-                let wait = BACK_OFF[state.failures.min(BACK_OFF.len() - 1)];
-                state.failures += 1;
-                (wait, *state.lost_at.get_or_insert(now))
-            })
-            .unwrap_or((BACK_OFF[0], now));
-        let link = if now - lost_at < OFFLINE_AFTER { Link::Reconnecting } else { Link::Offline(lost_at) };
-        self.link.set(link);
-        set_timeout(move || self.open(), Duration::from_secs(wait));
     }
 }
 
