@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{JobId, UserId, WorkerId};
 
-/// Something that can change, as text: `workers`, `worker:w_…`, `jobs`, `job:j_…`, `log:j_…`, `configs`.
+/// Something that can change, as text: `workers`, `worker:w_…`, `jobs`, `job:j_…`, `log:j_…`, `configs`, `gpus`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Topic {
     /// The list of workers.
@@ -19,6 +19,8 @@ pub enum Topic {
     Log(JobId),
     /// The list of configurations.
     Configs,
+    /// How the GPUs of all workers are.
+    Gpus,
     /// What opens doors for a person: for the server's own streams, told to no listener.
     Access(UserId),
 }
@@ -32,6 +34,7 @@ impl std::fmt::Display for Topic {
             Self::Job(id) => write!(f, "job:{id}"),
             Self::Log(id) => write!(f, "log:{id}"),
             Self::Configs => f.write_str("configs"),
+            Self::Gpus => f.write_str("gpus"),
             Self::Access(id) => write!(f, "access:{id}"),
         }
     }
@@ -45,6 +48,7 @@ impl Topic {
                 "workers" => Some(Self::Workers),
                 "jobs" => Some(Self::Jobs),
                 "configs" => Some(Self::Configs),
+                "gpus" => Some(Self::Gpus),
                 _ => None,
             },
             Some(("worker", id)) => WorkerId::parse(id).ok().map(Self::Worker),

@@ -83,6 +83,9 @@ pub struct WorkersQuery {
     /// Only workers with a label, `key=glob`, or with any value of a `key`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// Whether each worker's GPUs are wanted too, with how they are.
+    #[serde(default)]
+    pub gpus: bool,
     /// At most so many; left out, all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
@@ -162,7 +165,7 @@ pub struct WorkerView {
     /// How many of its GPUs no job may have now: their agent withholds them.
     #[serde(default)]
     pub gpus_withheld: u32,
-    /// Each GPU; only where one worker is asked for.
+    /// Each GPU; only where one worker, or its GPUs, are asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<GpuView>,
     /// `cuda`, `rocm`, `mps`, `xpu` or `cpu`.

@@ -10,6 +10,7 @@ use super::clock::Clock;
 use super::components::layout::Layout;
 use super::flash::{CurrentFlash, Flash};
 use super::live::Live;
+use super::pages::gpus::GpusPage;
 use super::pages::job::JobPage;
 use super::pages::jobs::JobsPage;
 use super::pages::not_found::NotFoundPage;
@@ -45,6 +46,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/") view=OverviewPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs") view=JobsPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/:id") view=JobPage ssr=SsrMode::Async/>
+                    <Route path=path!("/gpus") view=GpusPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers") view=WorkersPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/:id") view=WorkerPage ssr=SsrMode::Async/>
                 </ParentRoute>

@@ -27,6 +27,7 @@ impl Port for Rest {
                 ("status", query.status.map(|status| status.as_str().to_owned())),
                 ("q", query.q),
                 ("label", query.label),
+                ("gpus", query.gpus.then(|| "true".to_owned())),
                 ("limit", query.limit.map(|limit| limit.to_string())),
                 ("cursor", query.cursor),
             ])

@@ -2,7 +2,8 @@
 
 use crate::protocol::gpu::{GpuView, MemoryKind, Reading};
 
-const NOTHING: &str = "–";
+/// Of what no sensor tells.
+pub(crate) const NOTHING: &str = "–";
 
 /// Memory in use and in all: `61.5 / 80 GB`.
 pub(crate) fn memory(gpu: &GpuView) -> String {

@@ -29,6 +29,16 @@ test('readings of GPUs follow without a reload', async ({ page, server }) => {
   await expect(page.getByText('Quarantined')).toBeVisible();
 });
 
+test('readings come to the tiles without a reload', async ({ page, server }) => {
+  const { token } = await makeWorker(server, 'rack-1');
+  await registerGpus(server, token, 1);
+  await signIn(page, server);
+  await page.goto('/gpus');
+  await live(page);
+  await tellGpus(server, token, [{ uuid: 'GPU-0', utilization_percent: 42 }]);
+  await expect(page.getByText('42%')).toBeVisible();
+});
+
 test('a page survives a restart of the server and is live again', async ({ page, server, complaints }) => {
   await signIn(page, server);
   await page.goto('/admin/workers');

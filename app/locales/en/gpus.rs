@@ -6,6 +6,15 @@ use crate::ui::locales::words::gpus::Gpus;
 
 pub(super) const GPUS: Gpus = Gpus {
     title: "GPUs",
+    intro: "Every GPU of the fleet, as it is now.",
+    view: "Show as",
+    as_tiles: "Tiles",
+    as_table: "Tables",
+    none_yet: "No GPU yet",
+    none_yet_hint: "GPUs appear here as soon as a worker that has some reports in.",
+    none_match: "No GPU is in this state",
+    none_match_hint: "GPUs in other states are hidden by the filter.",
+    show_all: "Show all GPUs",
     gpu: "GPU",
     state: "State",
     memory: "Memory",

@@ -6,6 +6,15 @@ use crate::ui::locales::words::gpus::Gpus;
 
 pub(super) const GPUS: Gpus = Gpus {
     title: "GPU",
+    intro: "Todas las GPU de la flota, tal como están ahora.",
+    view: "Mostrar como",
+    as_tiles: "Mosaico",
+    as_table: "Tablas",
+    none_yet: "Aún no hay ninguna GPU",
+    none_yet_hint: "Las GPU aparecen aquí en cuanto se conecta un worker que las tenga.",
+    none_match: "Ninguna GPU está en este estado",
+    none_match_hint: "El filtro oculta las GPU en otros estados.",
+    show_all: "Mostrar todas las GPU",
     gpu: "GPU",
     state: "Estado",
     memory: "Memoria",

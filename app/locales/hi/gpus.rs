@@ -6,6 +6,15 @@ use crate::ui::locales::words::gpus::Gpus;
 
 pub(super) const GPUS: Gpus = Gpus {
     title: "GPU",
+    intro: "फ़्लीट का हर GPU, अभी की स्थिति में।",
+    view: "इस रूप में दिखाएँ",
+    as_tiles: "टाइल",
+    as_table: "तालिका",
+    none_yet: "अभी कोई GPU नहीं",
+    none_yet_hint: "जैसे ही GPU वाला कोई वर्कर कनेक्ट होगा, GPU यहाँ दिखेंगे।",
+    none_match: "इस स्थिति में कोई GPU नहीं",
+    none_match_hint: "अन्य स्थितियों के GPU फ़िल्टर से छिपे हैं।",
+    show_all: "सभी GPU दिखाएँ",
     gpu: "GPU",
     state: "स्थिति",
     memory: "मेमोरी",

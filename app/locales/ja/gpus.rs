@@ -6,6 +6,15 @@ use crate::ui::locales::words::gpus::Gpus;
 
 pub(super) const GPUS: Gpus = Gpus {
     title: "GPU",
+    intro: "フリートのすべてのGPUの現在の状態です。",
+    view: "表示形式",
+    as_tiles: "タイル",
+    as_table: "表",
+    none_yet: "GPUはまだありません",
+    none_yet_hint: "GPUを備えたワーカーが接続すると、ここに表示されます。",
+    none_match: "この状態のGPUはありません",
+    none_match_hint: "ほかの状態のGPUはフィルターで隠れています。",
+    show_all: "すべてのGPUを表示",
     gpu: "GPU",
     state: "状態",
     memory: "メモリ",

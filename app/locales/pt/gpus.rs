@@ -6,6 +6,15 @@ use crate::ui::locales::words::gpus::Gpus;
 
 pub(super) const GPUS: Gpus = Gpus {
     title: "GPUs",
+    intro: "Todas as GPUs da frota, como estão agora.",
+    view: "Mostrar como",
+    as_tiles: "Blocos",
+    as_table: "Tabelas",
+    none_yet: "Nenhuma GPU ainda",
+    none_yet_hint: "As GPUs aparecem aqui assim que um worker que as tenha se conectar.",
+    none_match: "Nenhuma GPU neste estado",
+    none_match_hint: "O filtro oculta GPUs em outros estados.",
+    show_all: "Mostrar todas as GPUs",
     gpu: "GPU",
     state: "Status",
     memory: "Memória",

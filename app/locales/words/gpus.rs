@@ -5,6 +5,15 @@ use crate::ui::locales::sentence::{Count, Phrase, Text, words};
 words! {
     pub(crate) Gpus {
         title: Text,
+        intro: Text,
+        view: Text,
+        as_tiles: Text,
+        as_table: Text,
+        none_yet: Text,
+        none_yet_hint: Text,
+        none_match: Text,
+        none_match_hint: Text,
+        show_all: Text,
         gpu: Text,
         state: Text,
         memory: Text,

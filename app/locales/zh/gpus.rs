@@ -6,6 +6,15 @@ use crate::ui::locales::words::gpus::Gpus;
 
 pub(super) const GPUS: Gpus = Gpus {
     title: "GPU",
+    intro: "集群中所有GPU的当前状态。",
+    view: "显示方式",
+    as_tiles: "平铺",
+    as_table: "表格",
+    none_yet: "还没有GPU",
+    none_yet_hint: "带有GPU的工作节点接入后，GPU会显示在这里。",
+    none_match: "没有处于此状态的GPU",
+    none_match_hint: "其他状态的GPU已被筛选条件隐藏。",
+    show_all: "显示所有GPU",
     gpu: "GPU",
     state: "状态",
     memory: "显存",

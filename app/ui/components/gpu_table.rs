@@ -2,47 +2,35 @@
 
 use leptos::prelude::*;
 
+use super::gpu_state::GpuState;
 use super::icon::{Glyph, Icon};
 use super::scale::Scale;
-use super::status::{Look, Status};
+use super::status::Status;
 use super::time::Moment;
-use crate::protocol::gpu::{GpuView, WithheldReason};
+use crate::protocol::gpu::GpuView;
 use crate::protocol::status::WorkerStatus;
 use crate::protocol::workers::WorkerView;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
-use crate::ui::locales::words::gpus::Gpus;
 use crate::ui::{format, readings};
 
-/// What a row is made of.
+/// A GPU of a worker, as it is shown.
 #[derive(Debug, Clone, PartialEq)]
-struct Row {
-    gpu: GpuView,
+pub(crate) struct Row {
+    pub gpu: GpuView,
     /// The name of the job that holds it.
-    job: Option<String>,
-    connected: bool,
+    pub job: Option<String>,
+    pub state: GpuState,
 }
 
-fn rows(worker: &WorkerView) -> Vec<Row> {
+/// The GPUs of a worker.
+pub(crate) fn rows(worker: &WorkerView) -> Vec<Row> {
     let name = |gpu: &GpuView| {
         let held = worker.jobs.iter().find(|job| Some(&job.job_id) == gpu.job_id.as_ref());
         held.map(|job| job.config_name.clone())
     };
-    let connected = worker.status != WorkerStatus::Offline;
-    worker.gpus.iter().map(|gpu| Row { gpu: gpu.clone(), job: name(gpu), connected }).collect()
-}
-
-/// Where a GPU stands. That it is withheld comes first: the job that has it still is named beside it.
-fn look(words: &Gpus, row: &Row) -> Look {
-    let withheld = row.gpu.gpu.withheld.as_ref().map(|withheld| withheld.reason);
-    let (class, glyph, word) = match (row.connected, withheld, &row.gpu.job_id) {
-        (false, _, _) => ("status status-off", Glyph::Dotted, words.not_connected),
-        (true, Some(WithheldReason::Quarantined), _) => ("status status-bad", Glyph::Warning, words.quarantined),
-        (true, Some(WithheldReason::InUse), _) => ("status status-warn", Glyph::StopCircle, words.in_use),
-        (true, None, Some(_)) => ("status status-active", Glyph::Play, words.busy),
-        (true, None, None) => ("status status-good", Glyph::Filled, words.free),
-    };
-    Look { class, glyph, word }
+    let row = |gpu: &GpuView| Row { gpu: gpu.clone(), job: name(gpu), state: GpuState::of(worker.status, gpu) };
+    worker.gpus.iter().map(row).collect()
 }
 
 /// A table of a worker's GPUs that follows its signal; nothing, if it has none.
@@ -56,22 +44,7 @@ pub(crate) fn GpuTable(worker: RwSignal<WorkerView>) -> impl IntoView {
             view! {
                 <section class="panel" aria-labelledby="gpus">
                     <h2 id="gpus" class="panel-head">{words.title}</h2>
-                    <table class="data gpus">
-                        <caption class="sr-only">{words.title}</caption>
-                        <thead>
-                            <tr>
-                                <th scope="col">{words.gpu}</th>
-                                <th scope="col">{words.state}</th>
-                                <th scope="col">{words.memory}</th>
-                                <th scope="col" class="max-md:hidden">{words.utilisation}</th>
-                                <th scope="col" class="num max-md:hidden">{words.temperature}</th>
-                                <th scope="col" class="num max-lg:hidden">{words.power}</th>
-                                <th scope="col" class="num max-xl:hidden">{words.clocks}</th>
-                                <th scope="col" class="num max-md:hidden">{words.read}</th>
-                            </tr>
-                        </thead>
-                        <tbody>{rows.into_iter().map(|row| view! { <GpuRow row=row/> }).collect_view()}</tbody>
-                    </table>
+                    <GpuRows rows=rows/>
                 </section>
             }
         });
@@ -80,10 +53,35 @@ pub(crate) fn GpuTable(worker: RwSignal<WorkerView>) -> impl IntoView {
     view! { {shown} }.erased()
 }
 
+/// GPUs as a table.
+#[component]
+pub(crate) fn GpuRows(rows: Vec<Row>) -> impl IntoView {
+    let words = &t().gpus;
+    view! {
+        <table class="data gpus">
+            <caption class="sr-only">{words.title}</caption>
+            <thead>
+                <tr>
+                    <th scope="col">{words.gpu}</th>
+                    <th scope="col">{words.state}</th>
+                    <th scope="col">{words.memory}</th>
+                    <th scope="col" class="max-md:hidden">{words.utilisation}</th>
+                    <th scope="col" class="num max-md:hidden">{words.temperature}</th>
+                    <th scope="col" class="num max-lg:hidden">{words.power}</th>
+                    <th scope="col" class="num max-xl:hidden">{words.clocks}</th>
+                    <th scope="col" class="num max-md:hidden">{words.read}</th>
+                </tr>
+            </thead>
+            <tbody>{rows.into_iter().map(|row| view! { <GpuRow row=row/> }).collect_view()}</tbody>
+                    </table>
+    }
+    .erased()
+}
+
 #[component]
 fn GpuRow(row: Row) -> impl IntoView {
     let words = &t().gpus;
-    let look = look(words, &row);
+    let look = row.state.look(words);
     let Row { gpu: shown, job, .. } = row;
     let reading = shown.reading.clone().unwrap_or_default();
     let name = format!("{}\u{a0}· {}", shown.gpu.index, shown.gpu.name);
@@ -147,40 +145,4 @@ pub(crate) fn WithheldBadge(worker: WorkerView) -> impl IntoView {
         }
     });
     badge.erased()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::ids::JobId;
-    use crate::domain::time::Timestamp;
-    use crate::protocol::gpu::{Gpu, Withheld};
-    use crate::ui::locales::Language;
-    use crate::ui::prefs::Locale;
-
-    #[test]
-    fn each_state_has_a_word_of_its_own() {
-        let row = |reason: Option<WithheldReason>, is_held: bool| {
-            let withheld = reason.map(|reason| Withheld { reason, detail: String::new() });
-            let job_id = is_held.then(|| JobId::new(Timestamp(0), [0; 10]));
-            Row {
-                gpu: GpuView { gpu: Gpu { withheld, ..Gpu::default() }, job_id, reading: None },
-                job: None,
-                connected: true,
-            }
-        };
-        let word = |row: &Row| look(&Language::of(Locale::En).gpus, row).word;
-        let (quarantined, in_use) =
-            (row(Some(WithheldReason::Quarantined), true), row(Some(WithheldReason::InUse), false));
-        let rows = [
-            (quarantined.clone(), "Quarantined"),
-            (in_use, "In use by others"),
-            (row(None, true), "With a job"),
-            (row(None, false), "Free"),
-            (Row { connected: false, ..quarantined }, "Not connected"),
-        ];
-        for (row, expected) in rows {
-            assert_eq!(word(&row), expected);
-        }
-    }
 }

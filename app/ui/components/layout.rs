@@ -35,6 +35,7 @@ pub(crate) fn Layout() -> impl IntoView {
                         <div class="top-menu-body">
                             <ul class="nav-list">
                                 {submits.then(|| view! { <PlainItem href="/secrets" glyph=Glyph::Key label=words.nav.secrets/> })}
+                                {workers.then(|| view! { <NavItem href="/gpus" glyph=Glyph::Gpu label=words.gpus.title/> })}
                                 {people.then(|| view! { <PlainItem href="/admin/users" glyph=Glyph::People label=words.nav.people/> })}
                             </ul>
                             <Foot/>
@@ -55,6 +56,7 @@ pub(crate) fn Layout() -> impl IntoView {
                         <p class="nav-section" id="nav-admin">{words.nav.administration}</p>
                         <ul class="nav-list" aria-labelledby="nav-admin">
                             {workers.then(|| view! { <NavItem href="/admin/workers" glyph=Glyph::Workers label=words.nav.workers/> })}
+                            {workers.then(|| view! { <NavItem href="/gpus" glyph=Glyph::Gpu label=words.gpus.title/> })}
                             {people.then(|| view! { <PlainItem href="/admin/users" glyph=Glyph::People label=words.nav.people/> })}
                         </ul>
                     })}

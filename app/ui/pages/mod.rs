@@ -4,6 +4,7 @@
 pub(crate) mod account;
 #[cfg(feature = "ssr")]
 pub(crate) mod confirm;
+pub(crate) mod gpus;
 pub(crate) mod job;
 pub(crate) mod jobs;
 #[cfg(feature = "ssr")]

@@ -34,41 +34,74 @@ const LOOKS_FOR: Millis = Millis::seconds(90);
 
 /// The newest readings of the workers whose agents talk to this server, and who looks at them.
 #[derive(Default)]
-pub struct Readings(Mutex<HashMap<WorkerId, Kept>>);
+pub struct Readings(Mutex<Board>);
+
+#[derive(Default)]
+struct Board {
+    workers: HashMap<WorkerId, Kept>,
+    /// Who looks at all of them.
+    all: Eyes,
+}
 
 #[derive(Default)]
 struct Kept {
     readings: Vec<(String, Reading)>,
-    rung_at: Timestamp,
-    looked_at: Timestamp,
+    eyes: Eyes,
     reworded_at: Timestamp,
 }
 
-impl Readings {
-    /// Takes readings instead of those before; true if somebody looks at the worker and is to be told.
-    fn note(&self, worker: &WorkerId, readings: Vec<(String, Reading)>, now: Timestamp) -> bool {
-        let mut kept = self.0.lock().expect("no panic while it is held");
-        let kept = kept.entry(worker.clone()).or_default();
-        kept.readings = readings;
-        let rings = now - kept.looked_at <= LOOKS_FOR && now - kept.rung_at >= RING_EVERY;
+/// Whether somebody looks, and when they were last told that there is something to see.
+#[derive(Default)]
+struct Eyes {
+    looked_at: Timestamp,
+    rung_at: Timestamp,
+}
+
+impl Eyes {
+    /// Whether they are to be told now.
+    fn ring(&mut self, now: Timestamp) -> bool {
+        let rings = now - self.looked_at <= LOOKS_FOR && now - self.rung_at >= RING_EVERY;
         if rings {
-            kept.rung_at = now;
+            self.rung_at = now;
         }
         rings
+    }
+}
+
+impl Readings {
+    fn board(&self) -> std::sync::MutexGuard<'_, Board> {
+        self.0.lock().expect("no panic while it is held")
+    }
+
+    /// Takes readings instead of those before. Answers with what those who look are to be told.
+    fn note(&self, worker: &WorkerId, readings: Vec<(String, Reading)>, now: Timestamp) -> Vec<Topic> {
+        let mut board = self.board();
+        let all = board.all.ring(now).then_some(Topic::Gpus);
+        let kept = board.workers.entry(worker.clone()).or_default();
+        kept.readings = readings;
+        let one = kept.eyes.ring(now).then(|| Topic::Worker(worker.clone()));
+        one.into_iter().chain(all).collect()
     }
 
     /// The newest reading of each GPU of a worker, by its id; somebody looks at them.
     pub fn look(&self, worker: &WorkerId, now: Timestamp) -> HashMap<String, Reading> {
-        let mut kept = self.0.lock().expect("no panic while it is held");
-        let kept = kept.entry(worker.clone()).or_default();
-        kept.looked_at = now;
+        let mut board = self.board();
+        let kept = board.workers.entry(worker.clone()).or_default();
+        kept.eyes.looked_at = now;
         kept.readings.iter().cloned().collect()
+    }
+
+    /// The same of a worker among all: somebody looks at all of them.
+    pub fn look_at_all(&self, worker: &WorkerId, now: Timestamp) -> HashMap<String, Reading> {
+        let mut board = self.board();
+        board.all.looked_at = now;
+        board.workers.get(worker).map(|kept| kept.readings.iter().cloned().collect()).unwrap_or_default()
     }
 
     /// Whether other words about GPUs that are withheld as before are to be written now.
     pub(super) fn may_reword(&self, worker: &WorkerId, now: Timestamp) -> bool {
-        let mut kept = self.0.lock().expect("no panic while it is held");
-        let kept = kept.entry(worker.clone()).or_default();
+        let mut board = self.board();
+        let kept = board.workers.entry(worker.clone()).or_default();
         let may = now - kept.reworded_at >= REWORD_EVERY;
         if may {
             kept.reworded_at = now;
@@ -78,18 +111,18 @@ impl Readings {
 
     /// Forgets those of workers that are not among these.
     pub fn keep(&self, living: &HashSet<WorkerId>) {
-        self.0.lock().expect("no panic while it is held").retain(|worker, _| living.contains(worker));
+        self.board().workers.retain(|worker, _| living.contains(worker));
     }
 
     /// Of how many workers there are any.
     #[cfg(test)]
     pub fn number(&self) -> usize {
-        self.0.lock().expect("no panic while it is held").len()
+        self.board().workers.len()
     }
 
     /// Forgets those of a worker that is gone.
     pub fn forget(&self, worker: &WorkerId) {
-        self.0.lock().expect("no panic while it is held").remove(worker);
+        self.board().workers.remove(worker);
     }
 }
 
@@ -179,10 +212,9 @@ impl Core {
         let now = self.now();
         let newest_of = |gpu: &Gpu| newest.gpus.iter().find(|said| said.uuid == gpu.uuid);
         let of = |gpu: &Gpu| Some((gpu.uuid.clone(), reading(newest_of(gpu)?, now)));
-        if self.readings.note(&worker.id, capability.gpus.iter().filter_map(of).collect(), now) {
-            // Only browsers of this server's can see them.
-            self.hub.bump([Topic::Worker(worker.id.clone())]);
-        }
+        let told = self.readings.note(&worker.id, capability.gpus.iter().filter_map(of).collect(), now);
+        // Only browsers of this server's can see them.
+        self.hub.bump(told);
     }
 }
 

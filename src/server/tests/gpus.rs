@@ -297,25 +297,32 @@ async fn readings_go_with_the_worker() {
 }
 
 #[tokio::test]
-async fn who_looks_at_a_worker_is_told_of_readings_now_and_then() {
-    let server = Server::start().await;
-    let (id, key, _events) = online(&server, gpus(1, 0), 1).await;
-    let path = format!("/api/events?topics=worker:{id}");
-    let mut bell = Events::of(server.open(&By::Admin, "GET", &path, Body::empty()).await);
-    bell.next().await.expect("the first message always comes");
-    let beat = async |seconds: i64| {
-        let before = server.app.core.hub.version();
-        server.clock.advance(Millis::seconds(seconds));
-        tell(&server, &key, json!([{"uuid": "GPU-0", "temperature_celsius": 50.0}])).await;
-        server.app.core.hub.version() - before
-    };
-    assert_eq!(beat(1).await, 0, "nobody looks");
-    show(&server, &id).await;
-    assert_eq!(beat(1).await, 1);
-    assert_eq!(bell.next().await.expect("news")["topics"], json!([format!("worker:{id}")]));
-    assert_eq!((beat(4).await, beat(1).await), (0, 1), "every 5 s at most");
-    show(&server, &id).await;
-    assert_eq!((beat(90).await, beat(1).await, beat(10).await), (1, 0, 0), "who does not ask again has gone");
+async fn who_looks_at_a_worker_or_at_all_gpus_is_told_of_readings_now_and_then() {
+    for all in [false, true] {
+        let server = Server::start().await;
+        let (id, key, _events) = online(&server, gpus(1, 0), 1).await;
+        let topic = if all { "gpus".to_owned() } else { format!("worker:{id}") };
+        let shown = if all { "/api/admin/workers?gpus=true".to_owned() } else { format!("/api/admin/workers/{id}") };
+        let look = async || server.get(&By::Admin, &shown).await.ok(200);
+        let path = format!("/api/events?topics={topic}");
+        let mut bell = Events::of(server.open(&By::Admin, "GET", &path, Body::empty()).await);
+        bell.next().await.expect("the first message always comes");
+        let beat = async |seconds: i64| {
+            let before = server.app.core.hub.version();
+            server.clock.advance(Millis::seconds(seconds));
+            tell(&server, &key, json!([{"uuid": "GPU-0", "temperature_celsius": 50.0}])).await;
+            server.app.core.hub.version() - before
+        };
+        assert_eq!(beat(1).await, 0, "nobody looks");
+        look().await;
+        assert_eq!(beat(1).await, 1);
+        assert_eq!(bell.next().await.expect("news")["topics"], json!([topic]));
+        assert_eq!((beat(4).await, beat(1).await), (0, 1), "every 5 s at most");
+        let seen = look().await;
+        let gpu = if all { &seen["workers"][0]["gpus"][0] } else { &seen["gpus"][0] };
+        assert_eq!(gpu["reading"]["temperature_celsius"], 50.0);
+        assert_eq!((beat(90).await, beat(1).await, beat(10).await), (1, 0, 0), "who does not ask again has gone");
+    }
 }
 
 #[tokio::test]

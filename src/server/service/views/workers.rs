@@ -7,7 +7,7 @@ use app::domain::gpu::Gpu;
 use app::domain::ids::WorkerId;
 use app::domain::job::{Job, Lease};
 use app::domain::worker::{Conflict, Kind, Status, Worker};
-use app::protocol::gpu::{GpuInfo, GpuView};
+use app::protocol::gpu::{GpuInfo, GpuView, Reading};
 use app::protocol::status::{WorkerStatus, WorkerType};
 use app::protocol::workers::{HeldJob, TokenConflict, WorkerCounts, WorkerView, WorkersPage, WorkersQuery};
 
@@ -28,8 +28,18 @@ impl Core {
     pub async fn workers_page(&self, query: &WorkersQuery) -> Result<WorkersPage, Refusal> {
         let mut tx = self.read().await?;
         let mut held = held(&mut *tx, None).await?;
+        let leased = if query.gpus { by_worker(tx.leased_jobs(None).await?) } else { HashMap::new() };
         let stored = tx.workers().await?;
-        let all: Vec<WorkerView> = stored.iter().map(|stored| self.worker_view(stored, &mut held)).collect();
+        let view = |stored: &StoredWorker| {
+            let view = self.worker_view(stored, &mut held);
+            if !query.gpus {
+                return view;
+            }
+            let readings = self.readings.look_at_all(&stored.worker.id, self.now());
+            let leased = leased.get(&stored.worker.id).map(Vec::as_slice).unwrap_or_default();
+            WorkerView { gpus: gpu_views(&stored.worker, leased, readings), ..view }
+        };
+        let all: Vec<WorkerView> = stored.iter().map(view).collect();
         let counts = counts(&all);
         let matching: Vec<WorkerView> = all.into_iter().filter(|worker| fits(worker, query)).collect();
         let total = matching.len() as u64;
@@ -44,25 +54,10 @@ impl Core {
     pub async fn worker_page(&self, id: &WorkerId) -> Result<WorkerView, Refusal> {
         let mut tx = self.read().await?;
         let stored = tx.worker(id).await?.ok_or_else(|| Refusal::NoWorker(id.clone()))?;
-        let gpus = self.gpu_views(&stored.worker, &tx.leased_jobs(Some(id)).await?);
+        let readings = self.readings.look(id, self.now());
+        let gpus = gpu_views(&stored.worker, &tx.leased_jobs(Some(id)).await?, readings);
         let mut held = held(&mut *tx, Some(id)).await?;
         Ok(WorkerView { gpus, ..self.worker_view(&stored, &mut held) })
-    }
-
-    /// Its GPUs, with what is known of them and who holds them.
-    fn gpu_views(&self, worker: &Worker, leased: &[Job]) -> Vec<GpuView> {
-        let mut readings = self.readings.look(&worker.id, self.now());
-        if worker.may_beat().is_err() {
-            readings.clear();
-        }
-        let holds = |job: &&Job, uuid: &str| job.live_lease().is_some_and(|lease| lease.held().contains(&uuid));
-        let gpus = worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
-        let view = |gpu: &Gpu| GpuView {
-            gpu: shown(gpu),
-            job_id: leased.iter().find(|job| holds(job, &gpu.uuid)).map(|job| job.id.clone()),
-            reading: readings.get(&gpu.uuid).cloned(),
-        };
-        gpus.iter().map(view).collect()
     }
 
     fn worker_view(&self, stored: &StoredWorker, held: &mut Held) -> WorkerView {
@@ -122,6 +117,31 @@ impl Core {
             revision: revision(worker),
         }
     }
+}
+
+fn by_worker(leased: Vec<Job>) -> HashMap<WorkerId, Vec<Job>> {
+    let mut by_worker = HashMap::<_, Vec<_>>::new();
+    for job in leased {
+        if let Some(worker) = job.live_lease().map(|lease| lease.worker.clone()) {
+            by_worker.entry(worker).or_default().push(job);
+        }
+    }
+    by_worker
+}
+
+/// A worker's GPUs, with what is known of them and who holds them.
+fn gpu_views(worker: &Worker, leased: &[Job], mut readings: HashMap<String, Reading>) -> Vec<GpuView> {
+    if worker.may_beat().is_err() {
+        readings.clear();
+    }
+    let holds = |job: &&Job, uuid: &str| job.live_lease().is_some_and(|lease| lease.held().contains(&uuid));
+    let gpus = worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
+    let view = |gpu: &Gpu| GpuView {
+        gpu: shown(gpu),
+        job_id: leased.iter().find(|job| holds(job, &gpu.uuid)).map(|job| job.id.clone()),
+        reading: readings.remove(&gpu.uuid),
+    };
+    gpus.iter().map(view).collect()
 }
 
 /// The jobs that workers hold, by worker.

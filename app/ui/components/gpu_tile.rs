@@ -1,0 +1,75 @@
+//! GPUs as tiles: how busy each is, how it does, and who has it.
+
+use leptos::prelude::*;
+
+use super::gpu_state::GpuState;
+use super::gpu_table::Row;
+use super::icon::Icon;
+use super::scale::Scale;
+use crate::domain::ids::WorkerId;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+use crate::ui::{format, readings};
+
+/// The GPUs of one worker.
+#[component]
+pub(crate) fn GpuTiles(worker: WorkerId, rows: Vec<Row>) -> impl IntoView {
+    let tiles = rows.into_iter().map(|row| view! { <GpuTile worker=worker.clone() row=row/> });
+    view! { <ul class="gpu-tiles">{tiles.collect_view()}</ul> }.erased()
+}
+
+/// One GPU; it leads to the job that has it, or to its worker.
+#[component]
+fn GpuTile(worker: WorkerId, row: Row) -> impl IntoView {
+    let words = &t().gpus;
+    let Row { gpu: shown, job, state } = row;
+    let look = state.look(words);
+    let reading = shown.reading.clone().unwrap_or_default();
+    let href = match &shown.job_id {
+        Some(job) => format!("/jobs/{job}"),
+        None => format!("/admin/workers/{worker}"),
+    };
+    let holder = shown.job_id.as_ref().map(|id| job.unwrap_or_else(|| format::short_id(id.as_str())));
+    let why = shown.gpu.withheld.as_ref().map(|withheld| withheld.detail.clone()).filter(|why| !why.is_empty());
+    // Whose it is can be told from the model, and a tile is narrow.
+    let name = format!("{}\u{a0}· {}", shown.gpu.index, shown.gpu.name.trim_start_matches("NVIDIA "));
+    let used = reading.utilization_percent;
+    let scale = used.map(|used| {
+        view! { <Scale percent=Some(used) label=words.utilisation_of.of(&name) over={state != GpuState::Busy}/> }
+    });
+    let told = [readings::temperature(&reading), readings::power(&reading)]
+        .into_iter()
+        .filter(|told| told != readings::NOTHING);
+    let heat = told.collect::<Vec<_>>().join(" · ");
+    let heat = (!heat.is_empty()).then(|| view! { <span class="gpu-tile-line">{heat}</span> });
+    view! {
+        <li>
+            <a class=tile_class(state) href=href title=shown.gpu.uuid.clone()>
+                <span class="gpu-tile-head">
+                    <span class="truncate">{name}</span>
+                    <span class=look.class><Icon glyph=look.glyph/></span>
+                </span>
+                <span class="gpu-tile-state">
+                    <span class="truncate">{holder.unwrap_or_else(|| look.word.to_owned())}</span>
+                    <span class="sr-only">", "{look.word}</span>
+                    <span class="gpu-tile-value">{used.map(|used| t().percent(used))}</span>
+                </span>
+                {scale}
+                <span class="gpu-tile-line">{readings::memory(&shown)}</span>
+                {heat}
+                {why.map(|why| view! { <span class="gpu-tile-line wrap-anywhere">{why}</span> })}
+            </a>
+        </li>
+    }
+    .erased()
+}
+
+const fn tile_class(state: GpuState) -> &'static str {
+    match state {
+        GpuState::Busy => "gpu-tile is-busy",
+        GpuState::Free => "gpu-tile is-free",
+        GpuState::InUse => "gpu-tile is-warn",
+        GpuState::Quarantined => "gpu-tile is-bad",
+        GpuState::NotConnected => "gpu-tile is-off",
+    }
+}

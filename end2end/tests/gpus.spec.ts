@@ -1,0 +1,44 @@
+// Every GPU of the fleet, as tiles and as tables, with and without JavaScript.
+import { expect, expectAccessible, picture, test } from '../fixtures';
+import { makeWorker, registerGpus, signIn, tellGpus } from '../steps';
+
+test('the fleet\'s GPUs are tiles or tables, by state', async ({ page, server }) => {
+  await signIn(page, server);
+  await page.goto('/gpus');
+  await expect(page.getByText('No GPU yet')).toBeVisible();
+  const { token } = await makeWorker(server, 'rack-1');
+  await registerGpus(server, token, 4);
+  await tellGpus(server, token, [
+    { uuid: 'GPU-0', utilization_percent: 97, memory_used_gb: 61.5, temperature_celsius: 71, power_watts: 390, power_limit_watts: 400 },
+    { uuid: 'GPU-1', withheld: { reason: 'quarantined', detail: 'XID 79: <b>the GPU</b> has fallen off the bus' } },
+    { uuid: 'GPU-2', temperature_celsius: 40, withheld: { reason: 'in_use', detail: 'process 4711 (python)' } },
+  ]);
+  await makeWorker(server, 'no-gpus-here');
+  await page.goto('/gpus');
+  const tile = (index: number) => page.getByRole('listitem').filter({ hasText: `${index}\u{a0}·` });
+  await expect(tile(0)).toContainText('97%');
+  await expect(tile(0)).toContainText('61.5\u{a0}/\u{a0}80\u{a0}GB');
+  await expect(tile(1)).toContainText('XID 79: <b>the GPU</b> has fallen');
+  await expect(tile(3)).toContainText('Free');
+  await expect(page.getByText('no-gpus-here')).toHaveCount(0);
+  for (const [width, scheme] of [[1280, 'light'], [380, 'dark']] as const) {
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.setViewportSize({ width, height: 800 });
+    await picture(page, `gpus-${scheme}-${width}`);
+    await expectAccessible(page);
+  }
+  expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(380);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.getByRole('navigation', { name: 'State' }).getByRole('link', { name: 'Quarantined' }).click();
+  await expect(page).toHaveURL(/state=quarantined/);
+  await expect(tile(0)).toHaveCount(0);
+  await page.getByRole('link', { name: 'Tables' }).click();
+  await expect(page).toHaveURL(/state=quarantined&view=table/);
+  const rows = page.getByRole('table').getByRole('row');
+  await expect(rows).toHaveCount(2);
+  await expect(rows.last()).toContainText('Quarantined');
+  await expectAccessible(page);
+  await page.goto('/gpus?state=busy');
+  await page.getByRole('link', { name: 'Show all GPUs' }).click();
+  await expect(tile(3)).toBeVisible();
+});
