@@ -6,9 +6,10 @@ use std::process::{Output, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
-use crate::harness::{Fleet, command, processes_that_mention, program, trainers, until};
+use crate::harness::{Fleet, PATIENCE, command, processes_that_mention, program, trainers, until};
 
 /// A command with nothing but the server's data directory.
 pub fn typed(fleet: &Fleet, args: &[&str]) -> Command {
@@ -119,7 +120,8 @@ async fn a_followed_log_goes_on_through_a_restart_and_its_end_is_the_jobs() {
     let host = fleet.host("trainer").await.training_with(trainers::COUNTING);
     let _agent = host.start();
     let mut follow = typed(&fleet, &["jobs", "submit", "digits-quick", "--target", "worker", "--follow"]);
-    let follow = follow.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a program");
+    let mut follow = follow.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a program");
+    let mut lines = BufReader::new(follow.stderr.take().expect("a pipe")).lines();
     let job = until("the job", async || {
         let jobs = fleet.api.try_get("/api/queue").await?;
         jobs["jobs"][0]["job_id"].as_str().map(str::to_owned)
@@ -127,12 +129,15 @@ async fn a_followed_log_goes_on_through_a_restart_and_its_end_is_the_jobs() {
     let job = job.await;
     fleet.api.until_log(&job, 1_000).await;
     fleet.kill_server().await;
+    // One that is back before anybody asks was never away.
+    let told = async {
+        while !lines.next_line().await.expect("text").expect("not its end").contains("going on when it answers") {}
+    };
+    tokio::time::timeout(PATIENCE, told).await.expect("a word about it");
     fleet.start_server().await;
     let output = follow.wait_with_output().await.expect("its end");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(String::from_utf8_lossy(&output.stdout) == trainers::counted(), "every line, once: {said}");
-    assert!(said.contains("going on when it answers"), "{said}");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout) == trainers::counted(), "every line, once");
 }
 
 #[tokio::test]

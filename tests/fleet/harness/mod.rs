@@ -25,7 +25,7 @@ pub use process::{Program, processes_that_mention};
 pub use wire::{Weather, Wire};
 
 /// Nothing here takes longer, even on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 /// How often a state is looked at.
 const STEP: Duration = Duration::from_millis(20);
 /// Trainers, agents and servers of more tests at once would only wait for each other on a small machine.
