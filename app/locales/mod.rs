@@ -5,6 +5,36 @@
 //!
 //! Machine words (status words of the API, ids, commands) are not translated; their display words are.
 
+/// Puts the modules of a language together: each has the same, and none may lack one.
+#[cfg(feature = "ssr")]
+macro_rules! language {
+    ($locale:expr) => {
+        pub(super) use plain::PLAIN;
+
+        pub(super) const PAGES: super::words::Pages = super::words::Pages {
+            common: frame::COMMON,
+            nav: frame::NAV,
+            time: frame::TIME,
+            status: frame::STATUS,
+            overview: overview::OVERVIEW,
+            jobs: jobs::JOBS,
+            job: jobs::JOB,
+            log: jobs::LOG,
+            workers: workers::WORKERS,
+            worker: workers::WORKER,
+            token: token::TOKEN,
+            gpus: gpus::GPUS,
+            flash: frame::FLASH,
+            problem: frame::PROBLEM,
+        };
+
+        /// A sentence about a number: of one, and of others.
+        const fn count(one: super::sentence::Text, other: super::sentence::Text) -> super::sentence::Count {
+            super::sentence::Count::new($locale, one, other)
+        }
+    };
+}
+
 #[cfg(feature = "ssr")]
 mod en;
 #[cfg(feature = "ssr")]

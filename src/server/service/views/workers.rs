@@ -27,8 +27,9 @@ impl Core {
     /// The list of workers.
     pub async fn workers_page(&self, query: &WorkersQuery) -> Result<WorkersPage, Refusal> {
         let mut tx = self.read().await?;
-        let mut held = held(&mut *tx, None).await?;
-        let leased = if query.gpus { by_worker(tx.leased_jobs(None).await?) } else { HashMap::new() };
+        let leased = tx.leased_jobs(None).await?;
+        let mut held = held(&mut *tx, &leased).await?;
+        let leased = by_worker(leased);
         let stored = tx.workers().await?;
         let view = |stored: &StoredWorker| {
             let view = self.worker_view(stored, &mut held);
@@ -55,8 +56,9 @@ impl Core {
         let mut tx = self.read().await?;
         let stored = tx.worker(id).await?.ok_or_else(|| Refusal::NoWorker(id.clone()))?;
         let readings = self.readings.look(id, self.now());
-        let gpus = gpu_views(&stored.worker, &tx.leased_jobs(Some(id)).await?, readings);
-        let mut held = held(&mut *tx, Some(id)).await?;
+        let leased = tx.leased_jobs(Some(id)).await?;
+        let gpus = gpu_views(&stored.worker, &leased, readings);
+        let mut held = held(&mut *tx, &leased).await?;
         Ok(WorkerView { gpus, ..self.worker_view(&stored, &mut held) })
     }
 
@@ -145,13 +147,12 @@ fn gpu_views(worker: &Worker, leased: &[Job], mut readings: HashMap<String, Read
 }
 
 /// The jobs that workers hold, by worker.
-async fn held(tx: &mut dyn Tx, worker: Option<&WorkerId>) -> Result<Held, Refusal> {
-    let jobs = tx.leased_jobs(worker).await?;
+async fn held(tx: &mut dyn Tx, jobs: &[Job]) -> Result<Held, Refusal> {
     let ids: Vec<_> = jobs.iter().map(|job| job.id.clone()).collect();
     let attempts = tx.newest_attempts(&ids).await?;
     let attempts: HashMap<_, _> = attempts.iter().map(|attempt| (&attempt.job, attempt)).collect();
     let mut held = Held::new();
-    for job in &jobs {
+    for job in jobs {
         if let Some(lease) = job.live_lease() {
             let attempt = attempts.get(&job.id).copied();
             held.entry(lease.worker.clone()).or_default().push(held_job(job, lease, attempt));
