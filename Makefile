@@ -1,6 +1,6 @@
 # Thin: each target is a script in scripts/, which says what it does and why. `make` alone lists them.
 SHELL := bash
-.PHONY: help run test build bench schemathesis soak deny fuzz setup fmt lint dev clean
+.PHONY: help run test build bench screens schemathesis soak deny fuzz setup fmt lint dev clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -17,6 +17,9 @@ build: setup ## dist/simpletuner and dist/simpletuner-worker
 bench: build ## benchmarks
 	@test -x scripts/bench/run || { echo "there are no benchmarks yet"; exit 1; }
 	@scripts/bench/run
+
+screens: build ## takes the pictures of the main pages that stand in docs/screens
+	@scripts/screens
 
 schemathesis: setup ## asks the API whatever its description allows, and holds the answers against it
 	@scripts/schemathesis

@@ -5,11 +5,15 @@ use std::sync::Arc;
 use leptos::prelude::*;
 
 use crate::ui::port::SharedPort;
-use crate::ui::{App, client};
+use crate::ui::{App, browser, client};
 
 /// Brings the server's page to life.
 pub fn hydrate() {
     console_error_panic_hook::set_once();
+    // A plain page is the server's; there is nothing of it here to bring to life.
+    if browser::help() {
+        return;
+    }
     leptos::mount::hydrate_body(|| {
         provide_context::<SharedPort>(Arc::new(client::Rest));
         view! { <App/> }

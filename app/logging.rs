@@ -13,6 +13,8 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
+use crate::domain::text::{acts, escaped};
+
 /// How lines are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
@@ -164,25 +166,6 @@ fn coloured(level: Level, ansi: bool) -> String {
 /// A value with spaces in it would read like several.
 fn quoted(text: &str) -> String {
     if text.is_empty() || text.contains([' ', '"', '=']) { format!("{text:?}") } else { text.to_owned() }
-}
-
-/// Whether a character does something else than to be seen.
-fn acts(c: char) -> bool {
-    // Line and paragraph separators, and what turns the direction of writing.
-    c.is_control()
-        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-}
-
-/// Text in which nothing acts.
-pub fn escaped(text: &str) -> String {
-    text.chars().fold(String::with_capacity(text.len()), |mut line, c| {
-        if acts(c) {
-            line.extend(c.escape_default());
-        } else {
-            line.push(c);
-        }
-        line
-    })
 }
 
 /// JSON escapes control characters up to U+001F by itself; the others are escaped as it allows.

@@ -159,7 +159,7 @@ export async function expectAccessible(page: Page): Promise<void> {
   const { violations } = await new AxeBuilder({ page: looked }).withTags(['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa']).analyze();
   if (!scripts) await looked.context().close();
   const found = violations.map(({ id, help, nodes }) => `${id}: ${help}\n${nodes.map((node) => `  ${node.html}`).join('\n')}`);
-  expect(found, 'the page must be accessible').toEqual([]);
+  expect.soft(found, 'the page must be accessible').toEqual([]);
 }
 
 /** A full-page picture in end2end/screenshots/<project>, for people to look at. */

@@ -11,6 +11,7 @@ const root = process.getuid?.() === 0;
 export default defineConfig({
   testDir: 'tests',
   outputDir: 'test-results',
+  snapshotPathTemplate: '{testDir}/outlines/{arg}{ext}',
   workers: 1,
   retries: 0, // a test that needs a second try has found something
   timeout: 30_000,

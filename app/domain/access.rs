@@ -32,11 +32,13 @@ pub enum Permission {
     SecretManage,
     /// Read what is measured of the server.
     OpsMetrics,
+    /// Read how the server is set up, and how it does.
+    AdminSystem,
 }
 
 impl Permission {
     /// All there are.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::AdminWorkers,
         Self::AdminUsers,
         Self::AdminAudit,
@@ -50,6 +52,7 @@ impl Permission {
         Self::QueueManage,
         Self::SecretManage,
         Self::OpsMetrics,
+        Self::AdminSystem,
     ];
 
     /// Its name.
@@ -68,6 +71,7 @@ impl Permission {
             Self::QueueManage => "queue.manage",
             Self::SecretManage => "secret.manage",
             Self::OpsMetrics => "ops.metrics",
+            Self::AdminSystem => "admin.system",
         }
     }
 

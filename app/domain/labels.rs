@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::text::is_plain;
+
 /// The most labels a worker or a job may carry.
 pub const MAX_LABELS: usize = 32;
 /// The longest label key or value, in characters.
@@ -44,7 +46,7 @@ impl Labels {
         if self.0.len() > MAX_LABELS {
             return Err(BadLabels::TooMany(self.0.len()));
         }
-        let usable = |text: &str| text.chars().count() <= MAX_LABEL_CHARS && !text.chars().any(char::is_control);
+        let usable = |text: &str| is_plain(text, MAX_LABEL_CHARS);
         match self.0.iter().find(|(key, value)| key.is_empty() || !usable(key) || !usable(value)) {
             Some((key, _)) => Err(BadLabels::BadEntry(key.chars().take(40).collect())),
             None => Ok(()),

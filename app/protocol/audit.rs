@@ -82,3 +82,43 @@ pub struct AuditEntry {
     /// Its own hash, in hex.
     pub hash: String,
 }
+
+/// `GET /api/audit/verify`: whether the trail is as it was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AuditVerdict {
+    /// Whether nothing is wrong with it.
+    pub intact: bool,
+    /// How many chains there are.
+    pub chains: u64,
+    /// How many entries were read.
+    pub entries: u64,
+    /// What is wrong, in the order of chains; a thousand at most.
+    pub faults: Vec<AuditFault>,
+    /// How much more is wrong than is told.
+    pub more_faults: u64,
+    /// Whether there was a key to check checkpoints with. Without one, that the whole was written anew is not excluded.
+    pub key_found: bool,
+    /// Checkpoints that this key has signed.
+    pub checkpoints_signed: u64,
+    /// Checkpoints of other keys, which were not checked.
+    pub checkpoints_of_other_keys: u64,
+    /// Lines of the file of checkpoints that the key has not signed.
+    pub broken_checkpoint_lines: Vec<usize>,
+}
+
+/// Something that is wrong with a chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AuditFault {
+    /// Which chain.
+    pub chain: String,
+    /// What, as a word.
+    pub fault: String,
+    /// The first entry that is meant, unless it is the whole chain.
+    pub from: Option<i64>,
+    /// The last one.
+    pub to: Option<i64>,
+    /// What, as a sentence.
+    pub what: String,
+}

@@ -20,11 +20,11 @@ pub struct Bundle {
 pub struct ConfigView {
     /// Its name.
     pub name: String,
-    /// The newest revision, from 1.
+    /// The newest revision, or the one that was asked for, from 1.
     pub revision: u32,
-    /// SHA-256 of the newest revision's bundle, in hex.
+    /// SHA-256 of that revision's bundle, in hex.
     pub sha256: String,
-    /// When the newest revision came.
+    /// When that revision came.
     pub updated_at: Timestamp,
     /// The files' names.
     pub files: Vec<String>,
@@ -40,13 +40,41 @@ pub struct ConfigsPage {
     pub configs: Vec<ConfigView>,
 }
 
-/// `GET /api/configs/{name}`.
+/// `GET /api/configs/{name}`, and `GET /api/configs/{name}/revisions/{revision}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfigDetail {
     /// As in the list.
     #[serde(flatten)]
     pub config: ConfigView,
-    /// The newest revision's files.
+    /// The revision's files.
     pub bundle: Bundle,
+}
+
+/// `GET /api/configs/{name}/revisions`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RevisionsPage {
+    /// The newest first.
+    pub revisions: Vec<RevisionView>,
+    /// Whether the configuration was taken off the list.
+    pub removed: bool,
+}
+
+/// One revision of a configuration, in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RevisionView {
+    /// Its number, from 1.
+    pub revision: u32,
+    /// SHA-256 of its bundle, in hex.
+    pub sha256: String,
+    /// When it came.
+    pub created_at: Timestamp,
+    /// Who stored it, as long as the audit trail knows.
+    pub created_by: Option<String>,
+    /// How many jobs pinned it, of those that one may see.
+    pub jobs: u64,
+    /// How many of them have not ended.
+    pub active_jobs: u64,
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::gpu::Withheld;
 use crate::domain::ids::WorkerId;
 use crate::domain::time::Timestamp;
 
@@ -17,8 +18,21 @@ pub struct ExplanationView {
     pub worker_id: Option<WorkerId>,
     /// When it is tried again (`back_off`, `kept_back`).
     pub until: Option<Timestamp>,
+    /// Which limit is reached (`limited`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<JobLimit>,
     /// Every worker, the one that is nearest to taking it first.
     pub workers: Vec<WorkerAnswer>,
+}
+
+/// How many jobs may run at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JobLimit {
+    /// So many.
+    pub jobs: u32,
+    /// Whether of one person, and not in all.
+    pub per_user: bool,
 }
 
 /// Why a job waits, in one word.
@@ -75,10 +89,27 @@ pub struct BlockerView {
     /// What the worker has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<String>,
+    /// On how many GPUs (`vram`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<u32>,
+    /// The GPUs that would do, and why each is not given out (`gpus_withheld`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<WithheldGpu>,
     /// What does not fit, as a sentence.
     pub text: String,
     /// The nearest change that would help, as a sentence.
     pub change: String,
+}
+
+/// A GPU that is not given out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WithheldGpu {
+    /// Its number on the host.
+    pub index: u32,
+    /// Why.
+    #[serde(flatten)]
+    pub why: Withheld,
 }
 
 /// What keeps a job from a worker.

@@ -144,6 +144,10 @@ pub struct GpuView {
     /// the first heartbeat since that server started, nor from an older agent, nor on another server of the same database.
     #[serde(default)]
     pub reading: Option<Reading>,
+    /// If it was asked for: how much of the time it computed, in percent, in 48 equal parts of the hour or day until now;
+    /// null where nothing was heard.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lately: Vec<Option<u8>>,
 }
 
 /// How a GPU was when its agent was last heard of.

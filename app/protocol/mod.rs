@@ -4,6 +4,7 @@
 //! adding. Unknown fields are ignored, and moments are RFC 3339 text in UTC.
 
 pub mod access;
+pub mod artifacts;
 pub mod audit;
 pub mod checkpoints;
 pub mod configs;
@@ -11,13 +12,18 @@ pub mod dispatch;
 pub mod explain;
 pub mod fingerprint;
 pub mod gpu;
+pub mod history;
+pub mod logs;
 pub mod problem;
 pub mod queue;
 #[cfg(feature = "schema")]
 mod schema;
+pub mod search;
 pub mod secrets;
 pub mod status;
+pub mod system;
 mod time;
 pub mod topic;
+pub mod usage;
 pub mod worker;
 pub mod workers;

@@ -1,5 +1,7 @@
 //! The one error envelope: `application/problem+json` (RFC 9457) with a stable `code`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// What went wrong, for programs (`code`) and for people (`detail`).
@@ -20,6 +22,9 @@ pub struct Problem {
     /// What to quote when asking for help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
+    /// What it carries beside these, for the page's own sentences; documents have it as fields of their own.
+    #[serde(skip)]
+    pub with: BTreeMap<String, String>,
 }
 
 fn about_blank() -> String {
@@ -36,6 +41,7 @@ impl Problem {
             code: code.to_owned(),
             detail: detail.into(),
             request_id: None,
+            with: BTreeMap::new(),
         }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::dispatch::CheckpointPolicy;
 use super::explain::ExplanationView;
-use super::status::{ArtifactKind, JobStatus, Target};
+use super::status::{JobStatus, Phase, Target};
 use super::worker::ProgressPoint;
 use crate::domain::ids::{Attempt, JobId, WorkerId};
 use crate::domain::labels::Labels;
@@ -141,7 +141,7 @@ pub struct JobsQuery {
     /// Only jobs in this status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<JobStatus>,
-    /// Only jobs that have not ended (`active`), or that have (`ended`).
+    /// Only jobs that have not ended (`active`: they wait or run), or that have (`ended`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
     /// Only jobs that this person submitted.
@@ -158,17 +158,6 @@ pub struct JobsQuery {
     pub cursor: Option<String>,
 }
 
-/// Half of a job's life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// Not ended.
-    Active,
-    /// Ended.
-    Ended,
-}
-
 /// `GET /api/queue`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -177,7 +166,7 @@ pub struct JobsPage {
     pub jobs: Vec<JobView>,
     /// How many match the filters in all.
     pub total: u64,
-    /// How many jobs there are in each status, whatever the filters.
+    /// How many jobs there are in each status: of the person and with the label that are asked for.
     pub counts: JobCounts,
     /// Where the next page starts, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -306,6 +295,12 @@ pub struct AttemptView {
     pub offered_at: Timestamp,
     /// When the worker took it.
     pub started_at: Option<Timestamp>,
+    /// When its trainer ran first, as far as the trail remembers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running_at: Option<Timestamp>,
+    /// When a person cancelled it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancelling_at: Option<Timestamp>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
     /// How it ended: `completed`, `failed`, `cancelled`, `lost`, `expired`.
@@ -337,7 +332,7 @@ pub struct LogChunk {
     pub text: String,
 }
 
-/// `GET /api/queue/{id}/progress`: the newest attempt's points, thinned to a number that a chart can show.
+/// `GET /api/queue/{id}/progress?attempt=`: an attempt's points, thinned to a number that a chart can show.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgressSeries {
@@ -367,32 +362,4 @@ pub struct JobEvent {
     pub actor: String,
     /// Particulars: the attempt, the worker, the reason.
     pub detail: Value,
-}
-
-/// `GET /api/queue/{id}/artifacts`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ArtifactsPage {
-    /// By path.
-    pub artifacts: Vec<ArtifactView>,
-}
-
-/// A file that a job made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ArtifactView {
-    /// Path below the job's output directory.
-    pub path: String,
-    /// Which attempt made it.
-    pub attempt: Attempt,
-    /// What it is.
-    pub kind: ArtifactKind,
-    /// Size in bytes.
-    pub size_bytes: u64,
-    /// SHA-256 in hex.
-    pub sha256: String,
-    /// When it arrived.
-    pub created_at: Timestamp,
-    /// Where to download it.
-    pub url: String,
 }

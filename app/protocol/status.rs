@@ -84,6 +84,32 @@ impl JobStatus {
 }
 
 words!(
+    /// A part of a job's life.
+    Phase {
+        /// It has not ended.
+        Active = "active",
+        /// `queued` or `offered`.
+        Waiting = "waiting",
+        /// `starting`, `running` or `cancelling`.
+        Running = "running",
+        /// It has ended.
+        Ended = "ended",
+    }
+);
+
+impl JobStatus {
+    /// Whether it belongs to this part of a life.
+    pub const fn is_in(self, phase: Phase) -> bool {
+        match phase {
+            Phase::Active => !self.is_terminal(),
+            Phase::Waiting => matches!(self, Self::Queued | Self::Offered),
+            Phase::Running => matches!(self, Self::Starting | Self::Running | Self::Cancelling),
+            Phase::Ended => self.is_terminal(),
+        }
+    }
+}
+
+words!(
     /// Where a job may run.
     Target {
         /// Prefers a remote worker, falls back to the orchestrator's own GPUs.

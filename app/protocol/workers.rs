@@ -1,8 +1,11 @@
 //! `/api/admin/workers`: workers as administrators see them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 use super::gpu::{GpuInfo, GpuView};
+use super::history::Range;
 use super::status::{JobStatus, WorkerStatus, WorkerType};
 use crate::domain::ids::{JobId, WorkerId};
 use crate::domain::labels::Labels;
@@ -86,6 +89,9 @@ pub struct WorkersQuery {
     /// Whether each worker's GPUs are wanted too, with how they are.
     #[serde(default)]
     pub gpus: bool,
+    /// With `gpus`: whether each comes with how much it computed over this time ([`GpuView::lately`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lately: Option<Range>,
     /// At most so many; left out, all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
@@ -109,6 +115,14 @@ pub struct WorkersPage {
     pub next_cursor: Option<String>,
     /// The server's clock when it answered.
     pub server_time: Timestamp,
+}
+
+/// `GET /api/queue/labels`: what a job can ask for, as the fleet is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FleetLabels {
+    /// The values that workers have, by key.
+    pub labels: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// Workers by status.

@@ -8,10 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::Clock;
 use super::components::layout::Layout;
+use super::components::palette::Searching;
 use super::flash::{CurrentFlash, Flash};
 use super::live::Live;
+use super::notes::Notes;
 use super::pages::gpus::GpusPage;
 use super::pages::job::JobPage;
+use super::pages::job_log::JobLogPage;
 use super::pages::jobs::JobsPage;
 use super::pages::not_found::NotFoundPage;
 use super::pages::overview::OverviewPage;
@@ -35,7 +38,11 @@ pub fn App() -> impl IntoView {
         flash: use_context::<Option<Flash>>().flatten(),
     })
     .into_inner();
-    provide_context(Clock::starting_at(boot.prefs.now));
+    let clock = Clock::starting_at(boot.prefs.now, boot.prefs.zone);
+    provide_context(clock);
+    let reader = boot.prefs.session.as_ref().map(|session| session.name.clone()).unwrap_or_default();
+    provide_context(Notes::of(reader, clock));
+    provide_context(Searching(RwSignal::new(false)));
     provide_context(Live::after(boot.prefs.version.clone(), boot.prefs.session.is_some()));
     provide_context(CurrentFlash(RwSignal::new(boot.flash)));
     provide_context(boot.prefs);
@@ -46,6 +53,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/") view=OverviewPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs") view=JobsPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/:id") view=JobPage ssr=SsrMode::Async/>
+                    <Route path=path!("/jobs/:id/log") view=JobLogPage ssr=SsrMode::Async/>
                     <Route path=path!("/gpus") view=GpusPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers") view=WorkersPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/:id") view=WorkerPage ssr=SsrMode::Async/>

@@ -8,8 +8,13 @@ use super::format::query_string;
 use super::port::{Answer, Port};
 use crate::domain::ids::{Attempt, JobId, WorkerId};
 use crate::protocol::access::SessionView;
+use crate::protocol::artifacts::ArtifactsPage;
+use crate::protocol::explain::ExplanationView;
+use crate::protocol::history::{FleetHistory, GpuHistory, JobMetrics, Range};
+use crate::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
 use crate::protocol::problem::Problem;
-use crate::protocol::queue::{ArtifactsPage, JobView, JobsPage, JobsQuery, LogChunk, Phase, ProgressSeries};
+use crate::protocol::queue::{JobView, JobsPage, JobsQuery, LogChunk};
+use crate::protocol::search::{SearchPage, SearchQuery};
 use crate::protocol::workers::{WorkerView, WorkersPage, WorkersQuery};
 
 /// The server behind the page's own address.
@@ -28,6 +33,7 @@ impl Port for Rest {
                 ("q", query.q),
                 ("label", query.label),
                 ("gpus", query.gpus.then(|| "true".to_owned())),
+                ("lately", query.lately.map(|range| range.as_str().to_owned())),
                 ("limit", query.limit.map(|limit| limit.to_string())),
                 ("cursor", query.cursor),
             ])
@@ -39,15 +45,11 @@ impl Port for Rest {
     }
 
     fn jobs(&self, query: JobsQuery) -> Answer<JobsPage> {
-        let phase = query.phase.map(|phase| match phase {
-            Phase::Active => "active".to_owned(),
-            Phase::Ended => "ended".to_owned(),
-        });
         get(format!(
             "/api/queue{}",
             query_string(&[
                 ("status", query.status.map(|status| status.as_str().to_owned())),
-                ("phase", phase),
+                ("phase", query.phase.map(|phase| phase.as_str().to_owned())),
                 ("user", query.user),
                 ("label", query.label),
                 ("limit", query.limit.map(|limit| limit.to_string())),
@@ -69,13 +71,65 @@ impl Port for Rest {
         get(format!("/api/queue/{id}/logs{query}"))
     }
 
-    fn job_progress(&self, id: JobId) -> Answer<ProgressSeries> {
-        get(format!("/api/queue/{id}/progress"))
+    fn job_log_lines(&self, id: JobId, query: LogLinesQuery) -> Answer<LogLines> {
+        let asked = query_string(&[
+            ("attempt", text(query.attempt)),
+            ("from", text(query.from)),
+            ("limit", text(query.limit)),
+            ("q", query.q),
+            ("regex", text(Some(query.regex))),
+            ("case", text(Some(query.case))),
+        ]);
+        get(format!("/api/queue/{id}/logs/lines{asked}"))
+    }
+
+    fn job_log_search(&self, id: JobId, query: LogSearchQuery) -> Answer<LogMatches> {
+        let asked = query_string(&[
+            ("attempt", text(query.attempt)),
+            ("q", Some(query.q)),
+            ("regex", text(Some(query.regex))),
+            ("case", text(Some(query.case))),
+            ("from", text(query.from)),
+            ("until", text(query.until)),
+            ("backward", text(Some(query.backward))),
+            ("limit", text(query.limit)),
+        ]);
+        get(format!("/api/queue/{id}/logs/search{asked}"))
+    }
+
+    fn job_metrics(&self, id: JobId, attempt: Option<Attempt>) -> Answer<JobMetrics> {
+        let query = query_string(&[("attempt", attempt.map(|attempt| attempt.to_string()))]);
+        get(format!("/api/queue/{id}/metrics{query}"))
+    }
+
+    fn job_gpus(&self, id: JobId) -> Answer<GpuHistory> {
+        get(format!("/api/queue/{id}/gpus"))
+    }
+
+    fn worker_gpus(&self, id: WorkerId, range: Range) -> Answer<GpuHistory> {
+        get(format!("/api/admin/workers/{id}/gpus/history?range={}", range.as_str()))
+    }
+
+    fn fleet_gpus(&self, range: Range) -> Answer<FleetHistory> {
+        get(format!("/api/admin/gpus/history?range={}", range.as_str()))
     }
 
     fn job_artifacts(&self, id: JobId) -> Answer<ArtifactsPage> {
         get(format!("/api/queue/{id}/artifacts"))
     }
+
+    fn job_explain(&self, id: JobId) -> Answer<ExplanationView> {
+        get(format!("/api/queue/{id}/explain"))
+    }
+
+    fn search(&self, query: SearchQuery) -> Answer<SearchPage> {
+        let limit = query.limit.map(|limit| limit.to_string());
+        get(format!("/api/search{}", query_string(&[("q", Some(query.q)), ("limit", limit)])))
+    }
+}
+
+fn text(value: Option<impl ToString>) -> Option<String> {
+    value.map(|value| value.to_string())
 }
 
 fn get<T: DeserializeOwned + 'static>(path: String) -> Answer<T> {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::ids::WorkerId;
 use crate::protocol::access::CreatedToken;
 use crate::protocol::problem::Problem;
 use crate::protocol::workers::CreatedWorker;
@@ -14,8 +15,13 @@ use crate::protocol::workers::CreatedWorker;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Flash {
-    /// A worker was made: its page shows the token.
-    Created(CreatedWorker),
+    /// A worker was made: its page shows the token, and the ways to start an agent with it.
+    Created {
+        /// As the API tells it.
+        worker: CreatedWorker,
+        /// Each whole, to be copied.
+        ways: Vec<Way>,
+    },
     /// An API token was made: the next page shows it.
     TokenMade(CreatedToken),
     /// A form was refused.
@@ -32,6 +38,81 @@ pub enum Flash {
         /// What.
         code: Notice,
     },
+    /// Something was done that can be taken back.
+    Done {
+        /// What.
+        code: Notice,
+        /// How to take it back.
+        undo: Undo,
+    },
+}
+
+/// How to take something back: a form without fields, and the same over REST. Both are posted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undo {
+    /// The form's address.
+    pub form: String,
+    /// That of the API.
+    pub rest: String,
+    /// What is done then.
+    pub code: Notice,
+}
+
+impl Undo {
+    /// Takes a drain back.
+    pub fn drain(id: &WorkerId) -> Self {
+        Self::worker(id, "resume", Notice::WorkerResumed)
+    }
+
+    /// Takes the end of a drain back.
+    pub fn resume(id: &WorkerId) -> Self {
+        Self::worker(id, "drain", Notice::WorkerDraining)
+    }
+
+    fn worker(id: &WorkerId, verb: &str, code: Notice) -> Self {
+        Self { form: format!("/ui/workers/{id}/{verb}"), rest: format!("/api/admin/workers/{id}/{verb}"), code }
+    }
+}
+
+#[cfg(feature = "ssr")]
+impl Flash {
+    /// As the reader is told it.
+    #[must_use]
+    pub fn told(self, locale: super::prefs::Locale) -> Self {
+        match self {
+            Self::Problem { form, problem, fields } => {
+                Self::Problem { form, problem: super::told::told(problem, locale), fields }
+            }
+            other => other,
+        }
+    }
+}
+
+/// A way to start a worker's agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Way {
+    /// Which.
+    pub kind: WayKind,
+    /// What to paste there.
+    pub text: String,
+}
+
+/// Where an agent runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WayKind {
+    /// In a shell, to try it.
+    Shell,
+    /// As a service of systemd.
+    Systemd,
+    /// In a container.
+    Docker,
+    /// On a pod of `RunPod`.
+    Runpod,
+    /// On an instance of Vast.ai.
+    Vast,
+    /// Wherever an environment is read from a file.
+    Environment,
 }
 
 /// The forms that can be refused.
@@ -72,6 +153,8 @@ pub enum Notice {
     JobSubmitted,
     /// A job is being cancelled.
     JobCancelled,
+    /// A job is more or less urgent.
+    JobPrioritised,
     /// An API token was revoked.
     TokenRevoked,
     /// The alarm about two agents with one token was seen to.

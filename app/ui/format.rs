@@ -36,6 +36,16 @@ impl Language {
         self.locale.with_percent_sign(&number)
     }
 
+    /// Hours in about three digits: `0.42`, `12.5`, `1,240`.
+    #[cfg(feature = "ssr")]
+    pub(crate) fn hours(&self, hours: f64) -> String {
+        if hours < 99.95 {
+            return self.locale.fixed(hours, if hours < 0.995 { 2 } else { 1 });
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive float saturates")]
+        self.locale.whole(hours.round() as u64)
+    }
+
     /// A measured number in about four digits: `0.0823`, `1.21`, `1.0e-5`.
     pub(crate) fn number(&self, value: f64) -> String {
         let size = value.abs();
@@ -85,10 +95,21 @@ impl Language {
 
     /// The moment in full: `15 Jan 2024, 10:30:00 UTC`.
     pub(crate) fn moment(&self, at: Timestamp) -> String {
-        let text = at.to_string();
+        self.moment_ahead(at, None)
+    }
+
+    /// The same by a clock that is so many minutes ahead of UTC: `15 Jan 2024, 12:30:00 UTC+02:00`.
+    pub(crate) fn moment_ahead(&self, at: Timestamp, ahead: Option<i32>) -> String {
+        let ahead = ahead.unwrap_or_default();
+        let text = (at + Millis::seconds(i64::from(ahead) * 60)).to_string();
+        let (sign, minutes) = (if ahead < 0 { '\u{2212}' } else { '+' }, ahead.unsigned_abs());
+        let zone = match minutes {
+            0 => "UTC".to_owned(),
+            _ => format!("UTC{sign}{:02}:{:02}", minutes / 60, minutes % 60),
+        };
         let month = text[5..7].parse::<usize>().ok().and_then(|month| self.time.months.get(month.wrapping_sub(1)));
         let day = text[8..10].trim_start_matches('0');
-        self.time.date.with(&[&day, &month.copied().unwrap_or_default(), &&text[..4], &&text[11..19]])
+        self.time.date.with(&[&day, &month.copied().unwrap_or_default(), &&text[..4], &&text[11..19], &zone])
     }
 }
 
@@ -122,7 +143,14 @@ pub(crate) fn query_string(pairs: &[(&str, Option<String>)]) -> String {
     query
 }
 
-fn percent_encode(text: &str, into: &mut String) {
+/// Where a configuration's page is.
+pub(crate) fn config_address(name: &str) -> String {
+    let mut address = "/configs/".to_owned();
+    percent_encode(name, &mut address);
+    address
+}
+
+pub(crate) fn percent_encode(text: &str, into: &mut String) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
@@ -133,6 +161,24 @@ fn percent_encode(text: &str, into: &mut String) {
             into.push(char::from(HEX[usize::from(byte & 15)]));
         }
     }
+}
+
+/// What was percent-encoded, once.
+#[cfg(feature = "ssr")]
+pub(crate) fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let escaped = after.get(..2).and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        if let Some(byte) = escaped.filter(|_| *first == b'%') {
+            bytes.push(byte);
+            rest = &after[2..];
+        } else {
+            bytes.push(*first);
+            rest = after;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rounded to a few digits anyway")]
@@ -174,6 +220,16 @@ mod tests {
         {
             assert_eq!(en().percent(share), text);
         }
+    }
+
+    #[test]
+    fn hours() {
+        for (hours, text) in
+            [(0.0, "0.00"), (0.04, "0.04"), (0.999, "1.0"), (12.46, "12.5"), (99.96, "100"), (12_400.4, "12,400")]
+        {
+            assert_eq!(en().hours(hours), text);
+        }
+        assert_eq!(Language::of(Locale::Es).hours(1.5), "1,5");
     }
 
     #[test]
@@ -221,6 +277,10 @@ mod tests {
         let at = Timestamp(1_704_450_600_999);
         assert_eq!(en().moment(at), "5 Jan 2024, 10:30:00 UTC");
         assert_eq!(plain_moment(at), "2024-01-05 10:30:00 UTC");
+        let ahead = |minutes| en().moment_ahead(at, Some(minutes));
+        assert_eq!(ahead(0), "5 Jan 2024, 10:30:00 UTC");
+        assert_eq!(ahead(840), "6 Jan 2024, 00:30:00 UTC+14:00");
+        assert_eq!(ahead(-570), "5 Jan 2024, 01:00:00 UTC\u{2212}09:30");
     }
 
     #[test]
@@ -248,6 +308,17 @@ mod tests {
         assert_eq!(short_id("j_01k9zv3m8e6q2c4r7t5w0x1y2z"), "j_…0x1y2z");
         assert_eq!(short_id("j_abc"), "j_abc");
         assert_eq!(short_id("plain"), "plain");
+    }
+
+    #[cfg(feature = "ssr")]
+    #[test]
+    fn what_is_encoded_is_decoded_once() {
+        for text in ["", "a b", "100%41", "ü/%", "%2", "<b>"] {
+            let mut encoded = String::new();
+            percent_encode(text, &mut encoded);
+            assert_eq!(percent_decoded(&encoded), text);
+        }
+        assert_eq!(percent_decoded("%zz%4"), "%zz%4");
     }
 
     #[test]

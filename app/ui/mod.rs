@@ -7,34 +7,49 @@
 
 mod answer;
 mod app;
-mod browser;
+#[cfg(feature = "ssr")]
+pub mod audit_words;
+pub(crate) mod browser;
+mod checkpoints;
 #[cfg(feature = "hydrate")]
 pub(crate) mod client;
 mod clock;
 mod components;
+#[cfg(feature = "ssr")]
+mod configs;
 mod erase;
 pub mod flash;
 mod format;
 mod i18n;
+mod lanes;
 mod live;
 #[path = "../locales/mod.rs"]
 mod locales;
 mod logs;
+mod notes;
 mod pages;
+mod palette;
+mod places;
 #[cfg(feature = "ssr")]
 mod plain;
 pub mod port;
 pub mod prefs;
 mod readings;
 mod safe_url;
+mod samples;
 #[cfg(feature = "ssr")]
 mod shell;
+mod shortcuts;
 #[cfg(feature = "ssr")]
 pub mod terminal;
 mod ticks;
+#[cfg(feature = "ssr")]
+pub mod told;
+#[cfg(feature = "ssr")]
+pub mod trouble;
 
 pub use app::App;
 #[cfg(feature = "ssr")]
 pub use plain::Plain;
 #[cfg(feature = "ssr")]
-pub use shell::{plain_shell, shell};
+pub use shell::{helped_shell, plain_shell, shell, trouble_shell};

@@ -11,13 +11,24 @@ use super::clock::Clock;
 use super::components::layout::Layout;
 use super::flash::{CurrentFlash, Flash};
 use super::pages::account::AccountPage;
+use super::pages::audit::AuditPage;
+use super::pages::audit_verify::AuditVerifyPage;
+use super::pages::config::ConfigPage;
+use super::pages::configs::ConfigsListPage;
 use super::pages::confirm::ConfirmPage;
+use super::pages::job::cancel::JobCancelPage;
+use super::pages::job::configuration::JobConfigurationPage;
+use super::pages::job::events::JobEventsPage;
 use super::pages::login::LoginPage;
 use super::pages::not_found::NotFoundPage;
 use super::pages::people::PeoplePage;
 use super::pages::person::PersonPage;
+use super::pages::preferences::PreferencesPage;
+use super::pages::search::SearchPage;
 use super::pages::secrets::SecretsPage;
+use super::pages::system::SystemPage;
 use super::pages::train::TrainPage;
+use super::pages::usage::UsagePage;
 use super::pages::worker_delete::WorkerDeletePage;
 use super::pages::worker_new::WorkerNewPage;
 use super::prefs::Prefs;
@@ -27,7 +38,7 @@ use super::prefs::Prefs;
 pub fn Plain() -> impl IntoView {
     provide_meta_context();
     let prefs: Prefs = use_context().unwrap_or_default();
-    provide_context(Clock::starting_at(prefs.now));
+    provide_context(Clock::starting_at(prefs.now, prefs.zone));
     provide_context(CurrentFlash(RwSignal::new(use_context::<Option<Flash>>().flatten())));
     provide_context(prefs);
     view! {
@@ -36,11 +47,22 @@ pub fn Plain() -> impl IntoView {
                 <Route path=path!("/login") view=LoginPage ssr=SsrMode::Async/>
                 <ParentRoute path=path!("") view=Layout ssr=SsrMode::Async>
                     <Route path=path!("/account") view=AccountPage ssr=SsrMode::Async/>
+                    <Route path=path!("/configs") view=ConfigsListPage ssr=SsrMode::Async/>
+                    <Route path=path!("/configs/:name") view=ConfigPage ssr=SsrMode::Async/>
                     <Route path=path!("/train") view=TrainPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/new") view=WorkerNewPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/:id/delete") view=WorkerDeletePage ssr=SsrMode::Async/>
+                    <Route path=path!("/jobs/:id/configuration") view=JobConfigurationPage ssr=SsrMode::Async/>
+                    <Route path=path!("/jobs/:id/events") view=JobEventsPage ssr=SsrMode::Async/>
+                    <Route path=path!("/jobs/:id/cancel") view=JobCancelPage ssr=SsrMode::Async/>
                     <Route path=path!("/confirm") view=ConfirmPage ssr=SsrMode::Async/>
+                    <Route path=path!("/search") view=SearchPage ssr=SsrMode::Async/>
+                    <Route path=path!("/preferences") view=PreferencesPage ssr=SsrMode::Async/>
                     <Route path=path!("/secrets") view=SecretsPage ssr=SsrMode::Async/>
+                    <Route path=path!("/usage") view=UsagePage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/audit") view=AuditPage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/audit/verify") view=AuditVerifyPage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/system") view=SystemPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/users") view=PeoplePage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/users/:id") view=PersonPage ssr=SsrMode::Async/>
                 </ParentRoute>

@@ -9,8 +9,13 @@ use std::sync::Arc;
 
 use crate::domain::ids::{Attempt, JobId, WorkerId};
 use crate::protocol::access::SessionView;
+use crate::protocol::artifacts::ArtifactsPage;
+use crate::protocol::explain::ExplanationView;
+use crate::protocol::history::{FleetHistory, GpuHistory, JobMetrics, Range};
+use crate::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
 use crate::protocol::problem::Problem;
-use crate::protocol::queue::{ArtifactsPage, JobView, JobsPage, JobsQuery, LogChunk, ProgressSeries};
+use crate::protocol::queue::{JobView, JobsPage, JobsQuery, LogChunk};
+use crate::protocol::search::{SearchPage, SearchQuery};
 use crate::protocol::workers::{WorkerView, WorkersPage, WorkersQuery};
 
 /// An answer that is on its way.
@@ -33,15 +38,56 @@ pub trait Port: Send + Sync {
     fn job(&self, id: JobId) -> Answer<JobView>;
     /// A piece of a log, at most `limit` bytes from `offset`; from the end if `offset` is none.
     fn job_log(&self, id: JobId, attempt: Attempt, offset: Option<u64>, limit: u32) -> Answer<LogChunk>;
-    /// The points of the newest attempt.
-    fn job_progress(&self, id: JobId) -> Answer<ProgressSeries>;
+    /// Some lines of a log.
+    fn job_log_lines(&self, id: JobId, query: LogLinesQuery) -> Answer<LogLines>;
+    /// Which lines of a slice of a log have something.
+    fn job_log_search(&self, id: JobId, query: LogSearchQuery) -> Answer<LogMatches>;
+    /// What an attempt's trainer measured; that of the newest if none is named.
+    fn job_metrics(&self, id: JobId, attempt: Option<Attempt>) -> Answer<JobMetrics>;
+    /// How a job's GPUs did.
+    fn job_gpus(&self, id: JobId) -> Answer<GpuHistory>;
+    /// How a worker's GPUs did.
+    fn worker_gpus(&self, id: WorkerId, range: Range) -> Answer<GpuHistory>;
+    /// How all GPUs did together.
+    fn fleet_gpus(&self, range: Range) -> Answer<FleetHistory>;
     /// The files that a job made.
     fn job_artifacts(&self, id: JobId) -> Answer<ArtifactsPage>;
+    /// Why a job waits, worker by worker.
+    fn job_explain(&self, id: JobId) -> Answer<ExplanationView>;
+    /// Workers, jobs and configurations by a few characters of them.
+    fn search(&self, query: SearchQuery) -> Answer<SearchPage>;
 }
 
 /// The handle that plain pages take from the context.
 #[cfg(feature = "ssr")]
 pub type SharedDesk = Arc<dyn Desk>;
+
+/// A submit that is being filled in.
+#[cfg(feature = "ssr")]
+pub struct Draft {
+    /// What the form holds.
+    pub fields: std::collections::BTreeMap<String, String>,
+    /// What would become of it, or why it cannot be submitted.
+    pub outcome: Result<Drafted, Problem>,
+}
+
+/// What would become of a submit.
+#[cfg(feature = "ssr")]
+pub struct Drafted {
+    /// As the API says it (`dry_run`).
+    pub preview: crate::protocol::queue::Previewed,
+    /// The same submit for a shell.
+    pub commands: Commands,
+}
+
+/// A submit as commands for a shell.
+#[cfg(feature = "ssr")]
+pub struct Commands {
+    /// By the command line's program.
+    pub cli: String,
+    /// By curl.
+    pub curl: String,
+}
 
 /// What plain pages ask ([`super::Plain`]): only a server does.
 #[cfg(feature = "ssr")]
@@ -56,6 +102,26 @@ pub trait Desk: Send + Sync {
     fn person(&self, id: crate::domain::ids::UserId) -> Answer<crate::protocol::access::UserDetail>;
     /// The configurations that can be submitted.
     fn configs(&self) -> Answer<crate::protocol::configs::ConfigsPage>;
+    /// What happened to a job.
+    fn job_events(&self, id: JobId) -> Answer<crate::protocol::queue::JobEvents>;
+    /// The configuration that a job was submitted with.
+    fn job_config(&self, id: JobId) -> Answer<crate::protocol::configs::ConfigDetail>;
+    /// One revision of a configuration, or the newest, with its files.
+    fn config(&self, name: String, revision: Option<u32>) -> Answer<crate::protocol::configs::ConfigDetail>;
+    /// The revisions of a configuration.
+    fn revisions(&self, name: String) -> Answer<crate::protocol::configs::RevisionsPage>;
+    /// The labels that workers have.
+    fn fleet_labels(&self) -> Answer<crate::protocol::workers::FleetLabels>;
+    /// The submit that a query string asks for, or that was `typed` and refused.
+    fn draft(&self, query: String, typed: Option<std::collections::BTreeMap<String, String>>) -> Answer<Draft>;
     /// What is kept of the reader's secrets, and of those that everybody's jobs are given.
     fn secrets(&self) -> Answer<crate::protocol::secrets::SecretsPage>;
+    /// What the fleet was used for, or of it the reader's own part.
+    fn usage(&self, query: crate::protocol::usage::UsageQuery) -> Answer<crate::protocol::usage::UsageReport>;
+    /// A page of the audit trail.
+    fn audit(&self, query: crate::protocol::audit::AuditQuery) -> Answer<crate::protocol::audit::AuditPage>;
+    /// Whether the audit trail is as it was written.
+    fn verify_audit(&self) -> Answer<crate::protocol::audit::AuditVerdict>;
+    /// How the server is set up, and how it does.
+    fn system(&self) -> Answer<crate::protocol::system::SystemView>;
 }

@@ -1,4 +1,4 @@
-//! What a page knows before it asks anything: theme, language, the server's clock, and who is reading.
+//! What a page knows before it asks anything: how its reader likes it, the server's clock, and who is reading.
 
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +46,65 @@ impl Theme {
         }
     }
 }
+
+/// Declares a choice of a reader's: its words are those of the cookie and of the form.
+macro_rules! choice {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)+
+        }
+
+        impl $name {
+            /// Every choice, in the order of the form.
+            pub const ALL: [Self; 2] = [$(Self::$variant),+];
+
+            /// The word in the cookie and in the form.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+
+            /// Reads the word.
+            pub fn parse(word: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|choice| choice.as_str() == word)
+            }
+        }
+    };
+}
+
+choice!(
+    /// How close lines stand.
+    Density {
+        /// With air between them.
+        #[default]
+        Comfortable = "comfortable",
+        /// As many as fit.
+        Compact = "compact",
+    }
+);
+
+choice!(
+    /// By which clock moments are written.
+    Zone {
+        /// Everybody's.
+        #[default]
+        Utc = "utc",
+        /// That of the reader's browser; a page that only the server makes cannot know it, and says UTC.
+        Local = "local",
+    }
+);
+
+choice!(
+    /// Whether single keys do something.
+    Keys {
+        /// They do.
+        #[default]
+        On = "on",
+        /// They do not: speech input and unsteady hands press some by accident.
+        Off = "off",
+    }
+);
 
 /// The reader's language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -124,6 +183,12 @@ pub struct Prefs {
     pub theme: Theme,
     /// The language.
     pub locale: Locale,
+    /// How close lines stand.
+    pub density: Density,
+    /// By which clock moments are written.
+    pub zone: Zone,
+    /// Whether single keys do something.
+    pub keys: Keys,
     /// The server's clock when it made the page; ages are counted from here.
     pub now: Timestamp,
     /// Who is reading; none on the login page.
@@ -140,7 +205,7 @@ impl Prefs {
         self.session.as_ref().is_some_and(|session| session.permissions.has(permission))
     }
 
-    /// Reads the cookies `theme` and `language` out of a raw `Cookie` header; without the second, what the browser accepts
+    /// Reads the cookies of [`CHOICES`] out of a raw `Cookie` header; without one for the language, what the browser accepts
     /// decides. The rest is for the caller to fill in.
     pub fn from_headers(cookies: &str, accept_language: &str, now: Timestamp) -> Self {
         let cookie = |wanted| {
@@ -150,7 +215,25 @@ impl Prefs {
         let theme = cookie("theme").and_then(Theme::parse).unwrap_or_default();
         let chosen = cookie("language").and_then(Locale::parse);
         let locale = chosen.or_else(|| Locale::accepted(accept_language)).unwrap_or_default();
-        Self { theme, locale, now, ..Self::default() }
+        let density = cookie("density").and_then(Density::parse).unwrap_or_default();
+        let zone = cookie("zone").and_then(Zone::parse).unwrap_or_default();
+        let keys = cookie("keys").and_then(Keys::parse).unwrap_or_default();
+        Self { theme, locale, density, zone, keys, now, ..Self::default() }
+    }
+}
+
+/// The cookies that keep a reader's choices: `POST /ui/preferences` takes fields of these names.
+pub const CHOICES: [&str; 5] = ["theme", "language", "density", "zone", "keys"];
+
+/// The word that is kept of a choice; none if there is no such choice.
+pub fn chosen(name: &str, word: &str) -> Option<&'static str> {
+    match name {
+        "theme" => Theme::parse(word).map(Theme::as_str),
+        "language" => Locale::parse(word).map(Locale::tag),
+        "density" => Density::parse(word).map(Density::as_str),
+        "zone" => Zone::parse(word).map(Zone::as_str),
+        "keys" => Keys::parse(word).map(Keys::as_str),
+        _ => None,
     }
 }
 
@@ -166,6 +249,20 @@ mod tests {
         assert_eq!(theme("theme=\"><script>"), Theme::System);
         assert_eq!(theme("mytheme=dark"), Theme::System);
         assert_eq!(theme(""), Theme::System);
+    }
+
+    #[test]
+    fn every_choice_is_kept_and_read_again() {
+        for (name, word) in
+            [("theme", "dark"), ("language", "pt-BR"), ("density", "compact"), ("zone", "local"), ("keys", "off")]
+        {
+            assert_eq!(chosen(name, word), Some(word));
+            assert!(CHOICES.contains(&name));
+            let read = Prefs::from_headers(&format!("{name}={word}"), "", Timestamp(0));
+            assert_ne!(read, Prefs::from_headers("", "", Timestamp(0)), "{name} changes something");
+            assert_eq!(chosen(name, "\"><script>"), None);
+        }
+        assert_eq!(chosen("session", "x"), None);
     }
 
     #[test]

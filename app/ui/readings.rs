@@ -53,7 +53,7 @@ mod tests {
     use crate::protocol::gpu::Gpu;
 
     fn with(vram_gb: Option<f64>, reading: Option<Reading>) -> GpuView {
-        GpuView { gpu: Gpu { vram_gb, ..Gpu::default() }, job_id: None, reading }
+        GpuView { gpu: Gpu { vram_gb, ..Gpu::default() }, reading, ..GpuView::default() }
     }
 
     #[test]

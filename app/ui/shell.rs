@@ -1,4 +1,4 @@
-//! The document around a page; only the server makes it. The theme is set before the first paint, so nothing flashes.
+//! The document around a page; only the server makes it. Theme and density are set before the first paint, so nothing flashes.
 
 use leptos::config::LeptosOptions;
 use leptos::prelude::*;
@@ -7,7 +7,8 @@ use leptos_meta::{HashedStylesheet, MetaTags};
 use crate::ui::app::App;
 use crate::ui::i18n::t;
 use crate::ui::plain::Plain;
-use crate::ui::prefs::Prefs;
+use crate::ui::prefs::{Density, Prefs};
+use crate::ui::trouble::Troubled;
 
 /// The document of a page that lives in the browser.
 pub fn shell(options: LeptosOptions) -> impl IntoView {
@@ -22,13 +23,28 @@ pub fn plain_shell(options: LeptosOptions) -> impl IntoView {
     document(options, "is-plain", || (), || view! { <Plain/> })
 }
 
+/// The document of a page that says what is wrong.
+pub fn trouble_shell(options: LeptosOptions) -> impl IntoView {
+    document(options, "is-plain", || (), || view! { <Troubled/> })
+}
+
+/// The document of a plain page whose program only helps with its form ([`crate::ui::browser::help`]).
+pub fn helped_shell(options: LeptosOptions) -> impl IntoView {
+    let scripts = options.clone();
+    document(options, "is-plain has-help", move || view! { <HydrationScripts options=scripts/> }, || view! { <Plain/> })
+}
+
 fn document<S: IntoView, P: IntoView>(
     options: LeptosOptions,
-    class: &'static str,
+    kind: &'static str,
     scripts: impl FnOnce() -> S,
     page: impl FnOnce() -> P,
 ) -> impl IntoView {
     let prefs = use_context::<Prefs>().unwrap_or_default();
+    let class = match prefs.density {
+        Density::Comfortable => kind.to_owned(),
+        Density::Compact => format!("{kind} is-compact").trim_start().to_owned(),
+    };
     view! {
         <!DOCTYPE html>
         <html lang=prefs.locale.tag() data-theme=prefs.theme.attribute() class=class>

@@ -1,4 +1,4 @@
-//! The arithmetic of a chart: round tick marks, scaling into a frame, smoothing.
+//! The arithmetic of a chart: round tick marks, scaling into a frame, smoothing, paths.
 
 use std::fmt::Write as _;
 
@@ -37,6 +37,9 @@ impl Range {
     }
 }
 
+/// A step may be so much smaller than what would make as many as were asked for.
+const NEAR: f64 = 0.75;
+
 /// About `count` round numbers (1, 2 or 5 times a power of ten apart) within the range.
 pub(crate) fn ticks(range: Range, count: u32) -> Vec<f64> {
     let rough = (range.high - range.low) / f64::from(count.max(1));
@@ -44,7 +47,7 @@ pub(crate) fn ticks(range: Range, count: u32) -> Vec<f64> {
         return Vec::new();
     }
     let power = 10_f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|factor| factor * power).find(|step| *step >= rough * 0.999);
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|factor| factor * power).find(|step| *step >= rough * NEAR);
     let step = step.unwrap_or(10.0 * power);
     let first = (range.low / step).ceil();
     // A step too small to change the number would never end.
@@ -75,12 +78,53 @@ fn one_way<'a>(values: impl Iterator<Item = &'a f64>, weight: f64) -> impl Itera
     })
 }
 
-/// The `d` of a line through the points.
+/// Round numbers for a logarithmic axis: powers of ten, with 2 and 5 between them where there are few.
+pub(crate) fn log_ticks(range: Range) -> Vec<f64> {
+    let powers = |factors: &[f64]| -> Vec<f64> {
+        let (low, high) = (range.low.log10().floor(), range.high.log10().ceil());
+        let each = (0..32).map(|place| low + f64::from(place)).take_while(|power| *power <= high);
+        let all = each.flat_map(|power| factors.iter().map(move |factor| factor * 10_f64.powf(power)));
+        all.filter(|tick| (range.low * 0.999..=range.high * 1.001).contains(tick)).collect()
+    };
+    let mut ticks = powers(&[1.0]);
+    if ticks.len() < 2 {
+        ticks = powers(&[1.0, 2.0, 5.0]);
+    }
+    // Of many decades every so many.
+    let every = ticks.len().div_ceil(5).max(1);
+    ticks.into_iter().step_by(every).collect()
+}
+
+/// What people count time by, in seconds.
+const SPANS: [f64; 18] = [
+    1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1_800.0, 3_600.0, 7_200.0, 10_800.0, 14_400.0, 21_600.0,
+    43_200.0, 86_400.0, 172_800.0,
+];
+
+/// About `count` moments, in seconds and at least `least` apart, as a clock would show them that is so many seconds ahead.
+pub(crate) fn time_ticks(range: Range, count: u32, least: f64, ahead: f64) -> Vec<f64> {
+    let rough = ((range.high - range.low) / f64::from(count.max(1)) * NEAR).max(least);
+    let Some(step) = SPANS.into_iter().find(|span| *span >= rough) else { return ticks(range, count) };
+    let first = ((range.low + ahead) / step).ceil();
+    let all = (0..32).map(|place| (first + f64::from(place)) * step - ahead);
+    all.take_while(|tick| *tick <= range.high).collect()
+}
+
+/// The `d` of a line through the points; where one is no number, it is interrupted. What stands alone is a dot.
 pub(crate) fn line(points: impl Iterator<Item = (f64, f64)>) -> String {
     let mut path = String::new();
-    for (place, (x, y)) in points.enumerate() {
-        path.push_str(if place == 0 { "M" } else { "L" });
+    let mut begins = true;
+    for (x, y) in points {
+        if !y.is_finite() {
+            begins = true;
+            continue;
+        }
+        path.push_str(if begins { "M" } else { "L" });
         _ = write!(path, "{x:.1} {y:.1}");
+        if begins {
+            path.push_str("h0");
+        }
+        begins = false;
     }
     path
 }
@@ -103,7 +147,7 @@ mod tests {
     #[test]
     fn ticks_are_round_and_within() {
         assert_eq!(ticks(Range { low: 0.0, high: 1.0 }, 5), vec![0.0, 0.2, 0.4, 0.600_000_000_000_000_1, 0.8, 1.0]);
-        assert_eq!(ticks(Range { low: 3.0, high: 97.0 }, 4), vec![50.0]);
+        assert_eq!(ticks(Range { low: 3.0, high: 97.0 }, 4), vec![20.0, 40.0, 60.0, 80.0]);
         assert_eq!(ticks(Range { low: -1.0, high: 1.0 }, 4), vec![-1.0, -0.5, 0.0, 0.5, 1.0]);
         assert_eq!(ticks(Range { low: 1.0, high: 1.0 }, 4), Vec::<f64>::new());
         assert!(ticks(Range { low: 1e16, high: 1e16 + 2.0 }, 1_000).len() <= 32);
@@ -120,8 +164,29 @@ mod tests {
     }
 
     #[test]
-    fn a_line_starts_with_a_move() {
-        assert_eq!(line([(0.0, 1.0), (2.0, 3.25)].into_iter()), "M0.0 1.0L2.0 3.2");
+    fn a_line_is_interrupted_where_nothing_is_known() {
+        assert_eq!(line([(0.0, 1.0), (2.0, 3.25)].into_iter()), "M0.0 1.0h0L2.0 3.2");
+        assert_eq!(line([(0.0, 1.0), (1.0, f64::NAN), (2.0, 3.0)].into_iter()), "M0.0 1.0h0M2.0 3.0h0");
         assert_eq!(line(std::iter::empty()), "");
+    }
+
+    #[test]
+    fn logarithmic_ticks_are_powers_or_between_them() {
+        let ticks = |low, high| log_ticks(Range { low, high });
+        assert_eq!(ticks(0.05, 20.0), [0.1, 1.0, 10.0]);
+        assert_eq!(ticks(1.5, 6.0), [2.0, 5.0]);
+        assert!(ticks(1e-12, 1e9).len() <= 5);
+    }
+
+    #[test]
+    fn moments_are_whole_on_the_readers_clock() {
+        let ticks = |low, high, count, ahead| time_ticks(Range { low, high }, count, 60.0, ahead);
+        assert_eq!(ticks(100.0, 3_700.0, 4, 0.0), [900.0, 1_800.0, 2_700.0, 3_600.0]);
+        assert_eq!(ticks(0.0, 86_400.0, 6, 0.0).len(), 9);
+        // Half an hour ahead, a whole hour there is at half past here.
+        assert_eq!(ticks(0.0, 14_400.0, 4, 1_800.0), [1_800.0, 5_400.0, 9_000.0, 12_600.0]);
+        assert!(ticks(0.0, 1e12, 4, 0.0).len() <= 32);
+        assert_eq!(ticks(30.0, 45.0, 4, 0.0), [0.0; 0], "two marks of the same minute would say the same");
+        assert_eq!(time_ticks(Range { low: 0.0, high: 300.0 }, 3, 1.0, 0.0), [0.0, 120.0, 240.0]);
     }
 }

@@ -15,7 +15,8 @@ test('a new worker shows its token once, and the command to copy', async ({ page
   await signIn(page, server);
   await page.goto('/admin/workers/new');
   await page.getByLabel('Name').fill('gpu-1');
-  await page.getByLabel('Labels').fill('location=lab\nteam=nlp');
+  await page.getByLabel('Label 1').fill('location=lab');
+  await page.getByLabel('Label 2').fill('team=nlp');
   await page.getByRole('button', { name: 'Create worker' }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('gpu-1');
   await expect(page.locator('pre', { hasText: 'wt_' }).first()).toBeVisible();

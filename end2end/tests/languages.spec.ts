@@ -35,12 +35,12 @@ for (const { tag, workers, total } of LANGUAGES) {
   });
 }
 
-test('a language that was chosen stays', async ({ page, server, javaScriptEnabled }) => {
+test('a language that was chosen stays', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto('/jobs');
-  const choice = page.locator('.sidebar select[name=language]');
-  await choice.selectOption('ja');
-  if (javaScriptEnabled === false) await page.locator('.sidebar .language-switch button').click();
+  await page.locator('.sidebar').getByRole('link', { name: 'Preferences' }).click();
+  await page.getByLabel('Language').selectOption('ja');
+  await page.getByRole('button', { name: 'Save' }).click();
   await expect(page.locator('html')).toHaveAttribute('lang', 'ja');
   expect(new URL(page.url()).pathname).toBe('/jobs');
   await page.goto('/admin/workers');

@@ -46,7 +46,7 @@ test('a researcher finds their own jobs and no administration', async ({ page, s
   await expectAccessible(page);
   await page.goto('/train');
   await page.getByRole('button', { name: 'Submit job' }).click();
-  await expect(page.locator('#content').getByText('eve')).toBeVisible();
+  await expect(page.locator('#content').getByText('by eve')).toBeVisible();
   expect((await page.goto(`/jobs/${others}`))?.status()).toBe(404);
   await page.goto('/admin/workers');
   await expect(page.getByText('This needs more rights')).toBeVisible();

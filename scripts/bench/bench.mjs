@@ -8,7 +8,8 @@ import { stopAll } from '../programs.mjs';
 import { agent } from './agent.mjs';
 import { FakeAgent } from './fake-agent.mjs';
 import { figure, millis, quantile } from './figure.mjs';
-import { ADMIN, DIST, ROOT, startServer } from './fleet.mjs';
+import { DIST, ROOT, startServer } from './fleet.mjs';
+import { busy, latency, list, paint } from './page.mjs';
 
 /** From before the process is started to the first 200 of /readyz, with the database made on the way. */
 async function start() {
@@ -70,37 +71,12 @@ function size() {
   show('page, WebAssembly as sent', join(pkg, wasm), kb, 450_000);
 }
 
-/** How soon a person sees something. */
-async function page() {
-  const { chromium } = await import('@playwright/test');
-  const server = await startServer();
-  for (let n = 1; n <= 20; n += 1) await server.api('POST', '/api/admin/workers', { name: `gpu-${n}`, labels: { rack: `r${n % 4}` } });
-  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', chromiumSandbox: process.getuid() !== 0, args: ['--disable-gpu'] });
-  const times = [];
-  try {
-    for (let n = 0; n < 10; n += 1) {
-      const context = await browser.newContext({ extraHTTPHeaders: { authorization: `Bearer ${ADMIN}` } });
-      const tab = await context.newPage();
-      await tab.goto(`${server.url}/admin/workers`);
-      if (!tab.url().endsWith('/admin/workers')) throw new Error(`the page is ${tab.url()}`);
-      const paint = await tab.waitForFunction(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime);
-      times.push(await paint.jsonValue());
-      await context.close();
-    }
-  } finally {
-    await browser.close();
-  }
-  const parts = [['median', quantile(times, 0.5), millis, 300], ['p90', quantile(times, 0.9), millis]];
-  figure('page /admin/workers, first contentful paint', parts, '10 visits to a list of 20 workers over loopback, each with an empty cache');
-  await server.kill();
-}
-
 function machine() {
   const commit = execFileSync('git', ['describe', '--always', '--dirty= with changes'], { cwd: ROOT, encoding: 'utf8' }).trim();
   return `${availableParallelism()} cores (${cpus()[0].model}), Linux ${release()}, load ${loadavg()[0].toFixed(1)}, Node ${process.version}, commit ${commit}`;
 }
 
-const FIGURES = { start, dispatch, agent, size, page };
+const FIGURES = { start, dispatch, agent, size, paint, latency, busy, list };
 const wanted = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(FIGURES);
 const unknown = wanted.filter((name) => !Object.hasOwn(FIGURES, name));
 if (unknown.length > 0) {

@@ -13,6 +13,7 @@ mod clock;
 mod disk;
 mod files;
 mod flashes;
+mod history;
 mod http;
 mod hub;
 mod lifecycle;

@@ -1,8 +1,10 @@
 //! What every request handler is given.
 
 use std::ops::Deref;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use app::protocol::system::SettingView;
 use axum::extract::FromRef;
 use ipnet::IpNet;
 use leptos::config::LeptosOptions;
@@ -35,6 +37,10 @@ pub struct Parts {
     pub trusted_proxies: Vec<IpNet>,
     /// Words for the next page.
     pub flashes: Flashes,
+    /// The data directory.
+    pub data: PathBuf,
+    /// The settings that it was started with.
+    pub settings: Vec<SettingView>,
     /// How pages refer to their scripts and styles.
     pub leptos: LeptosOptions,
 }

@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::path::{Component, Path};
 
+use app::domain::text::acts;
+
 /// For a path or a value in a URL: everything but plain characters and slashes is escaped.
 pub fn percent_escaped(text: &str) -> String {
     text.bytes().fold(String::new(), |mut escaped, byte| {
@@ -15,14 +17,25 @@ pub fn percent_escaped(text: &str) -> String {
     })
 }
 
-/// For a word of a shell command.
+/// For a word of a shell command. What a reader would not see as it is, such as a line's end or a change of direction, is
+/// written out, which takes a bash or zsh.
 pub fn shell_quoted(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._/:@".contains(&byte);
-    if !text.is_empty() && text.bytes().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._/:@,=".contains(&byte);
+    if !text.is_empty() && !text.starts_with('=') && text.bytes().all(plain) {
+        return text.to_owned();
     }
+    if !text.contains(acts) {
+        return format!("'{}'", text.replace('\'', r"'\''"));
+    }
+    let written = text.chars().fold(String::new(), |mut written, letter| {
+        match letter {
+            '\'' | '\\' => written.extend(['\\', letter]),
+            letter if acts(letter) => _ = write!(written, "\\U{:08x}", u32::from(letter)),
+            letter => written.push(letter),
+        }
+        written
+    });
+    format!("$'{written}'")
 }
 
 /// A path on this server to go to after a form; anything that could lead elsewhere becomes `/`.

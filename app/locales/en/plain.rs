@@ -1,19 +1,29 @@
 //! English: pages that only the server renders.
 
+use super::configs::CONFIGS;
 use super::count;
+use super::desk::{AUDIT, REFUSED, SYSTEM, USAGE};
+use super::job_pages::JOB_PAGES;
 use super::train::TRAIN;
 use crate::ui::locales::sentence::Phrase;
 use crate::ui::locales::words::plain::{Account, Confirm, Create, DeleteWorker, Login, People, Plain, Secrets};
 
 pub(in crate::ui::locales) const PLAIN: Plain = Plain {
+    preferences: super::habits::PREFERENCES,
     login: LOGIN,
     account: ACCOUNT,
     people: PEOPLE,
     secrets: SECRETS,
     confirm: CONFIRM,
     train: TRAIN,
+    job: JOB_PAGES,
+    configs: CONFIGS,
     create: CREATE,
     delete: DELETE,
+    usage: USAGE,
+    audit: AUDIT,
+    system: SYSTEM,
+    refused: REFUSED,
 };
 
 pub(super) const LOGIN: Login = Login {
@@ -128,8 +138,7 @@ pub(super) const CREATE: Create = Create {
     persistent: "Stays and takes the next job. For machines of your own.",
     ephemeral: "Ends after one job. For rented machines.",
     labels: "Labels",
-    labels_hint: "One “key=value” a line. Jobs choose workers by them.",
-    labels_example: "location=datacenter-a\ngpu_type=a100",
+    labels_hint: "One “key=value” a field. Jobs choose workers by them.",
     advanced: "Limits of its token",
     networks: "Allowed networks",
     networks_hint: "Networks or addresses from which the agent may come, like 10.0.0.0/8. Empty for any.",

@@ -1,19 +1,29 @@
 //! Spanish: pages that only the server renders.
 
+use super::configs::CONFIGS;
 use super::count;
+use super::desk::{AUDIT, REFUSED, SYSTEM, USAGE};
+use super::job_pages::JOB_PAGES;
 use super::train::TRAIN;
 use crate::ui::locales::sentence::Phrase;
 use crate::ui::locales::words::plain::{Account, Confirm, Create, DeleteWorker, Login, People, Plain, Secrets};
 
 pub(in crate::ui::locales) const PLAIN: Plain = Plain {
+    preferences: super::habits::PREFERENCES,
     login: LOGIN,
     account: ACCOUNT,
     people: PEOPLE,
     secrets: SECRETS,
     confirm: CONFIRM,
     train: TRAIN,
+    job: JOB_PAGES,
+    configs: CONFIGS,
     create: CREATE,
     delete: DELETE,
+    usage: USAGE,
+    audit: AUDIT,
+    system: SYSTEM,
+    refused: REFUSED,
 };
 
 pub(super) const LOGIN: Login = Login {
@@ -128,8 +138,7 @@ pub(super) const CREATE: Create = Create {
     persistent: "Permanece y acepta el siguiente trabajo. Para máquinas propias.",
     ephemeral: "Termina tras un trabajo. Para máquinas alquiladas.",
     labels: "Etiquetas",
-    labels_hint: "Una «clave=valor» por línea. Los trabajos eligen los workers por ellas.",
-    labels_example: "location=datacenter-a\ngpu_type=a100",
+    labels_hint: "Una «clave=valor» por campo. Los trabajos eligen los workers por ellas.",
     advanced: "Límites de su token",
     networks: "Redes permitidas",
     networks_hint: "Redes o direcciones desde las que puede conectarse el agente, como 10.0.0.0/8. Vacío: cualquiera.",

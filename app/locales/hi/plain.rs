@@ -1,19 +1,29 @@
 //! Hindi: pages that only the server renders.
 
+use super::configs::CONFIGS;
 use super::count;
+use super::desk::{AUDIT, REFUSED, SYSTEM, USAGE};
+use super::job_pages::JOB_PAGES;
 use super::train::TRAIN;
 use crate::ui::locales::sentence::Phrase;
 use crate::ui::locales::words::plain::{Account, Confirm, Create, DeleteWorker, Login, People, Plain, Secrets};
 
 pub(in crate::ui::locales) const PLAIN: Plain = Plain {
+    preferences: super::habits::PREFERENCES,
     login: LOGIN,
     account: ACCOUNT,
     people: PEOPLE,
     secrets: SECRETS,
     confirm: CONFIRM,
     train: TRAIN,
+    job: JOB_PAGES,
+    configs: CONFIGS,
     create: CREATE,
     delete: DELETE,
+    usage: USAGE,
+    audit: AUDIT,
+    system: SYSTEM,
+    refused: REFUSED,
 };
 
 pub(super) const LOGIN: Login = Login {
@@ -128,8 +138,7 @@ pub(super) const CREATE: Create = Create {
     persistent: "बना रहता है और अगली जॉब लेता है। आपकी अपनी मशीनों के लिए।",
     ephemeral: "एक जॉब के बाद समाप्त हो जाता है। किराए की मशीनों के लिए।",
     labels: "लेबल",
-    labels_hint: "हर लाइन में एक “key=value”। जॉब इन्हीं से वर्कर चुनती हैं।",
-    labels_example: "location=datacenter-a\ngpu_type=a100",
+    labels_hint: "हर फ़ील्ड में एक “key=value”। जॉब इन्हीं से वर्कर चुनती हैं।",
     advanced: "इसके टोकन की सीमाएँ",
     networks: "अनुमत नेटवर्क",
     networks_hint: "वे नेटवर्क या पते जहाँ से एजेंट आ सकता है (जैसे 10.0.0.0/8)। खाली हो, तो कहीं से भी।",

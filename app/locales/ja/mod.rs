@@ -1,12 +1,20 @@
 //! Japanese.
 
+mod charts;
+mod configs;
+mod desk;
 mod frame;
 mod gpus;
+mod habits;
+mod job_pages;
 mod jobs;
+mod logs;
 mod overview;
 mod plain;
 mod token;
 mod train;
+mod why;
+mod work;
 mod workers;
 
 language!(crate::ui::prefs::Locale::Ja);

@@ -1,19 +1,29 @@
 //! Japanese: pages that only the server renders.
 
+use super::configs::CONFIGS;
 use super::count;
+use super::desk::{AUDIT, REFUSED, SYSTEM, USAGE};
+use super::job_pages::JOB_PAGES;
 use super::train::TRAIN;
 use crate::ui::locales::sentence::Phrase;
 use crate::ui::locales::words::plain::{Account, Confirm, Create, DeleteWorker, Login, People, Plain, Secrets};
 
 pub(in crate::ui::locales) const PLAIN: Plain = Plain {
+    preferences: super::habits::PREFERENCES,
     login: LOGIN,
     account: ACCOUNT,
     people: PEOPLE,
     secrets: SECRETS,
     confirm: CONFIRM,
     train: TRAIN,
+    job: JOB_PAGES,
+    configs: CONFIGS,
     create: CREATE,
     delete: DELETE,
+    usage: USAGE,
+    audit: AUDIT,
+    system: SYSTEM,
+    refused: REFUSED,
 };
 
 pub(super) const LOGIN: Login = Login {
@@ -128,8 +138,7 @@ pub(super) const CREATE: Create = Create {
     persistent: "そのまま残り、次のジョブを受け付けます。自前のマシン向け。",
     ephemeral: "ジョブを1つ終えると終了します。レンタルしたマシン向け。",
     labels: "ラベル",
-    labels_hint: "1行に1つの「key=value」。ジョブはこれでワーカーを選びます。",
-    labels_example: "location=datacenter-a\ngpu_type=a100",
+    labels_hint: "1欄に1つの「key=value」。ジョブはこれでワーカーを選びます。",
     advanced: "トークンの制限",
     networks: "許可するネットワーク",
     networks_hint: "エージェントの接続を許可するネットワークまたはアドレス（例：10.0.0.0/8）。空欄の場合は制限なし。",

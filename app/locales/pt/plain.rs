@@ -1,19 +1,29 @@
 //! Brazilian Portuguese: pages that only the server renders.
 
+use super::configs::CONFIGS;
 use super::count;
+use super::desk::{AUDIT, REFUSED, SYSTEM, USAGE};
+use super::job_pages::JOB_PAGES;
 use super::train::TRAIN;
 use crate::ui::locales::sentence::Phrase;
 use crate::ui::locales::words::plain::{Account, Confirm, Create, DeleteWorker, Login, People, Plain, Secrets};
 
 pub(in crate::ui::locales) const PLAIN: Plain = Plain {
+    preferences: super::habits::PREFERENCES,
     login: LOGIN,
     account: ACCOUNT,
     people: PEOPLE,
     secrets: SECRETS,
     confirm: CONFIRM,
     train: TRAIN,
+    job: JOB_PAGES,
+    configs: CONFIGS,
     create: CREATE,
     delete: DELETE,
+    usage: USAGE,
+    audit: AUDIT,
+    system: SYSTEM,
+    refused: REFUSED,
 };
 
 pub(super) const LOGIN: Login = Login {
@@ -128,8 +138,7 @@ pub(super) const CREATE: Create = Create {
     persistent: "Permanece e aceita o próximo trabalho. Para máquinas próprias.",
     ephemeral: "Termina após um trabalho. Para máquinas alugadas.",
     labels: "Rótulos",
-    labels_hint: "Um “chave=valor” por linha. Os trabalhos escolhem os workers por eles.",
-    labels_example: "location=datacenter-a\ngpu_type=a100",
+    labels_hint: "Um “chave=valor” por campo. Os trabalhos escolhem os workers por eles.",
     advanced: "Limites do token",
     networks: "Redes permitidas",
     networks_hint: "Redes ou endereços de onde o agente pode se conectar, como 10.0.0.0/8. Vazio: qualquer um.",

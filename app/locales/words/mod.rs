@@ -1,23 +1,39 @@
 //! Which sentences there are, by page. What only the server renders stays out of the browser's half.
 
+pub(crate) mod charts;
+#[cfg(feature = "ssr")]
+pub(crate) mod configs;
+#[cfg(feature = "ssr")]
+pub(crate) mod desk;
 pub(crate) mod frame;
 pub(crate) mod gpus;
+pub(crate) mod habits;
+#[cfg(feature = "ssr")]
+pub(crate) mod job_pages;
 pub(crate) mod jobs;
+pub(crate) mod logs;
 pub(crate) mod overview;
 #[cfg(feature = "ssr")]
 pub(crate) mod plain;
 pub(crate) mod token;
 #[cfg(feature = "ssr")]
 pub(crate) mod train;
+pub(crate) mod why;
+pub(crate) mod work;
 pub(crate) mod workers;
 
 use crate::ui::locales::sentence::words;
 
+use charts::Charts;
 use frame::{Common, FlashWords, Nav, ProblemWords, StatusWords, TimeWords};
 use gpus::Gpus;
+use habits::Habits;
 use jobs::{Job, Jobs, Log};
+use logs::Logs;
 use overview::Overview;
 use token::WorkerToken;
+use why::Why;
+use work::{Gallery, Lanes, Work};
 use workers::{Worker, Workers};
 
 words! {
@@ -31,10 +47,17 @@ words! {
         jobs: Jobs,
         job: Job,
         log: Log,
+        logs: Logs,
+        work: Work,
+        why: Why,
+        lanes: Lanes,
+        gallery: Gallery,
         workers: Workers,
         worker: Worker,
         token: WorkerToken,
         gpus: Gpus,
+        habits: Habits,
+        charts: Charts,
         flash: FlashWords,
         problem: ProblemWords,
     }

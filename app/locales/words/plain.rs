@@ -1,18 +1,29 @@
 //! The words of pages that only the server renders.
 
+use super::configs::Configs;
+use super::desk::{Audit, Refused, System, Usage};
+use super::habits::Preferences;
+use super::job_pages::JobPages;
 use super::train::Train;
 use crate::ui::locales::sentence::{Count, Phrase, Text, words};
 
 words! {
     pub(crate) Plain {
+        preferences: Preferences,
         login: Login,
         account: Account,
         people: People,
         secrets: Secrets,
         confirm: Confirm,
         train: Train,
+        job: JobPages,
+        configs: Configs,
         create: Create,
         delete: DeleteWorker,
+        usage: Usage,
+        audit: Audit,
+        system: System,
+        refused: Refused,
     }
 
     pub(crate) Login {
@@ -128,7 +139,6 @@ words! {
         ephemeral: Text,
         labels: Text,
         labels_hint: Text,
-        labels_example: Text,
         advanced: Text,
         networks: Text,
         networks_hint: Text,

@@ -1,19 +1,29 @@
 //! Chinese (simplified): pages that only the server renders.
 
+use super::configs::CONFIGS;
 use super::count;
+use super::desk::{AUDIT, REFUSED, SYSTEM, USAGE};
+use super::job_pages::JOB_PAGES;
 use super::train::TRAIN;
 use crate::ui::locales::sentence::Phrase;
 use crate::ui::locales::words::plain::{Account, Confirm, Create, DeleteWorker, Login, People, Plain, Secrets};
 
 pub(in crate::ui::locales) const PLAIN: Plain = Plain {
+    preferences: super::habits::PREFERENCES,
     login: LOGIN,
     account: ACCOUNT,
     people: PEOPLE,
     secrets: SECRETS,
     confirm: CONFIRM,
     train: TRAIN,
+    job: JOB_PAGES,
+    configs: CONFIGS,
     create: CREATE,
     delete: DELETE,
+    usage: USAGE,
+    audit: AUDIT,
+    system: SYSTEM,
+    refused: REFUSED,
 };
 
 pub(super) const LOGIN: Login = Login {
@@ -128,8 +138,7 @@ pub(super) const CREATE: Create = Create {
     persistent: "保留并接收下一个任务。适用于自有机器。",
     ephemeral: "完成一个任务后结束。适用于租用的机器。",
     labels: "标签",
-    labels_hint: "每行一个“key=value”。任务据此选择工作节点。",
-    labels_example: "location=datacenter-a\ngpu_type=a100",
+    labels_hint: "每栏一个“key=value”。任务据此选择工作节点。",
     advanced: "令牌限制",
     networks: "允许的网络",
     networks_hint: "允许代理程序接入的网络或地址，例如10.0.0.0/8。留空则不限。",

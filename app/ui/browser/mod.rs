@@ -2,11 +2,22 @@
 //! these functions are used in effects and event handlers only.
 
 #[cfg(feature = "hydrate")]
+mod help;
+#[cfg(feature = "hydrate")]
+mod keys;
+#[cfg(feature = "hydrate")]
 mod real;
 #[cfg(feature = "hydrate")]
 mod tabs;
 #[cfg(feature = "hydrate")]
-pub(crate) use real::{carried_words, copy, now, send, set_theme, share_of_width, submit_form_of, subscribe};
+pub(crate) use help::help;
+#[cfg(feature = "hydrate")]
+pub(crate) use keys::{attends, click, focus, focus_summary, in_row, open_option, press, reveal, step, stroke};
+#[cfg(feature = "hydrate")]
+pub(crate) use real::{
+    carried_words, copy, focused, is_typing, keep, minutes_ahead, now, place, recall, send, set_theme, share_of_width,
+    submit_form_of, subscribe,
+};
 
 #[cfg(feature = "hydrate")]
 pub(crate) use tabs::{Tabs, is_shown, join, tab_id};
@@ -15,7 +26,9 @@ pub(crate) use tabs::{Tabs, is_shown, join, tab_id};
 mod stub;
 #[cfg(not(feature = "hydrate"))]
 pub(crate) use stub::{
-    Tabs, copy, is_shown, join, now, send, set_theme, share_of_width, submit_form_of, subscribe, tab_id,
+    Tabs, attends, click, copy, focus, focus_summary, focused, in_row, is_shown, is_typing, join, keep, minutes_ahead,
+    now, open_option, place, press, recall, reveal, send, set_theme, share_of_width, step, stroke, submit_form_of,
+    subscribe, tab_id,
 };
 
 /// What a subscription tells its listener.

@@ -52,7 +52,8 @@ pub(crate) fn set_theme(theme: Theme) {
     }
     spawn_local(async move {
         // What could not be stored is asked for again on the next visit.
-        let _stored = client::post_form("/ui/theme", &[("theme", theme.as_str()), ("next", "/")]).await;
+        let _stored =
+            client::post_form("/ui/preferences", &[("theme", theme.as_str()), ("next", "/favicon.svg")]).await;
     });
 }
 
@@ -70,6 +71,24 @@ pub(crate) fn share_of_width(event: &leptos::ev::PointerEvent) -> f64 {
     })
 }
 
+/// Where an element begins, from the window's upper edge, and how high it is.
+pub(crate) fn place(element: &Element) -> (f64, f64) {
+    let seen = element.get_bounding_client_rect();
+    (seen.top(), seen.height())
+}
+
+/// The element that has the focus.
+pub(crate) fn focused() -> Option<web_sys::Node> {
+    document().active_element().map(Into::into)
+}
+
+/// Whether somebody types text, and no shortcut.
+pub(crate) fn is_typing(event: &leptos::ev::KeyboardEvent) -> bool {
+    let element = event.target().and_then(|target| target.dyn_into::<Element>().ok());
+    element
+        .is_some_and(|element| element.closest("input, textarea, select, [contenteditable]").ok().flatten().is_some())
+}
+
 /// Sends the form that an element belongs to, as its button would.
 pub(crate) fn submit_form_of(event: &leptos::ev::Event) {
     let element = event.target().and_then(|target| target.dyn_into::<Element>().ok());
@@ -78,6 +97,32 @@ pub(crate) fn submit_form_of(event: &leptos::ev::Event) {
         // A browser that refuses has said why beside the field.
         let _sent = form.request_submit();
     }
+}
+
+/// How many minutes the reader's clock is, or was, ahead of UTC at a moment.
+pub(crate) fn minutes_ahead(at: Timestamp) -> i32 {
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds, far below 2^53")]
+    let date = js_sys::Date::new(&(at.0 as f64).into());
+    #[expect(clippy::cast_possible_truncation, reason = "minutes of a day")]
+    let behind = date.get_timezone_offset() as i32;
+    -behind
+}
+
+/// The name of what a tab keeps.
+const KEPT: &str = "notes";
+
+/// Has the tab keep a text for as long as it is open. Where it may not, nothing is lost but on the way to a page that is
+/// loaded.
+pub(crate) fn keep(text: &str) {
+    if let Ok(Some(storage)) = window().session_storage() {
+        let _kept = storage.set_item(KEPT, text);
+    }
+}
+
+/// What the tab keeps.
+pub(crate) fn recall() -> String {
+    let storage = window().session_storage().ok().flatten();
+    storage.and_then(|storage| storage.get_item(KEPT).ok()?).unwrap_or_default()
 }
 
 /// A write over REST, without a body.

@@ -1,21 +1,45 @@
-//! Buttons that change something: plain forms, which the browser sends over REST and stays on the page.
+//! Buttons that change something: plain forms, which the browser sends over REST and stays on the page. What came of it
+//! is said in a corner ([`crate::ui::notes`]).
+
+use std::sync::Arc;
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use leptos_router::hooks::use_query_map;
 
 use super::icon::{Glyph, Icon};
 use crate::domain::access::Permission;
 use crate::ui::browser;
 use crate::ui::erase::Erase;
+use crate::ui::flash::Undo;
 use crate::ui::i18n::t;
+use crate::ui::locales::sentence::Text;
+use crate::ui::notes::use_notes;
 use crate::ui::prefs::Prefs;
 
 /// What a button does: without JavaScript it posts to `form`, with it it sends `method` to `rest`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Deed {
     pub form: String,
     pub method: &'static str,
     pub rest: String,
+}
+
+impl From<Undo> for Deed {
+    fn from(Undo { form, rest, .. }: Undo) -> Self {
+        Self { form, method: "POST", rest }
+    }
+}
+
+/// Shows a change before the server has answered: told `true` at once, and `false` if it was refused. It outlives the
+/// button, which it may take away.
+pub(crate) type Turn = Arc<dyn Fn(bool) + Send + Sync>;
+
+/// What is said when it is done.
+#[derive(Debug, Clone)]
+pub(crate) struct Said {
+    pub text: Text,
+    pub undo: Option<Undo>,
 }
 
 /// The form with its one button.
@@ -25,9 +49,16 @@ pub(crate) fn ActionButton(
     label: &'static str,
     #[prop(default = "btn btn-sm")] class: &'static str,
     #[prop(optional)] glyph: Option<Glyph>,
+    /// Without it the page itself shows what has changed.
+    #[prop(optional_no_strip)]
+    said: Option<Said>,
+    #[prop(optional_no_strip)] turn: Option<Turn>,
+    /// The key that goes to the button.
+    #[prop(optional)]
+    key: Option<&'static str>,
 ) -> impl IntoView {
     let pending = RwSignal::new(false);
-    let refusal = RwSignal::new(None::<String>);
+    let notes = use_notes();
     let Deed { form, method, rest } = deed;
     let submit = move |event: leptos::ev::SubmitEvent| {
         event.prevent_default();
@@ -35,30 +66,39 @@ pub(crate) fn ActionButton(
             return;
         }
         pending.set(true);
-        refusal.set(None);
-        let rest = rest.clone();
+        let (rest, said, turn) = (rest.clone(), said.clone(), turn.clone());
         spawn_local(async move {
+            if let Some(turn) = &turn {
+                turn(true);
+            }
             let result = browser::send(method, rest).await;
             // The news of the change arrive over the stream, and may have taken this button away already.
             pending.try_set(false);
-            if let Err(problem) = result {
-                refusal.try_set(Some(problem.detail));
+            match (result, said) {
+                (Ok(()), Some(Said { text, undo })) => notes.done(text, undo),
+                (Ok(()), None) => {}
+                (Err(problem), _) => {
+                    if let Some(turn) = &turn {
+                        turn(false);
+                    }
+                    notes.refused(problem);
+                }
             }
         });
     };
     view! {
-        <form method="post" action=form on:submit=submit class="inline-flex flex-col items-end gap-1">
-            <button class=class aria-busy=move || pending.get().then_some("true")>
+        <form method="post" action=form on:submit=submit>
+            <button class=class data-key=key aria-busy=move || pending.get().then_some("true")>
                 {glyph.map(|glyph| view! { <Icon glyph=glyph/> })}
                 {label}
             </button>
-            <span role="status">{move || refusal.get().map(|text| view! { <span class="text-sm text-bad">{text}</span> })}</span>
         </form>
     }
     .erased()
 }
 
-/// A button that first says what will happen. It is a disclosure, so that asking again needs no JavaScript.
+/// A button that first says what will happen. It is a disclosure, so that asking again needs no JavaScript; an address
+/// with `?ask=` opens it.
 #[component]
 pub(crate) fn ConfirmedAction(
     deed: Deed,
@@ -68,8 +108,22 @@ pub(crate) fn ConfirmedAction(
     keep: &'static str,
     glyph: Glyph,
     #[prop(default = "btn btn-sm btn-error")] class: &'static str,
+    /// As [`ActionButton`] has it.
+    #[prop(optional_no_strip)]
+    said: Option<Said>,
+    /// As [`ActionButton`] has it.
+    #[prop(optional_no_strip)]
+    turn: Option<Turn>,
+    /// The key that opens it.
+    #[prop(optional)]
+    key: Option<&'static str>,
+    /// What an address asks with to find it open.
+    #[prop(default = "")]
+    ask: &'static str,
 ) -> impl IntoView {
     let details = NodeRef::<leptos::html::Details>::new();
+    let asked = use_query_map();
+    let open = move || !ask.is_empty() && asked.with(|query| query.get("ask")).is_some_and(|asked| asked == ask);
     let close = move || {
         if let Some(details) = details.get_untracked() {
             details.set_open(false);
@@ -78,16 +132,17 @@ pub(crate) fn ConfirmedAction(
     let on_key = move |event: leptos::ev::KeyboardEvent| {
         if event.key() == "Escape" {
             close();
+            browser::focus_summary(&event);
         }
     };
     view! {
-        <details class="confirm" node_ref=details on:keydown=on_key>
-            <summary class="btn btn-sm"><Icon glyph=glyph/>{label}</summary>
+        <details class="confirm" node_ref=details open=open on:keydown=on_key>
+            <summary class="btn btn-sm" data-key=key><Icon glyph=glyph/>{label}</summary>
             <div class="confirm-body">
                 <p>{text}</p>
                 <div class="mt-3 flex flex-wrap items-start justify-end gap-2">
                     <button type="button" class="js-only btn btn-sm btn-ghost" on:click=move |_| close()>{keep}</button>
-                    <ActionButton deed=deed label=confirm class=class/>
+                    <ActionButton deed=deed label=confirm class=class said=said turn=turn/>
                 </div>
             </div>
         </details>
@@ -97,7 +152,7 @@ pub(crate) fn ConfirmedAction(
 
 /// Words of a list that ends with a link to all of it.
 #[component]
-pub(crate) fn MoreLink(href: &'static str, label: &'static str) -> impl IntoView {
+pub(crate) fn MoreLink(#[prop(into)] href: String, label: &'static str) -> impl IntoView {
     view! { <a class="more-link" href=href>{label}<Icon glyph=Glyph::Arrow/></a> }.erased()
 }
 
@@ -108,15 +163,18 @@ pub(crate) fn ButtonLink(
     label: &'static str,
     glyph: Glyph,
     #[prop(default = "btn btn-sm btn-primary")] class: &'static str,
+    /// The key that follows it.
+    #[prop(optional)]
+    key: Option<&'static str>,
 ) -> impl IntoView {
-    view! { <a class=class rel="external" href=href><Icon glyph=glyph/>{label}</a> }.erased()
+    view! { <a class=class rel="external" href=href data-key=key><Icon glyph=glyph/>{label}</a> }.erased()
 }
 
 /// The way to submit a job, for who may.
 #[component]
 pub(crate) fn TrainLink() -> impl IntoView {
     let may = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::JobSubmit));
-    may.then(|| view! { <ButtonLink href="/train" label=t().jobs.new glyph=Glyph::Train/> }).erased()
+    may.then(|| view! { <ButtonLink href="/train" label=t().jobs.new glyph=Glyph::Train key="c"/> }).erased()
 }
 
 /// The form that signs out.

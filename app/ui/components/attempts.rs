@@ -1,73 +1,78 @@
-//! A job's attempts, when there was more than one, or one that did not begin at the beginning.
+//! A job's attempts: its life as lanes, and the same as a table.
 
 use leptos::prelude::*;
 
 use super::status::{Status, outcome_look};
-use super::time::Elapsed;
+use super::time::{Elapsed, Moment};
+use super::timeline::Timeline;
+use super::worker_link::NamedWorker;
 use crate::domain::ids::JobId;
-use crate::protocol::queue::AttemptView;
+use crate::protocol::queue::{AttemptView, JobView};
+use crate::ui::checkpoints::Checkpoint;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// The attempts, oldest first; the log of each is one click away.
+/// The panel; the log of each attempt is one click away.
 #[component]
-pub(crate) fn Attempts(job: JobId, #[prop(into)] attempts: Signal<Vec<AttemptView>>) -> impl IntoView {
-    let words = &t().job;
-    let job = StoredValue::new(job);
+pub(crate) fn Attempts(job: Memo<JobView>, checkpoints: Memo<Vec<Checkpoint>>) -> impl IntoView {
+    let words = t();
+    let attempts = Memo::new(move |_| job.with(|job| job.attempts.clone().unwrap_or_default()));
+    let id = job.with_untracked(|job| job.job_id.clone());
     let rows = move || {
-        attempts
-            .get()
-            .into_iter()
-            .map(|attempt| view! { <AttemptRow job=job.get_value() attempt=attempt/> })
-            .collect_view()
+        let id = id.clone();
+        let row = move |attempt| view! { <AttemptRow job=id.clone() attempt=attempt/> };
+        attempts.get().into_iter().map(row).collect_view()
     };
-    (move || {
-        attempts.with(|attempts| is_told(attempts)).then(|| {
+    let table = move || {
+        let table = (!attempts.with(Vec::is_empty)).then(|| {
             view! {
-                <section class="panel" aria-labelledby="attempts">
-                    <h2 id="attempts" class="panel-head">{words.attempts}</h2>
-                    <table class="data">
-                        <caption class="sr-only">{words.attempts_caption}</caption>
-                        <thead class="sr-only">
-                            <tr>
-                                <th scope="col">{words.attempt}</th>
-                                <th scope="col">{words.outcome}</th>
-                                <th scope="col">{words.elapsed}</th>
-                            </tr>
-                        </thead>
-                        <tbody>{rows}</tbody>
-                    </table>
-                </section>
+                <table class="data">
+                    <caption class="sr-only">{words.job.attempts_caption}</caption>
+                    <thead>
+                        <tr>
+                            <th scope="col">{words.job.attempt}</th>
+                            <th scope="col">{words.job.outcome}</th>
+                            <th scope="col" class="max-md:hidden">{words.job.worker}</th>
+                            <th scope="col" class="max-md:hidden">{words.status.offered}</th>
+                            <th scope="col" class="num">{words.job.elapsed}</th>
+                        </tr>
+                    </thead>
+                    <tbody>{rows.clone()}</tbody>
+                </table>
             }
-            .erased()
-        })
-    })
+        });
+        table.erased()
+    };
+    view! {
+        <section class="panel" aria-labelledby="timeline">
+            <h2 id="timeline" class="panel-head">{words.lanes.title}</h2>
+            <Timeline job=job checkpoints=checkpoints/>
+            {table}
+        </section>
+    }
     .erased()
-}
-
-/// Whether there is more to say than the page says anyway.
-fn is_told(attempts: &[AttemptView]) -> bool {
-    attempts.len() > 1 || attempts.iter().any(|attempt| attempt.resumed_from_step.is_some())
 }
 
 #[component]
 fn AttemptRow(job: JobId, attempt: AttemptView) -> impl IntoView {
     let words = t();
-    let name = attempt.worker_name.unwrap_or_else(|| words.job.deleted_worker.to_owned());
     let exit = attempt.exit_code.filter(|code| *code != 0).map(|code| format!("{} {code}", words.job.exit_code));
     let goes_on = attempt.resumed_from_step.map(|step| words.job.goes_on.of(words.whole(step)));
     let remark = attempt.error.or(exit);
+    let name = attempt.worker_name.unwrap_or_else(|| words.job.deleted_worker.to_owned());
     view! {
         <tr>
             <th scope="row">
                 <a class="row-link whitespace-nowrap" href=format!("/jobs/{job}?attempt={}#log", attempt.attempt)>{words.log.attempt.of(attempt.attempt.0)}</a>
-                <span class="row-sub">{name}</span>
+                <span class="row-sub md:hidden">{name.clone()}</span>
                 {goes_on.map(|text| view! { <span class="row-sub">{text}</span> })}
             </th>
             <td>
                 <Status look=outcome_look(&words.status, attempt.outcome.as_deref())/>
-                <span class="row-sub break-words">{remark}</span>
+                <span class="row-sub wrap-anywhere">{remark}</span>
             </td>
+            <td class="max-md:hidden"><NamedWorker id=attempt.worker_id name=name/></td>
+            <td class="text-muted max-md:hidden"><Moment at=attempt.offered_at/></td>
             <td class="num text-muted">{attempt.started_at.map(|from| view! { <Elapsed from=from until=attempt.ended_at/> })}</td>
         </tr>
     }

@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use crate::ui::clock::use_clock;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::live::{Link, use_live};
@@ -10,6 +11,7 @@ use crate::ui::live::{Link, use_live};
 #[component]
 pub(crate) fn Connection() -> impl IntoView {
     let live = use_live();
+    let clock = use_clock();
     let words = &t().nav;
     let class = move || match live.link() {
         Link::Connecting => "link-state",
@@ -21,7 +23,7 @@ pub(crate) fn Connection() -> impl IntoView {
         Link::Connecting => words.connecting.to_owned(),
         Link::Live => words.live.to_owned(),
         Link::Reconnecting => words.reconnecting.to_owned(),
-        Link::Offline(since) => words.offline_since.of(&since.to_string()[11..16]),
+        Link::Offline(since) => words.offline_since.of(clock.hour_and_minute(since)),
     };
     let hint = move || match live.link() {
         Link::Connecting | Link::Live => words.live_hint,

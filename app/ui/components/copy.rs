@@ -52,6 +52,24 @@ pub(crate) fn CopyBlock(#[prop(into)] text: String, #[prop(into)] label: String)
     .erased()
 }
 
+/// A command of a plain page, to copy; where such a page has a program, that copies it.
+#[cfg(feature = "ssr")]
+#[component]
+pub(crate) fn Command(text: String, label: &'static str) -> impl IntoView {
+    view! {
+        <figure>
+            <figcaption class="block-name">{label}</figcaption>
+            <div class="copy-block">
+                <pre tabindex="0" aria-label=label><code>{text}</code></pre>
+                <button type="button" class="helped-only copy-button" data-copy="" aria-label=format!("{}: {label}", t().common.copy)>
+                    <Icon glyph=Glyph::Copy/><span aria-hidden="true">{t().common.copy}</span>
+                </button>
+            </div>
+        </figure>
+    }
+    .erased()
+}
+
 /// An id in full, to copy.
 #[component]
 pub(crate) fn IdText(id: String) -> impl IntoView {

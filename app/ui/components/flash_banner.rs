@@ -1,21 +1,32 @@
 //! What the server says once, at the top of the page after a form.
 
+use std::sync::Arc;
+
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
+use super::action::{ActionButton, Said, Turn};
 use super::failure::Refusal;
 use super::icon::{Glyph, Icon};
 use crate::ui::erase::Erase;
-use crate::ui::flash::{CurrentFlash, Flash, FormName, Notice};
+use crate::ui::flash::{CurrentFlash, Flash, FormName, Notice, Undo};
 use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
-use crate::ui::locales::words::frame::FlashWords;
+use crate::ui::notes::Notes;
 
 /// The flash, unless the page itself shows it: a new worker's token, or a refusal beside its form.
 #[component]
 pub(crate) fn FlashBanner() -> impl IntoView {
     let Some(CurrentFlash(flash)) = use_context() else { return ().erased() };
     let path = use_location().pathname;
+    // It can be read again like what was said in the corner.
+    if let Some(notes) = use_context::<Notes>() {
+        Effect::new(move |_| match flash.get_untracked() {
+            Some(Flash::Notice { code } | Flash::Done { code, .. }) => notes.keep(word(code), false),
+            Some(Flash::Problem { form: FormName::Action, problem, .. }) => notes.keep(problem.detail, true),
+            _ => {}
+        });
+    }
     // It belongs to the page it came with.
     Effect::new(move |before: Option<String>| {
         let path = path.get();
@@ -25,14 +36,17 @@ pub(crate) fn FlashBanner() -> impl IntoView {
         path
     });
     (move || match flash.get() {
-        Some(Flash::Notice { code }) => view! { <Said text=word(&t().flash, code) flash=flash/> }.erased(),
+        Some(Flash::Notice { code }) => view! { <Done text=word(code) undo=None flash=flash/> }.erased(),
+        Some(Flash::Done { code, undo }) => view! { <Done text=word(code) undo=Some(undo) flash=flash/> }.erased(),
         Some(Flash::Problem { form: FormName::Action, problem, .. }) => view! { <Refusal problem=problem/> }.erased(),
         _ => ().erased(),
     })
     .erased()
 }
 
-fn word(words: &FlashWords, notice: Notice) -> Text {
+/// The sentence for what was done.
+pub(crate) fn word(notice: Notice) -> Text {
+    let words = &t().flash;
     match notice {
         Notice::SignedOut => words.signed_out,
         Notice::WorkerDeleted => words.worker_deleted,
@@ -40,6 +54,7 @@ fn word(words: &FlashWords, notice: Notice) -> Text {
         Notice::WorkerResumed => words.worker_resumed,
         Notice::JobSubmitted => words.job_submitted,
         Notice::JobCancelled => words.job_cancelled,
+        Notice::JobPrioritised => words.job_prioritised,
         Notice::TokenRevoked => words.token_revoked,
         Notice::PasswordChanged => words.password_changed,
         Notice::SessionEnded => words.session_ended,
@@ -52,11 +67,17 @@ fn word(words: &FlashWords, notice: Notice) -> Text {
 }
 
 #[component]
-fn Said(text: &'static str, flash: RwSignal<Option<Flash>>) -> impl IntoView {
+fn Done(text: &'static str, undo: Option<Undo>, flash: RwSignal<Option<Flash>>) -> impl IntoView {
+    let undo = undo.map(|undo| {
+        let said = Said { text: word(undo.code), undo: None };
+        let gone: Turn = Arc::new(move |_| flash.set(None));
+        view! { <ActionButton deed=undo.into() label=t().habits.undo said=Some(said) turn=Some(gone) key="u"/> }
+    });
     view! {
         <div class="notice notice-good" role="status">
             <Icon glyph=Glyph::CheckCircle/>
             <p class="grow">{text}</p>
+            {undo}
             <button type="button" class="js-only icon-button" aria-label=t().common.dismiss on:click=move |_| flash.set(None)>
                 <Icon glyph=Glyph::Cross/>
             </button>

@@ -75,7 +75,7 @@ mod tests {
         let gpu = |reason: Option<WithheldReason>, is_held: bool| {
             let withheld = reason.map(|reason| Withheld { reason, detail: String::new() });
             let job_id = is_held.then(|| JobId::new(Timestamp(0), [0; 10]));
-            GpuView { gpu: Gpu { withheld, ..Gpu::default() }, job_id, reading: None }
+            GpuView { gpu: Gpu { withheld, ..Gpu::default() }, job_id, ..GpuView::default() }
         };
         let broken = gpu(Some(WithheldReason::Quarantined), true);
         let states = [

@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use super::chart::spark::Spark;
 use super::gpu_state::GpuState;
 use super::icon::{Glyph, Icon};
 use super::scale::Scale;
@@ -122,6 +123,7 @@ fn GpuRow(row: Row) -> impl IntoView {
             <td class="max-md:hidden">
                 <span class="tabular-nums">{percent(reading.utilization_percent)}</span>
                 {bar(reading.utilization_percent, words.utilisation_of.of(&name))}
+                <Spark values=shown.lately.clone() label=words.utilisation_of.of(&name)/>
             </td>
             <td class="num max-md:hidden">{readings::temperature(&reading)}</td>
             <td class="num max-lg:hidden">{readings::power(&reading)}</td>

@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use super::chart::spark::Spark;
 use super::gpu_state::GpuState;
 use super::gpu_table::Row;
 use super::icon::Icon;
@@ -46,7 +47,7 @@ fn GpuTile(worker: WorkerId, row: Row) -> impl IntoView {
         <li>
             <a class=tile_class(state) href=href title=shown.gpu.uuid.clone()>
                 <span class="gpu-tile-head">
-                    <span class="truncate">{name}</span>
+                    <span class="truncate">{name.clone()}</span>
                     <span class=look.class><Icon glyph=look.glyph/></span>
                 </span>
                 <span class="gpu-tile-state">
@@ -55,6 +56,7 @@ fn GpuTile(worker: WorkerId, row: Row) -> impl IntoView {
                     <span class="gpu-tile-value">{used.map(|used| t().percent(used))}</span>
                 </span>
                 {scale}
+                <Spark values=shown.lately.clone() label=words.utilisation_of.of(&name)/>
                 <span class="gpu-tile-line">{readings::memory(&shown)}</span>
                 {heat}
                 {why.map(|why| view! { <span class="gpu-tile-line wrap-anywhere">{why}</span> })}

@@ -7,32 +7,34 @@ use super::scale::BigScale;
 use super::time::Elapsed;
 use crate::domain::time::Millis;
 use crate::protocol::queue::JobView;
-use crate::protocol::status::JobStatus;
+use crate::protocol::status::{JobStatus, Phase};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::locales::words::jobs::Job;
 
 /// Progress while there is some, else what the job waits for or how it ended.
 #[component]
-pub(crate) fn JobHead(detail: RwSignal<JobView>) -> impl IntoView {
+pub(crate) fn JobHead(detail: Memo<JobView>) -> impl IntoView {
     let words = &t().job;
     let percent =
         Signal::derive(move || detail.with(|detail| detail.progress.as_ref().and_then(|progress| progress.percent)));
     let ended = Signal::derive(move || detail.with(|detail| detail.status.is_terminal()));
+    // Nothing moves before the first attempt: a dial would only take the place of what is waited for.
+    let waits =
+        Memo::new(move |_| detail.with(|detail| detail.status.is_in(Phase::Waiting) && detail.progress.is_none()));
     let label = detail.with_untracked(|detail| words.progress_of.of(&detail.config_name));
     view! {
         <section class="panel job-head" aria-label=words.progress>
             <div class="job-head-top">
-                <p class="job-percent">
-                    {move || match percent.get() {
-                        Some(percent) => t().percent(percent),
-                        None => "–".to_owned(),
-                    }}
-                </p>
+                {move || (!waits.get()).then(|| view! {
+                    <p class="job-percent">{move || percent.get().map_or_else(|| "–".to_owned(), |percent| t().percent(percent))}</p>
+                })}
                 <p class="job-note">{move || detail.with(|detail| note(words, detail))}</p>
             </div>
-            <BigScale percent=percent label=label ended=ended/>
-            <dl class="readings">{move || detail.with(|detail| readings(words, detail))}</dl>
+            {move || (!waits.get()).then(|| view! {
+                <BigScale percent=percent label=label.clone() ended=ended/>
+                <dl class="readings">{move || detail.with(|detail| readings(words, detail))}</dl>
+            })}
             {move || detail.with(|detail| detail.error.clone()).map(|error| view! { <Wrong error=error/> })}
         </section>
     }

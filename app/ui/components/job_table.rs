@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use super::scale::Scale;
 use super::status::JobBadge;
 use super::time::{Elapsed, Moment};
+use super::worker_link::WorkerLink;
 use crate::protocol::queue::JobView;
 use crate::protocol::status::JobStatus;
 use crate::ui::erase::Erase;
@@ -44,7 +45,7 @@ fn JobRow(job: JobView) -> impl IntoView {
                 <a class="row-link" href=href>{job.config_name.clone()}</a>
                 <span class="row-sub">
                     <span class="font-mono" title=job.job_id.to_string()>{format::short_id(job.job_id.as_str())}</span>
-                    <span class="md:hidden">" · "<Moment at=job.submitted_at/></span>
+                    <span class="md:hidden">" · "<Moment at=job.submitted_at in_row=true/></span>
                 </span>
             </th>
             <td>
@@ -53,7 +54,7 @@ fn JobRow(job: JobView) -> impl IntoView {
             </td>
             <td class="max-md:hidden"><JobProgress job=job.clone()/></td>
             <td class="max-lg:hidden"><WorkerLink job=job.clone()/></td>
-            <td class="text-muted max-md:hidden"><Moment at=job.submitted_at/></td>
+            <td class="text-muted max-md:hidden"><Moment at=job.submitted_at in_row=true/></td>
             <td class="num text-muted max-lg:hidden">{took}</td>
         </tr>
     }
@@ -67,17 +68,6 @@ fn remark(job: &JobView) -> String {
         JobStatus::Queued => job.queue_position.map(|place| words.position.of(place)).unwrap_or_default(),
         _ if job.attempt.0 > 1 => words.attempt.with(&[&job.attempt.0, &job.max_attempts]),
         _ => String::new(),
-    }
-}
-
-/// The worker's name as a link, or a dash.
-#[component]
-pub(crate) fn WorkerLink(job: JobView) -> impl IntoView {
-    match (job.worker_id, job.worker_name) {
-        (Some(id), Some(name)) => {
-            view! { <a class="quiet-link" href=format!("/admin/workers/{id}")>{name}</a> }.erased()
-        }
-        _ => view! { <span class="text-muted">"–"</span> }.erased(),
     }
 }
 

@@ -16,3 +16,43 @@ pub(crate) fn LabelChips(labels: Labels, none: &'static str) -> impl IntoView {
     });
     view! { <ul class="flex flex-wrap gap-1">{chips.collect_view()}</ul> }.erased()
 }
+
+/// So many fields for labels stand there at least, and so many empty ones below those that are filled.
+#[cfg(feature = "ssr")]
+const ROWS: (usize, usize) = (3, 1);
+
+/// The list of what [`LabelRows`] suggest.
+#[cfg(feature = "ssr")]
+const SUGGESTED: &str = "known-labels";
+
+/// A field for each label, as `key=value`; what was typed is lines, or parts between commas.
+#[cfg(feature = "ssr")]
+#[component]
+pub(crate) fn LabelRows(
+    name: &'static str,
+    typed: String,
+    label: crate::ui::locales::sentence::Phrase,
+) -> impl IntoView {
+    let mut rows: Vec<String> =
+        typed.split(['\n', ',']).map(str::trim).filter(|row| !row.is_empty()).map(str::to_owned).collect();
+    rows.resize((rows.len() + ROWS.1).max(ROWS.0), String::new());
+    let rows = rows.into_iter().enumerate().map(|(at, row)| {
+        view! {
+            <input class="input w-full font-mono" name=name list=SUGGESTED autocomplete="off" spellcheck="false"
+                aria-label=label.of(at + 1) aria-describedby="labels-hint" placeholder="key=value" value=row/>
+        }
+    });
+    view! { <div class="label-rows">{rows.collect_view()}</div> }.erased()
+}
+
+/// The labels that workers have, for fields to suggest.
+#[cfg(feature = "ssr")]
+#[component]
+pub(crate) fn LabelSuggestions(labels: crate::protocol::workers::FleetLabels) -> impl IntoView {
+    let pairs = labels
+        .labels
+        .into_iter()
+        .flat_map(|(key, values)| values.into_iter().map(move |value| format!("{key}={value}")));
+    let options = pairs.map(|pair| view! { <option value=pair></option> }).collect_view();
+    view! { <datalist id=SUGGESTED>{options}</datalist> }.erased()
+}

@@ -8,36 +8,37 @@ use super::action::SignOut;
 use super::connection::Connection;
 use super::flash_banner::FlashBanner;
 use super::icon::{Glyph, Icon};
-use super::language_switch::LanguageSwitch;
+use super::keyboard::Habits;
+use super::palette::SearchButton;
 use super::theme_switch::ThemeSwitch;
-use crate::domain::access::Permission;
+use super::toasts::NotesMenu;
 use crate::ui::erase::Erase;
+use crate::ui::format::query_string;
 use crate::ui::i18n::t;
+use crate::ui::live::{Link, use_live};
+use crate::ui::places::{Group, Place, places};
 use crate::ui::prefs::Prefs;
 
 /// The frame; the page goes into its middle.
 #[component]
 pub(crate) fn Layout() -> impl IntoView {
     let words = t();
-    let may = |permission| use_context::<Prefs>().is_some_and(|prefs| prefs.may(permission));
-    let (submits, workers) = (may(Permission::JobSubmit), may(Permission::AdminWorkers));
-    let accounts = use_context::<Prefs>().and_then(|prefs| prefs.session).is_some_and(|session| !session.single_user);
-    let people = accounts && may(Permission::AdminUsers);
+    let prefs = use_context::<Prefs>().unwrap_or_default();
+    let live = use_live();
+    let is_stale = move || matches!(live.link(), Link::Offline(_));
+    let administers = places(&prefs).any(|place| place.group == Group::Administration);
     view! {
         <a class="skip-link" href="#content">{words.common.skip_to_content}</a>
-        <div class="frame">
+        <div class="frame" class:is-stale=is_stale>
             <header class="topbar">
                 <Brand/>
                 <div class="ml-auto flex items-center gap-2">
                     <Connection/>
+                    <SearchButton small=true/>
                     <details class="top-menu">
                         <summary aria-label=words.nav.menu><Icon glyph=Glyph::Menu/></summary>
                         <div class="top-menu-body">
-                            <ul class="nav-list">
-                                {submits.then(|| view! { <PlainItem href="/secrets" glyph=Glyph::Key label=words.nav.secrets/> })}
-                                {workers.then(|| view! { <NavItem href="/gpus" glyph=Glyph::Gpu label=words.gpus.title/> })}
-                                {people.then(|| view! { <PlainItem href="/admin/users" glyph=Glyph::People label=words.nav.people/> })}
-                            </ul>
+                            {list(&prefs, |place| place.bar.is_none())}
                             <Foot/>
                         </div>
                     </details>
@@ -45,20 +46,14 @@ pub(crate) fn Layout() -> impl IntoView {
             </header>
             <aside class="sidebar" aria-label=words.common.product>
                 <Brand/>
+                <SearchButton/>
                 <nav aria-label=words.nav.main class="grow">
-                    <ul class="nav-list">
-                        <NavItem href="/" exact=true glyph=Glyph::Overview label=words.nav.overview/>
-                        <NavItem href="/jobs" glyph=Glyph::Jobs label=words.nav.jobs/>
-                        {submits.then(|| view! { <PlainItem href="/train" glyph=Glyph::Train label=words.nav.train/> })}
-                        {submits.then(|| view! { <PlainItem href="/secrets" glyph=Glyph::Key label=words.nav.secrets/> })}
-                    </ul>
-                    {(workers || people).then(|| view! {
+                    {list(&prefs, |place| place.group == Group::Main)}
+                    {administers.then(|| view! {
                         <p class="nav-section" id="nav-admin">{words.nav.administration}</p>
-                        <ul class="nav-list" aria-labelledby="nav-admin">
-                            {workers.then(|| view! { <NavItem href="/admin/workers" glyph=Glyph::Workers label=words.nav.workers/> })}
-                            {workers.then(|| view! { <NavItem href="/gpus" glyph=Glyph::Gpu label=words.gpus.title/> })}
-                            {people.then(|| view! { <PlainItem href="/admin/users" glyph=Glyph::People label=words.nav.people/> })}
-                        </ul>
+                        <div role="group" aria-labelledby="nav-admin">
+                            {list(&prefs, |place| place.group == Group::Administration)}
+                        </div>
                     })}
                 </nav>
                 <div class="px-2 pb-2"><Connection/></div>
@@ -69,46 +64,32 @@ pub(crate) fn Layout() -> impl IntoView {
                 <Outlet/>
             </main>
             <nav class="tabbar" aria-label=words.nav.main>
-                <ul>
-                    <NavItem href="/" exact=true glyph=Glyph::Overview label=words.nav.overview/>
-                    <NavItem href="/jobs" glyph=Glyph::Jobs label=words.nav.jobs/>
-                    {submits.then(|| view! { <PlainItem href="/train" glyph=Glyph::Train label=words.nav.train_short/> })}
-                    {workers.then(|| view! {
-                        <NavItem href="/admin/workers" glyph=Glyph::Workers label=words.nav.workers/>
-                    })}
-                </ul>
+                <ul>{places(&prefs).filter_map(|place| Some(item(place, place.bar?(words)))).collect_view()}</ul>
             </nav>
+            <Habits/>
         </div>
     }
     .erased()
 }
 
-#[component]
-fn NavItem(href: &'static str, #[prop(optional)] exact: bool, glyph: Glyph, label: &'static str) -> impl IntoView {
-    view! {
-        <li>
-            <A href=href exact=exact attr:class="nav-link">
-                <Icon glyph=glyph/>
-                <span>{label}</span>
-            </A>
-        </li>
-    }
-    .erased()
+/// Links to those of the places that belong here.
+fn list(prefs: &Prefs, here: impl Fn(&Place) -> bool) -> AnyView {
+    let items = places(prefs).filter(|place| here(place)).map(|place| item(place, (place.label)(t())));
+    view! { <ul class="nav-list">{items.collect_view()}</ul> }.erased()
 }
 
-/// A plain page, which the browser has to load.
-#[component]
-fn PlainItem(href: &'static str, glyph: Glyph, label: &'static str) -> impl IntoView {
-    let here = use_location().pathname.get_untracked().starts_with(href).then_some("page");
-    view! {
-        <li>
-            <a href=href rel="external" class="nav-link" aria-current=here>
-                <Icon glyph=glyph/>
-                <span>{label}</span>
-            </a>
-        </li>
-    }
-    .erased()
+fn item(place: &'static Place, label: &'static str) -> AnyView {
+    let Place { href, glyph, live, .. } = place;
+    let (href, glyph) = (*href, *glyph);
+    let inside = view! { <Icon glyph=glyph/> <span>{label}</span> };
+    let link = if *live {
+        view! { <A href=href exact=href == "/" attr:class="nav-link">{inside}</A> }.erased()
+    } else {
+        // A plain page, which the browser has to load.
+        let current = use_location().pathname.get_untracked().starts_with(href).then_some("page");
+        view! { <a href=href rel="external" class="nav-link" aria-current=current>{inside}</a> }.erased()
+    };
+    view! { <li>{link}</li> }.erased()
 }
 
 /// The mark and the name.
@@ -126,18 +107,23 @@ pub(crate) fn Brand() -> impl IntoView {
     .erased()
 }
 
-/// Theme, account and version.
+/// Account, what was said, how the pages look, and the version.
 #[component]
 fn Foot() -> impl IntoView {
     let words = &t().nav;
+    let path = use_location().pathname;
     let session = use_context::<Prefs>().and_then(|prefs| prefs.session);
     let version = session.as_ref().map(|session| words.version.of(&session.server_version));
     let account = session.filter(|session| !session.single_user);
     view! {
         <div class="foot">
             {account.map(|session| view! { <p class="foot-name"><a class="row-link" rel="external" href="/account" aria-label=words.account>{session.name}</a></p> <SignOut/> })}
+            <NotesMenu/>
+            <a class="nav-link" rel="external" href=move || format!("/preferences{}", query_string(&[("next", Some(path.get()))]))>
+                <Icon glyph=Glyph::Gear/>
+                {t().habits.preferences}
+            </a>
             <ThemeSwitch/>
-            <LanguageSwitch/>
             {version.map(|version| view! { <p class="foot-version">{version}</p> })}
         </div>
     }

@@ -5,13 +5,14 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 
 use super::icon::{Glyph, Icon};
+use super::log_line::Inked;
 use crate::domain::ids::JobId;
 use crate::protocol::queue::LogChunk;
 use crate::protocol::topic::Topic;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::live::use_live;
-use crate::ui::logs::{Content, Ink, Line, Lines};
+use crate::ui::logs::{Content, Line, Lines};
 use crate::ui::port::SharedPort;
 
 /// How much of a log comes with the page, and at most in one piece after it, in bytes.
@@ -51,6 +52,7 @@ pub(crate) fn LogView(job: JobId, first: LogChunk, #[prop(into)] ended: Signal<b
     };
     let is_empty = Memo::new(move |_| lines.with(|lines| lines.iter().next().is_none()));
     let is_cut = Memo::new(move |_| lines.with(Lines::is_cut));
+    let whole = format!("/jobs/{job}/log?attempt={attempt}");
     let raw = format!("/api/queue/{job}/logs?attempt={attempt}&raw=1");
     view! {
         <section class="panel" aria-labelledby="log">
@@ -60,6 +62,7 @@ pub(crate) fn LogView(job: JobId, first: LogChunk, #[prop(into)] ended: Signal<b
                 <span class="ml-auto flex flex-wrap items-center gap-1">
                     <Toggle label=words.follow on=follow/>
                     <Toggle label=words.wrap on=wrap/>
+                    <a class="btn btn-xs btn-ghost" href=whole><Icon glyph=Glyph::Search/>{t().logs.open}</a>
                     <a class="btn btn-xs btn-ghost" rel="external" href=raw><Icon glyph=Glyph::Download/>{words.raw}</a>
                 </span>
             </h2>
@@ -141,26 +144,6 @@ fn Toggle(label: &'static str, on: RwSignal<bool>) -> impl IntoView {
 fn LogLine(line: Line) -> impl IntoView {
     match line.content {
         Content::Gap(bytes) => view! { <p class="log-gap">{t().log.gap.of(t().bytes(bytes))}</p> }.erased(),
-        Content::Text(spans) => {
-            let spans = spans.into_iter().map(|span| match ink_class(span.ink) {
-                None => span.text.erased(),
-                Some(class) => view! { <span class=class>{span.text}</span> }.erased(),
-            });
-            view! { <p class="log-line">{spans.collect_view()}</p> }.erased()
-        }
-    }
-}
-
-const fn ink_class(ink: Ink) -> Option<&'static str> {
-    match ink {
-        Ink::Plain => None,
-        Ink::Strong => Some("ink-strong"),
-        Ink::Faint => Some("ink-faint"),
-        Ink::Red => Some("ink-red"),
-        Ink::Green => Some("ink-green"),
-        Ink::Yellow => Some("ink-yellow"),
-        Ink::Blue => Some("ink-blue"),
-        Ink::Magenta => Some("ink-magenta"),
-        Ink::Cyan => Some("ink-cyan"),
+        Content::Text(spans) => view! { <p class="log-line"><Inked spans=spans/></p> }.erased(),
     }
 }

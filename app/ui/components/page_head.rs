@@ -16,13 +16,23 @@ fn document_title(text: &str) -> String {
     }
 }
 
+/// The page above: its address and name.
+pub(crate) struct Above {
+    href: String,
+    name: String,
+}
+
+impl<A: Into<String>, B: Into<String>> From<(A, B)> for Above {
+    fn from((href, name): (A, B)) -> Self {
+        Self { href: href.into(), name: name.into() }
+    }
+}
+
 /// A page's heading; it also names the document.
 #[component]
 pub(crate) fn PageHead(
     #[prop(into)] title: String,
-    /// The page above: address and name.
-    #[prop(optional)]
-    above: Option<(&'static str, &'static str)>,
+    #[prop(optional, into)] above: Option<Above>,
     #[prop(optional)] intro: Option<&'static str>,
     #[prop(optional)] children: Option<Children>,
 ) -> impl IntoView {
@@ -30,7 +40,7 @@ pub(crate) fn PageHead(
         <Title text=document_title(&t().common.title.of(&title))/>
         <header class="page-head">
             <div class="min-w-0 grow">
-                {above.map(|(href, name)| view! { <a class="crumb" href=href>{name}</a> })}
+                {above.map(|Above { href, name }| view! { <a class="crumb" href=href>{name}</a> })}
                 <h1>{title}</h1>
                 {intro.map(|intro| view! { <p class="mt-1 max-w-2xl text-muted">{intro}</p> })}
             </div>

@@ -1,113 +1,73 @@
-//! Validation images, the newest step first.
+//! Validation images: one as a tile, and the newest of a job.
 
 use leptos::prelude::*;
 
+use super::action::MoreLink;
 use super::icon::{Glyph, Icon};
-use crate::protocol::queue::ArtifactView;
-use crate::protocol::status::ArtifactKind;
+use crate::domain::ids::JobId;
+use crate::protocol::artifacts::ArtifactsPage;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::safe_url::SafeUrl;
+use crate::ui::samples::{Sample, samples};
 
-/// How many thumbnails are shown; all of them are among the files.
-const SHOWN: usize = 24;
+/// How many of the newest step are shown.
+const SHOWN: usize = 8;
 
-/// The gallery. Only what a browser shows as an image; anything else stays among the files.
+/// The samples of the newest step, and the way to all of them.
 #[component]
-pub(crate) fn Samples(#[prop(into)] artifacts: Signal<Vec<ArtifactView>>) -> impl IntoView {
+pub(crate) fn NewestSamples(id: JobId, files: Memo<ArtifactsPage>) -> impl IntoView {
     let words = &t().job;
-    let images = Memo::new(move |_| artifacts.with(|files| newest_first(files)));
+    let newest = Memo::new(move |_| {
+        let all = files.with(|page| samples(&page.artifacts));
+        let step = all.last().and_then(|sample| sample.step);
+        all.into_iter().filter(|sample| sample.step == step).take(SHOWN).collect::<Vec<_>>()
+    });
+    let href = format!("/jobs/{id}?show=samples");
+    let shown = move || {
+        let newest = newest.get();
+        if newest.is_empty() {
+            return view! { <p class="panel-empty"><Icon glyph=Glyph::Image/>{words.no_samples}</p> }.erased();
+        }
+        let tiles = newest.into_iter().map(|sample| view! { <li><Tile sample=sample/></li> });
+        view! { <ul class="gallery">{tiles.collect_view()}</ul> }.erased()
+    };
     view! {
-        <section class="panel" aria-labelledby="samples">
-            <h2 id="samples" class="panel-head">{words.samples}</h2>
-            {move || {
-                let images = images.get();
-                if images.is_empty() {
-                    view! { <p class="panel-empty"><Icon glyph=Glyph::Image/>{words.no_samples}</p> }.erased()
-                } else {
-                    view! { <ul class="gallery">{images.into_iter().map(|image| view! { <Sample image=image/> }).collect_view()}</ul> }.erased()
-                }
-            }}
+        <section class="panel" aria-labelledby="newest">
+            <h2 id="newest" class="panel-head">
+                {words.samples}
+                <MoreLink href=href label=t().gallery.all/>
+            </h2>
+            {shown}
         </section>
     }
     .erased()
 }
 
-fn newest_first(files: &[ArtifactView]) -> Vec<ArtifactView> {
-    let is_image = |file: &&ArtifactView| {
-        let extension = file.path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
-        file.kind == ArtifactKind::Sample
-            && matches!(extension.as_str(), "png" | "jpg" | "jpeg" | "webp" | "gif" | "avif")
-    };
-    let mut images: Vec<_> = files.iter().filter(is_image).cloned().collect();
-    images.sort_by(|a, b| (step_of(&b.path), b.created_at, &a.path).cmp(&(step_of(&a.path), a.created_at, &b.path)));
-    images.truncate(SHOWN);
-    images
-}
-
-/// The number after `step` in a path (`step_400_0.png`, `step-000400/a.png`), if there is one.
-fn step_of(path: &str) -> Option<u64> {
-    let after = path.rsplit_once("step")?.1.trim_start_matches(['_', '-']);
-    let digits = after.len() - after.trim_start_matches(|next: char| next.is_ascii_digit()).len();
-    after[..digits].parse().ok()
-}
-
+/// One image with its step; a click opens the file itself, unless the page does better.
 #[component]
-fn Sample(image: ArtifactView) -> impl IntoView {
-    let words = &t().job;
-    let url = SafeUrl::from_data(&image.url).into_string();
+pub(crate) fn Tile(sample: Sample, #[prop(optional)] open: Option<Callback<leptos::ev::MouseEvent>>) -> impl IntoView {
+    let url = SafeUrl::from_data(&sample.file.url).into_string();
     let source = url.clone();
-    let caption = match step_of(&image.path) {
-        Some(step) => words.samples_step.of(t().whole(step)),
-        None => image.path.rsplit('/').next().unwrap_or_default().to_owned(),
+    let alt = t().job.sample_alt.of(&sample.file.path);
+    let on_click = move |event| {
+        if let Some(open) = open {
+            open.run(event);
+        }
     };
     view! {
-        <li>
-            <a href=url rel="external" target="_blank">
-                <img src=source alt=words.sample_alt.of(&image.path) loading="lazy" width="256" height="256"/>
-                <span class="gallery-caption">{caption}</span>
-            </a>
-        </li>
+        <a href=url rel="external" target="_blank" on:click=on_click>
+            <img src=source alt=alt loading="lazy" width="256" height="256"/>
+            <span class="gallery-caption">{caption(&sample)}</span>
+        </a>
     }
     .erased()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::ids::Attempt;
-    use crate::domain::time::Timestamp;
-
-    fn file(path: &str, kind: ArtifactKind) -> ArtifactView {
-        ArtifactView {
-            path: path.to_owned(),
-            attempt: Attempt(1),
-            kind,
-            size_bytes: 1,
-            sha256: String::new(),
-            created_at: Timestamp(0),
-            url: String::new(),
-        }
-    }
-
-    #[test]
-    fn steps_are_read_from_paths() {
-        assert_eq!(step_of("samples/step_400_0.png"), Some(400));
-        assert_eq!(step_of("samples/step-000050/a.png"), Some(50));
-        assert_eq!(step_of("samples/a.png"), None);
-        assert_eq!(step_of("step"), None);
-    }
-
-    #[test]
-    fn the_newest_step_is_first_and_only_images_are_shown() {
-        let files = [
-            file("s/step_9_0.png", ArtifactKind::Sample),
-            file("s/step_100_1.png", ArtifactKind::Sample),
-            file("s/step_100_0.png", ArtifactKind::Sample),
-            file("s/step_200.svg", ArtifactKind::Sample),
-            file("step_300.png", ArtifactKind::Other),
-        ];
-        let paths: Vec<_> = newest_first(&files).into_iter().map(|file| file.path).collect();
-        assert_eq!(paths, ["s/step_100_0.png", "s/step_100_1.png", "s/step_9_0.png"]);
+/// The step and which sample, as short as it can be.
+pub(crate) fn caption(sample: &Sample) -> String {
+    match sample.step {
+        Some(step) => format!("{} · {}", t().job.samples_step.of(t().whole(step)), sample.key),
+        None => sample.key.clone(),
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn ThemeSwitch() -> impl IntoView {
         }
     });
     view! {
-        <form method="post" action="/ui/theme">
+        <form method="post" action="/ui/preferences">
             <input type="hidden" name="next" value=move || path.get()/>
             <div class="theme-switch" role="group" aria-label=words.theme>{buttons.collect_view()}</div>
         </form>

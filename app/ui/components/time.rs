@@ -9,16 +9,19 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
 /// When something happened.
+///
+/// The moment in full is there for a pointer, a finger and the keyboard. In a table it comes with the row's link, which
+/// would else be two steps away from the next one.
 #[component]
-pub(crate) fn Moment(at: Timestamp) -> impl IntoView {
+pub(crate) fn Moment(at: Timestamp, #[prop(optional)] in_row: bool) -> impl IntoView {
     let clock = use_clock();
     let words = t();
-    let full = t().moment(at);
-    let title = full.clone();
     view! {
-        <time class="whitespace-nowrap" datetime=at.to_string() title=title>
-            <span class="js-only">{move || words.ago(at, clock.now())}</span>
-            <span class="no-js-only">{full}</span>
+        <time class="whitespace-nowrap" datetime=at.to_string()>
+            <span class="js-only moment" tabindex=if in_row { "-1" } else { "0" } title=move || clock.moment(at)>
+                {move || words.ago(at, clock.now())}
+            </span>
+            <span class="no-js-only">{t().moment(at)}</span>
         </time>
     }
     .erased()

@@ -7,39 +7,34 @@ use leptos::prelude::*;
 use super::action::ButtonLink;
 use super::copy::CopyBlock;
 use super::icon::{Glyph, Icon};
-use crate::protocol::access::SessionView;
-use crate::protocol::status::WorkerType;
-use crate::protocol::workers::{CreatedWorker, WorkerView};
+use super::worker_table::gpus;
+use crate::protocol::workers::WorkerView;
 use crate::ui::erase::Erase;
+use crate::ui::flash::{Way, WayKind};
 use crate::ui::i18n::t;
 use crate::ui::prefs::Prefs;
 
 /// After so long without contact, likely causes are listed.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Token and commands, from the flash.
+/// Token and ways to start the agent, from the flash.
 #[component]
-pub(crate) fn TokenOnce(created: CreatedWorker, worker: RwSignal<WorkerView>) -> impl IntoView {
+pub(crate) fn TokenOnce(token: String, ways: Vec<Way>) -> impl IntoView {
     let words = &t().worker;
     let session = use_context::<Prefs>().and_then(|prefs| prefs.session);
-    let environment = environment(&created, worker.with_untracked(|worker| worker.worker_type), session.as_ref());
     let fingerprint = session.and_then(|session| session.fingerprint);
+    let ways = ways.into_iter().enumerate().map(|(at, way)| view! { <OneWay way=way open={at == 0}/> });
     view! {
         <section class="panel p-5" aria-labelledby="token">
             <h2 id="token" class="panel-title"><Icon glyph=Glyph::Key/>{words.token_title}</h2>
             <p class="mt-1 mb-3 max-w-prose text-muted">{words.token_text}</p>
-            <CopyBlock text=created.token.clone() label=words.token/>
+            <CopyBlock text=token label=words.token/>
         </section>
-        <section class="panel p-5" aria-labelledby="connect">
-            <h2 id="connect" class="panel-title"><Icon glyph=Glyph::Play/>{words.connect_title}</h2>
-            <p class="mt-1 mb-3 max-w-prose text-muted">{words.connect_text}</p>
-            <h3 class="block-name">{words.shell}</h3>
-            <CopyBlock text=created.connection_command label=words.shell/>
-            <h3 class="block-name mt-4">{words.environment}</h3>
-            <p class="mb-2 text-sm text-muted">{words.environment_hint}</p>
-            <CopyBlock text=environment label=words.environment/>
+        <section class="panel" aria-labelledby="connect">
+            <h2 id="connect" class="panel-title px-5 pt-5 pb-3"><Icon glyph=Glyph::Play/>{words.connect_title}</h2>
+            {ways.collect_view()}
             {fingerprint.map(|fingerprint| view! {
-                <p class="mt-4 max-w-prose text-sm text-muted">
+                <p class="border-t border-line px-5 py-4 text-sm text-muted">
                     {words.fingerprint_hint} " " <code class="break-all">{fingerprint.to_string()}</code>
                 </p>
             })}
@@ -48,21 +43,26 @@ pub(crate) fn TokenOnce(created: CreatedWorker, worker: RwSignal<WorkerView>) ->
     .erased()
 }
 
-/// The agent's settings as lines of an environment file.
-fn environment(created: &CreatedWorker, kind: Option<WorkerType>, session: Option<&SessionView>) -> String {
-    let mut lines = Vec::new();
-    if let Some(session) = session {
-        lines.push(format!("SIMPLETUNER_ORCHESTRATOR_URL={}", session.base_url));
+/// A way to start it. One is open at a time, which needs no program.
+#[component]
+fn OneWay(way: Way, open: bool) -> impl IntoView {
+    let words = &t().worker;
+    let (name, hint) = match way.kind {
+        WayKind::Shell => (words.shell, words.connect_text),
+        WayKind::Systemd => ("systemd", words.way_systemd),
+        WayKind::Docker => ("Docker", words.way_docker),
+        WayKind::Runpod => ("RunPod", words.way_rented),
+        WayKind::Vast => ("Vast.ai", words.way_rented),
+        WayKind::Environment => (words.environment, words.environment_hint),
+    };
+    view! {
+        <details class="fold way" name="way" open=open>
+            <summary>{name}</summary>
+            <p class="mb-2 max-w-prose text-sm text-muted">{hint}</p>
+            <CopyBlock text=way.text label=name/>
+        </details>
     }
-    if let Some(fingerprint) = session.and_then(|session| session.fingerprint) {
-        lines.push(format!("SIMPLETUNER_ORCHESTRATOR_FINGERPRINT={fingerprint}"));
-    }
-    lines.push(format!("SIMPLETUNER_WORKER_TOKEN={}", created.token));
-    lines.push(format!("SIMPLETUNER_WORKER_NAME={}", created.name));
-    if let Some(kind) = kind {
-        lines.push(format!("SIMPLETUNER_WORKER_PERSISTENT={}", kind == WorkerType::Persistent));
-    }
-    lines.join("\n")
+    .erased()
 }
 
 /// Waits for the worker's first contact and turns green with it.
@@ -71,6 +71,8 @@ pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token
     let words = &t().worker;
     let came = Memo::new(move |_| worker.with(|worker| worker.last_heartbeat.is_some()));
     let late = RwSignal::new(!token_shown);
+    let known = Memo::new(move |_| worker.with(|worker| if came.get() { known(worker) } else { String::new() }));
+    let again = worker.with_untracked(|worker| format!("/admin/workers/{}", worker.id));
     Effect::new(move |_| {
         if let Ok(handle) = set_timeout_with_handle(move || _ = late.try_set(true), PATIENCE) {
             on_cleanup(move || handle.clear());
@@ -81,7 +83,10 @@ pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token
             <span class="contact-sign"><span class="contact-ring"></span>{move || came.get().then(|| view! { <Icon glyph=Glyph::Check/> })}</span>
             <div class="min-w-0 grow">
                 <p class="font-semibold">{move || if came.get() { words.connected } else { words.waiting }}</p>
-                <p class="text-muted">{move || if came.get() { words.connected_hint } else { words.waiting_hint }}</p>
+                <p class="text-muted">{move || if came.get() { known.get() } else { words.waiting_hint.to_owned() }}</p>
+                {token_shown.then(|| view! {
+                    <p class="no-js-only"><a class="quiet-link" href=again target="_blank" rel="noopener">{words.look_again}</a></p>
+                })}
                 {move || (late.get() && !came.get()).then(|| view! {
                     <div class="mt-3">
                         <p class="font-medium">{words.causes_title}</p>
@@ -96,4 +101,15 @@ pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token
         </section>
     }
     .erased()
+}
+
+/// What is known of an agent that has come: from where, with what, and which it is.
+fn known(worker: &WorkerView) -> String {
+    let words = t();
+    let facts = [
+        worker.last_used_from.as_ref().map(|from| words.worker.contact_from.of(from)),
+        Some(gpus(&words.workers, worker)),
+        worker.agent_version.as_ref().map(|version| words.worker.contact_agent.of(version)),
+    ];
+    facts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }

@@ -51,13 +51,13 @@ fn WorkerRow(worker: WorkerView) -> impl IntoView {
             </th>
             <td>
                 <WorkerBadge worker=worker.clone()/>
-                <span class="row-sub md:hidden"><Seen worker=worker.clone()/></span>
+                <span class="row-sub md:hidden"><Seen worker=worker.clone() in_row=true/></span>
             </td>
             <td class="max-md:hidden">{gpus}</td>
             <td class="max-md:hidden"><Held worker=worker.clone()/></td>
             <td class="text-muted max-xl:hidden">{type_word(&words.status, worker.worker_type)}</td>
             <td class="max-lg:hidden"><LabelChips labels=worker.labels.clone() none="–"/></td>
-            <td class="num text-muted max-md:hidden"><Seen worker=worker/></td>
+            <td class="num text-muted max-md:hidden"><Seen worker=worker in_row=true/></td>
         </tr>
     }
     .erased()
@@ -74,9 +74,9 @@ pub(crate) fn gpus(words: &Workers, worker: &WorkerView) -> String {
 
 /// When the worker was last heard of.
 #[component]
-pub(crate) fn Seen(worker: WorkerView) -> impl IntoView {
+pub(crate) fn Seen(worker: WorkerView, #[prop(optional)] in_row: bool) -> impl IntoView {
     match worker.last_heartbeat {
-        Some(at) => view! { <Moment at=at/> }.erased(),
+        Some(at) => view! { <Moment at=at in_row=in_row/> }.erased(),
         None => t().time.never.erased(),
     }
 }

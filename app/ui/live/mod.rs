@@ -3,9 +3,13 @@
 //! One stream for all tabs of a browser ([`sharing`]). It reconnects for ever and resumes after the last version it knows;
 //! when it missed too much, the server says so and everything is asked for anew.
 
+mod asking;
 mod sharing;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::rc::Rc;
 use std::time::Duration;
 
 use leptos::prelude::*;
@@ -13,6 +17,7 @@ use leptos::task::spawn_local;
 
 use serde::{Deserialize, Serialize};
 
+use self::asking::Asking;
 use self::sharing::{Action, Event, Note, Tab, Topics};
 use super::browser::{self, TabEvent, Tabs, Unsubscribe};
 use super::format::query_string;
@@ -20,7 +25,7 @@ use super::port::Answer;
 use crate::domain::time::Timestamp;
 use crate::protocol::topic::Topic;
 
-/// Refetches at most this often, however many messages come.
+/// After news were told, the next are gathered for so long. The first after a silence are told at once.
 const THROTTLE: Duration = Duration::from_millis(300);
 /// How often it is looked whether the stream is dead.
 const TICK: Duration = Duration::from_secs(5);
@@ -57,6 +62,7 @@ struct Stream {
     tabs: Option<Tabs>,
     pending: Vec<String>,
     flush_planned: bool,
+    flushed_at: Timestamp,
     close: Option<Unsubscribe>,
 }
 
@@ -70,7 +76,14 @@ impl Live {
             resyncs: RwSignal::new(0),
             // The two lists are always followed, so that moving between pages seldom needs a new stream.
             wanted: RwSignal::new([(Topic::Jobs.to_string(), 1), (Topic::Workers.to_string(), 1)].into()),
-            state: StoredValue::new(Stream { tab, tabs: None, pending: Vec::new(), flush_planned: false, close: None }),
+            state: StoredValue::new(Stream {
+                tab,
+                tabs: None,
+                pending: Vec::new(),
+                flush_planned: false,
+                flushed_at: Timestamp::default(),
+                close: None,
+            }),
         };
         let topics = Memo::new(move |_| live.wanted.with(|wanted| wanted.keys().cloned().collect::<Topics>()));
         Effect::new(move |begun: Option<()>| {
@@ -176,18 +189,21 @@ impl Live {
     }
 
     fn changed(self, topics: Vec<String>) {
-        let plan = self.state.try_update_value(|state| {
+        let now = browser::now();
+        let wait = self.state.try_update_value(|state| {
             state.pending.extend(topics);
-            !std::mem::replace(&mut state.flush_planned, true)
+            let planned = std::mem::replace(&mut state.flush_planned, true);
+            (!planned).then(|| THROTTLE.saturating_sub(since(state.flushed_at, now)))
         });
-        if plan == Some(true) {
-            set_timeout(move || self.flush(), THROTTLE);
+        if let Some(wait) = wait.flatten() {
+            set_timeout(move || self.flush(), wait);
         }
     }
 
     fn flush(self) {
         let topics = self.state.try_update_value(|state| {
             state.flush_planned = false;
+            state.flushed_at = browser::now();
             std::mem::take(&mut state.pending)
         });
         let Some(mut topics) = topics.filter(|topics| !topics.is_empty()) else { return };
@@ -216,22 +232,54 @@ where
     let live = use_live();
     let value = RwSignal::new(first);
     let versions: Vec<_> = topics.iter().map(|topic| live.follow(topic)).collect();
-    let asked = StoredValue::new(0_u64);
+    let fetch = move || -> Pin<Box<dyn Future<Output = ()>>> {
+        let answer = fetch();
+        Box::pin(async move {
+            if let Ok(fresh) = answer.await {
+                value.try_set(fresh);
+            }
+        })
+    };
+    let refresh = Rc::new(Refresh { asking: Cell::default(), fetch: Box::new(fetch) });
     Effect::new(move |last: Option<u64>| {
         let version = versions.iter().map(Get::get).sum();
         if last.is_some_and(|last| last != version) {
-            let number = asked.get_value() + 1;
-            asked.set_value(number);
-            let answer = fetch();
-            spawn_local(async move {
-                let answer = answer.await;
-                // An older question may be answered after a newer one.
-                if let (Ok(fresh), true) = (answer, asked.try_get_value() == Some(number)) {
-                    value.try_set(fresh);
-                }
-            });
+            refresh.clone().on(asking::Event::News);
         }
         version
     });
     value
+}
+
+/// Asks for a value anew, as [`asking`] says.
+struct Refresh {
+    asking: Cell<Asking>,
+    /// Asks, and sets the value.
+    fetch: Box<dyn Fn() -> Pin<Box<dyn Future<Output = ()>>>>,
+}
+
+impl Refresh {
+    fn on(self: Rc<Self>, event: asking::Event) {
+        let (next, action) = self.asking.get().on(event);
+        self.asking.set(next);
+        match action {
+            None => {}
+            Some(asking::Action::Ask) => {
+                let began = browser::now();
+                let answer = (self.fetch)();
+                spawn_local(async move {
+                    answer.await;
+                    // By then the document is as the new value wants it.
+                    let shown = move || self.on(asking::Event::Shown { after: since(began, browser::now()) });
+                    set_timeout(shown, Duration::ZERO);
+                });
+            }
+            Some(asking::Action::Rest(rest)) => set_timeout(move || self.on(asking::Event::Rested), rest),
+        }
+    }
+}
+
+/// How long after; nothing where a clock was set back.
+fn since(earlier: Timestamp, now: Timestamp) -> Duration {
+    Duration::from_millis(u64::try_from((now - earlier).0).unwrap_or_default())
 }

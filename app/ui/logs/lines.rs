@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::ansi::{Span, spans};
+use crate::domain::log_text::{Span, last_write, spans};
 use crate::protocol::queue::LogChunk;
 
 /// One shown line.
@@ -100,9 +100,7 @@ impl Lines {
 
     /// Shows what the open line says now: what stands after its last `\r`, as on a terminal.
     fn show_open(&mut self) {
-        let text = self.open.trim_end_matches('\r');
-        let text = text.rsplit('\r').next().unwrap_or_default();
-        let content = Content::Text(spans(text));
+        let content = Content::Text(spans(&self.open[last_write(self.open.as_bytes())]));
         match self.shown.back_mut().filter(|line| line.number == self.next_number) {
             Some(line) => {
                 line.revision += 1;

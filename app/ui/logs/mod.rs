@@ -1,7 +1,10 @@
 //! A log as a person reads it: lines out of a stream of text in which programs colour words and redraw progress bars.
 
-mod ansi;
+pub(crate) mod frame;
 mod lines;
+pub(crate) mod marks;
+pub(crate) mod search;
+pub(crate) mod store;
+pub(crate) mod wish;
 
-pub(crate) use ansi::Ink;
 pub(crate) use lines::{Content, Line, Lines};

@@ -6,6 +6,7 @@ use leptos_router::params::ParamsMap;
 
 use super::{Skeleton, use_port};
 use crate::domain::ids::WorkerId;
+use crate::protocol::history::Range;
 use crate::protocol::topic::Topic;
 use crate::protocol::workers::{WorkerView, WorkersPage, WorkersQuery};
 use crate::ui::components::action::ButtonLink;
@@ -29,17 +30,24 @@ use crate::ui::port::SharedPort;
 struct Wish {
     state: Option<GpuState>,
     as_table: bool,
+    lately: Range,
 }
 
 impl Wish {
     fn of(params: &ParamsMap) -> Self {
         let state = params.get("state").and_then(|word| GpuState::parse(&word));
-        Self { state, as_table: params.get("view").is_some_and(|view| view == "table") }
+        let is = |key: &str, word: &str| params.get_str(key) == Some(word);
+        let lately = if is("range", "day") { Range::Day } else { Range::Hour };
+        Self { state, as_table: is("view", "table"), lately }
     }
 
     fn href(self) -> String {
         let state = self.state.map(|state| state.as_str().to_owned());
-        format!("/gpus{}", query_string(&[("state", state), ("view", self.as_table.then(|| "table".to_owned()))]))
+        let range = (self.lately == Range::Day).then(|| "day".to_owned());
+        format!(
+            "/gpus{}",
+            query_string(&[("state", state), ("view", self.as_table.then(|| "table".to_owned())), ("range", range)])
+        )
     }
 }
 
@@ -71,9 +79,10 @@ pub(crate) fn GpusPage() -> impl IntoView {
     let port = use_port();
     let params = use_query_map();
     let wish = Memo::new(move |_| params.with(Wish::of));
-    let page = Resource::new(|| (), {
+    let lately = Memo::new(move |_| wish.get().lately);
+    let page = Resource::new(move || lately.get(), {
         let port = port.clone();
-        move |()| port.workers(query())
+        move |lately| port.workers(query(lately))
     });
     let shown = move || {
         let port = port.clone();
@@ -93,24 +102,34 @@ pub(crate) fn GpusPage() -> impl IntoView {
     .erased()
 }
 
-fn query() -> WorkersQuery {
-    WorkersQuery { gpus: true, ..WorkersQuery::default() }
+fn query(lately: Range) -> WorkersQuery {
+    WorkersQuery { gpus: true, lately: Some(lately), ..WorkersQuery::default() }
 }
 
 #[component]
 fn Views(wish: Wish) -> impl IntoView {
-    let words = &t().gpus;
+    let (words, ranges) = (&t().gpus, &t().charts);
     let view = |label, as_table| {
         let href = Wish { as_table, ..wish }.href();
         Filter { href, label, count: None, current: wish.as_table == as_table }
     };
-    view! { <Filters label=words.view filters=vec![view(words.as_tiles, false), view(words.as_table, true)]/> }.erased()
+    let range = |label, lately| {
+        let href = Wish { lately, ..wish }.href();
+        Filter { href, label, count: None, current: wish.lately == lately }
+    };
+    view! {
+        <Filters label=ranges.range filters=vec![range(ranges.hour, Range::Hour), range(ranges.day, Range::Day)]/>
+        <Filters label=words.view filters=vec![view(words.as_tiles, false), view(words.as_table, true)]/>
+    }
+    .erased()
 }
 
 #[component]
 fn Shown(first: WorkersPage, wish: Memo<Wish>, port: SharedPort) -> impl IntoView {
     let words = &t().gpus;
-    let page = refreshed(first, &[Topic::Workers, Topic::Jobs, Topic::Gpus], move || port.workers(query()));
+    let page = refreshed(first, &[Topic::Workers, Topic::Jobs, Topic::Gpus], move || {
+        port.workers(query(wish.get_untracked().lately))
+    });
     let groups = Memo::new(move |_| page.with(|page| groups(page, wish.get())));
     let has_any = Memo::new(move |_| page.with(|page| count(page, None) > 0));
     let ids =

@@ -3,9 +3,18 @@
 #[cfg(feature = "ssr")]
 pub(crate) mod account;
 #[cfg(feature = "ssr")]
+pub(crate) mod audit;
+#[cfg(feature = "ssr")]
+pub(crate) mod audit_verify;
+#[cfg(feature = "ssr")]
+pub(crate) mod config;
+#[cfg(feature = "ssr")]
+pub(crate) mod configs;
+#[cfg(feature = "ssr")]
 pub(crate) mod confirm;
 pub(crate) mod gpus;
 pub(crate) mod job;
+pub(crate) mod job_log;
 pub(crate) mod jobs;
 #[cfg(feature = "ssr")]
 pub(crate) mod login;
@@ -16,9 +25,17 @@ pub(crate) mod people;
 #[cfg(feature = "ssr")]
 pub(crate) mod person;
 #[cfg(feature = "ssr")]
+pub(crate) mod preferences;
+#[cfg(feature = "ssr")]
+pub(crate) mod search;
+#[cfg(feature = "ssr")]
 pub(crate) mod secrets;
 #[cfg(feature = "ssr")]
+pub(crate) mod system;
+#[cfg(feature = "ssr")]
 pub(crate) mod train;
+#[cfg(feature = "ssr")]
+pub(crate) mod usage;
 pub(crate) mod worker;
 #[cfg(feature = "ssr")]
 pub(crate) mod worker_delete;
@@ -34,7 +51,7 @@ use crate::ui::port::SharedDesk;
 use crate::ui::port::SharedPort;
 
 /// What pages ask. It is there on every page; only the listing of routes goes without.
-fn use_port() -> SharedPort {
+pub(crate) fn use_port() -> SharedPort {
     expect_context::<SharedPort>()
 }
 
@@ -46,6 +63,6 @@ fn use_desk() -> SharedDesk {
 
 /// What stands where data will be; on the server nothing does, it waits.
 #[component]
-fn Skeleton() -> impl IntoView {
+pub(crate) fn Skeleton() -> impl IntoView {
     view! { <div class="skeleton-panel" aria-hidden="true"></div> }.erased()
 }

@@ -12,12 +12,14 @@ use crate::protocol::workers::{WorkersPage, WorkersQuery};
 use crate::ui::components::action::{MoreLink, TrainLink};
 use crate::ui::components::empty::Empty;
 use crate::ui::components::failure::Failure;
+use crate::ui::components::gpu_charts::FleetChart;
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::job_table::{JobProgress, JobTable, WorkerLink};
+use crate::ui::components::job_table::{JobProgress, JobTable};
 use crate::ui::components::page_head::PageHead;
 use crate::ui::components::start_steps::StartSteps;
 use crate::ui::components::status::{JobBadge, WorkerBadge};
 use crate::ui::components::time::Elapsed;
+use crate::ui::components::worker_link::WorkerLink;
 use crate::ui::components::worker_table::gpus;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
@@ -84,6 +86,7 @@ fn Shown(first: Snapshot, port: SharedPort) -> impl IntoView {
         {move || is_new.get().then(|| view! { <StartSteps has_worker=has_worker.get() has_contact=has_contact.get()/> })}
         {move || (has_worker.get() || !is_new.get()).then(|| view! {
             <Tiles now=now/>
+            {sees_workers.then(|| view! { <FleetChart/> })}
             <div class=if sees_workers { "overview-grid" } else { "" }>
                 <div class="min-w-0 space-y-6">
                     {(!is_new.get()).then(|| view! { <RunningNow now=now/> <Recent now=now/> })}
@@ -188,7 +191,7 @@ fn RunningJob(job: JobView) -> impl IntoView {
         <li class="running-job">
             <span class="min-w-0">
                 <a class="row-link" href=format!("/jobs/{}", job.job_id)>{job.config_name.clone()}</a>
-                <span class="row-sub"><WorkerLink job=job.clone()/>{job.started_at.map(|from| view! { " · "<Elapsed from=from/> })}</span>
+                <span class="row-sub pt-1"><WorkerLink job=job.clone()/>{job.started_at.map(|from| view! { " · "<Elapsed from=from/> })}</span>
             </span>
             <JobBadge status=job.status/>
             <JobProgress job=job/>

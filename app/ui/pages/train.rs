@@ -1,59 +1,76 @@
-//! Train in Cloud: choose a configuration and where it may run, and submit.
+//! Train in Cloud: choose a configuration and what it needs, see what would happen, and submit.
+//!
+//! What is filled in is the page's address: `/train?config=…&gpus=2&labels=team%3Dnlp`. So it can be linked, and the button
+//! that checks works without a program; where there is one ([`crate::ui::browser::help`]), it checks as one types.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use leptos::prelude::*;
-use leptos_router::hooks::use_query_map;
+use leptos_router::hooks::use_location;
 
-use super::{Skeleton, use_desk, use_port};
-use crate::domain::access::Permission;
-use crate::protocol::configs::{ConfigView, ConfigsPage};
+use super::configs::NoConfigs;
+use super::{Skeleton, use_desk};
+use crate::protocol::configs::{ConfigDetail, ConfigView, ConfigsPage};
 use crate::protocol::dispatch::CheckpointPolicy;
 use crate::protocol::problem::Problem;
+use crate::protocol::secrets::SecretsPage;
 use crate::protocol::status::Target;
-use crate::protocol::workers::{WorkersPage, WorkersQuery};
-use crate::ui::components::empty::Empty;
+use crate::protocol::workers::FleetLabels;
+use crate::ui::components::code::FileText;
 use crate::ui::components::failure::{Failure, Refusal};
 use crate::ui::components::field::{Choice, Field};
 use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::labels::{LabelRows, LabelSuggestions};
 use crate::ui::components::page_head::PageHead;
+use crate::ui::components::preview::{LookLink, Preview};
 use crate::ui::components::time::Moment;
 use crate::ui::erase::Erase;
 use crate::ui::flash::{FormName, refused};
+use crate::ui::format::config_address;
 use crate::ui::i18n::t;
-use crate::ui::prefs::Prefs;
+use crate::ui::port::Draft;
 
-/// The configurations, and the workers if the reader may see them.
-type Snapshot = (ConfigsPage, Option<WorkersPage>);
+/// What the page is made of.
+struct Snapshot {
+    configs: ConfigsPage,
+    /// The one that is chosen.
+    chosen: Option<ConfigDetail>,
+    labels: FleetLabels,
+    secrets: SecretsPage,
+    draft: Draft,
+}
 
 /// The form that submits a job.
 #[component]
 pub(crate) fn TrainPage() -> impl IntoView {
     let words = &t().plain().train;
-    let (port, desk) = (use_port(), use_desk());
-    let sees_workers = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::AdminWorkers));
-    let snapshot = Resource::new(
-        || (),
-        move |()| {
-            let (port, desk) = (port.clone(), desk.clone());
-            async move {
-                let workers = if sees_workers { Some(port.workers(WorkersQuery::default()).await?) } else { None };
-                Ok::<Snapshot, Problem>((desk.configs().await?, workers))
-            }
-        },
-    );
+    let desk = use_desk();
+    let (problem, typed) = refused(FormName::Job);
+    let query = use_location().search.get_untracked();
+    let refusal = problem.clone();
     let shown = move || {
+        let (desk, query, refusal) = (desk.clone(), query.clone(), refusal.clone());
+        let typed = problem.is_some().then(|| typed.clone());
         Suspend::new(async move {
-            match snapshot.await {
-                Ok((configs, workers)) if !configs.configs.is_empty() => {
-                    view! { <Submit configs=configs workers=workers/> }.erased()
+            let found = async {
+                let draft = desk.draft(query, typed).await?;
+                let named = draft.fields.get("config").cloned().unwrap_or_default();
+                Ok::<_, Problem>(Snapshot {
+                    configs: desk.configs().await?,
+                    // Whether it is there at all, the draft says.
+                    chosen: desk.config(named, None).await.ok(),
+                    labels: desk.fleet_labels().await?,
+                    secrets: desk.secrets().await?,
+                    draft,
+                })
+            };
+            match found.await {
+                Ok(snapshot) if snapshot.configs.configs.is_empty() => {
+                    view! { <div class="panel"><NoConfigs/></div> }.erased()
                 }
-                Ok(_) => view! {
-                    <div class="panel">
-                        <Empty glyph=Glyph::File title=words.none text=words.none_hint>
-                            <code class="font-mono text-sm">"PUT /api/configs/{name}"</code>
-                        </Empty>
-                    </div>
+                Ok(snapshot) => view! {
+                    {refusal.map(|problem| view! { <Refusal problem=problem/> })}
+                    <Submit snapshot=snapshot/>
                 }
                 .erased(),
                 Err(problem) => view! { <Failure problem=problem/> }.erased(),
@@ -67,83 +84,62 @@ pub(crate) fn TrainPage() -> impl IntoView {
     .erased()
 }
 
+/// What the form holds.
+#[derive(Clone)]
+struct Fields(BTreeMap<String, String>);
+
+impl Fields {
+    fn text(&self, name: &str) -> String {
+        self.0.get(name).cloned().unwrap_or_default()
+    }
+
+    fn or(&self, name: &str, usual: &str) -> String {
+        self.0.get(name).filter(|text| !text.is_empty()).map_or_else(|| usual.to_owned(), Clone::clone)
+    }
+
+    fn is_set(&self, name: &str) -> bool {
+        self.text(name) == "true"
+    }
+
+    /// Whether any of these is not as usual.
+    fn differ(&self, usual: &[(&str, &str)]) -> bool {
+        usual.iter().any(|(name, usual)| self.or(name, usual) != *usual)
+    }
+}
+
 #[component]
-fn Submit(configs: ConfigsPage, workers: Option<WorkersPage>) -> impl IntoView {
-    let words = t();
-    let (problem, fields) = refused(FormName::Job);
-    let asked = use_query_map().with_untracked(|query| query.get("config"));
-    let chosen = fields.get("config_name").cloned().or(asked).unwrap_or_else(|| configs.configs[0].name.clone());
-    let typed = |name: &str| fields.get(name).cloned().unwrap_or_default();
-    let target = Target::parse(&typed("target")).unwrap_or(Target::Worker);
-    let checkpoints = CheckpointPolicy::parse(&typed("checkpoints")).unwrap_or_default();
-    let exclusive = typed("exclusive") == "true";
-    let (gpu_count, labels) = (typed("gpu_count"), typed("worker_labels"));
-    let retries = fields.get("max_retries").cloned().unwrap_or_else(|| "3".to_owned());
-    let choices = configs
-        .configs
-        .into_iter()
-        .map(|config| {
-            let checked = config.name == chosen;
-            view! { <ConfigChoice config=config checked=checked/> }
-        })
-        .collect_view();
+fn Submit(snapshot: Snapshot) -> impl IntoView {
+    let words = &t().plain().train;
+    let Snapshot { configs, chosen, labels, secrets, draft } = snapshot;
+    let fields = Fields(draft.fields);
+    let name = fields.text("config");
+    let choices = configs.configs.into_iter().map(|config| {
+        let checked = config.name == name;
+        view! { <ConfigChoice config=config checked=checked/> }
+    });
+    let choices = choices.collect_view();
     view! {
-        {problem.map(|problem| view! { <Refusal problem=problem/> })}
-        <form method="post" action="/ui/jobs" class="train-grid">
-            <section class="panel" aria-labelledby="configs">
-                <h2 id="configs" class="panel-head">{words.plain().train.configuration}</h2>
-                <div class="config-list" role="radiogroup" aria-labelledby="configs">{choices}</div>
-            </section>
-            <section class="panel form" aria-labelledby="where">
-                <fieldset class="field">
-                    <legend id="where">{words.plain().train.target}</legend>
-                    <div class="choices">
-                        <Choice name="target" value="worker" checked={target == Target::Worker} label=words.status.target_worker text=words.plain().train.target_worker/>
-                        <Choice name="target" value="auto" checked={target == Target::Auto} label=words.status.target_auto text=words.plain().train.target_auto/>
-                        <Choice name="target" value="local" checked={target == Target::Local} label=words.status.target_local text=words.plain().train.target_local/>
-                    </div>
-                </fieldset>
-                {workers.clone().map(|workers| view! { <Fleet workers=workers/> })}
-                <Field id="gpu_count" label=words.plain().train.gpu_count hint=words.plain().train.gpu_count_hint optional=true>
-                    <input class="input w-28" id="gpu_count" name="gpu_count" type="number" min="1" max="64" inputmode="numeric" aria-describedby="gpu_count-hint" value=gpu_count/>
-                </Field>
-                <Field id="worker_labels" label=words.plain().train.labels hint=words.plain().train.labels_hint optional=true>
-                    <textarea
-                        class="textarea w-full font-mono"
-                        id="worker_labels"
-                        name="worker_labels"
-                        rows="2"
-                        spellcheck="false"
-                        aria-describedby="worker_labels-hint"
-                        placeholder=words.plain().train.labels_example
-                        prop:value=labels
-                    ></textarea>
-                    {workers.map(|workers| view! { <KnownLabels workers=workers/> })}
-                </Field>
-                <details class="fold">
-                    <summary>{words.plain().train.advanced}</summary>
-                    <Field id="max_retries" label=words.plain().train.retries hint=words.plain().train.retries_hint>
-                        <input class="input w-28" id="max_retries" name="max_retries" type="number" min="0" max="20" inputmode="numeric" aria-describedby="max_retries-hint" value=retries/>
-                    </Field>
-                    <Field id="checkpoints" label=words.plain().train.checkpoints hint=words.plain().train.checkpoints_hint>
-                        <select class="select w-full" id="checkpoints" name="checkpoints" aria-describedby="checkpoints-hint">
-                            <option value="last" selected={checkpoints == CheckpointPolicy::Last}>{words.plain().train.checkpoints_last}</option>
-                            <option value="all" selected={checkpoints == CheckpointPolicy::All}>{words.plain().train.checkpoints_all}</option>
-                            <option value="none" selected={checkpoints == CheckpointPolicy::None}>{words.plain().train.checkpoints_none}</option>
-                        </select>
-                    </Field>
-                    <div class="choice">
-                        <input type="checkbox" class="checkbox checkbox-sm checkbox-primary" id="exclusive" name="exclusive" value="true" checked=exclusive/>
-                        <label for="exclusive">
-                            <span class="font-medium">{words.plain().train.exclusive}</span>
-                            <span class="choice-text">{words.plain().train.exclusive_text}</span>
-                        </label>
-                    </div>
-                </details>
-                <div class="form-actions">
-                    <button class="btn btn-primary"><Icon glyph=Glyph::Train/>{words.plain().train.submit}</button>
-                </div>
-            </section>
+        <form method="post" action="/ui/jobs" class="train-grid" data-live="/train">
+            <div class="min-w-0 space-y-6">
+                <section class="panel" aria-labelledby="configs">
+                    <h2 id="configs" class="panel-head">{words.configuration}</h2>
+                    <div class="config-list" role="radiogroup" aria-labelledby="configs">{choices}</div>
+                    <details class="fold content-fold">
+                        <summary>{words.content}</summary>
+                        <div data-part="content">{chosen.map(|chosen| view! { <Content chosen=chosen/> })}</div>
+                    </details>
+                </section>
+                <section class="panel form" aria-labelledby="needs">
+                    <h2 id="needs" class="panel-title">{words.requirements}</h2>
+                    <Needs fields=fields.clone() labels=labels/>
+                    <Limits fields=fields.clone()/>
+                    <Secrets fields=fields secrets=secrets/>
+                </section>
+            </div>
+            <Preview outcome=draft.outcome>
+                <button class="btn btn-primary"><Icon glyph=Glyph::Train/>{words.submit}</button>
+                <button class="btn" formmethod="get" formaction="/train" formnovalidate>{words.check}</button>
+            </Preview>
         </form>
     }
     .erased()
@@ -154,55 +150,162 @@ fn ConfigChoice(config: ConfigView, checked: bool) -> impl IntoView {
     let words = &t().plain().train;
     let id = format!("config-{}", config.name);
     let summary = config.summary.into_iter().map(|(key, value)| {
-        view! { <span class="chip"><span class="text-muted">{key}"="</span>{value}</span> }
+        view! { <span class="chip"><span class="text-muted">{key}"="</span><span>{value}</span></span> }
     });
     view! {
         <div class="config-choice">
-            <input type="radio" class="radio radio-sm radio-primary" id=id.clone() name="config_name" value=config.name.clone() checked=checked required=true/>
+            <input type="radio" class="radio radio-sm radio-primary" id=id.clone() name="config" value=config.name.clone() checked=checked required=true/>
             <label for=id>
                 <span class="flex flex-wrap items-baseline justify-between gap-x-3">
-                    <span class="font-medium">{config.name}</span>
+                    <span class="font-medium">{config.name.clone()}</span>
                     <span class="text-xs text-muted">
                         {words.revision.of(config.revision)}" · "{words.files.of(config.files.len() as u64)}" · "<Moment at=config.updated_at/>
                     </span>
                 </span>
                 <span class="mt-1.5 flex flex-wrap gap-1">{summary.collect_view()}</span>
             </label>
+            <LookLink href=config_address(&config.name) label=words.look.of(&config.name)/>
         </div>
     }
     .erased()
 }
 
-/// How the fleet stands, so that nobody is surprised by a job that waits.
+/// The files of what is chosen.
 #[component]
-fn Fleet(workers: WorkersPage) -> impl IntoView {
-    let words = &t().plain().train;
-    let counts = workers.counts;
-    let text = if workers.total == 0 {
-        words.fleet_empty.to_owned()
-    } else {
-        let away = counts.offline + counts.connecting + counts.draining;
-        words.fleet.with(&[&counts.idle, &counts.busy, &away])
-    };
-    view! { <p class="fleet-now"><Icon glyph=Glyph::Workers/><span class="font-medium">{words.fleet_now}</span><span class="text-muted">{text}</span></p> }.erased()
+fn Content(chosen: ConfigDetail) -> impl IntoView {
+    let files = chosen.bundle.files.into_iter().map(|(name, text)| {
+        view! { <h3 class="content-name">{name.clone()}</h3> <FileText name=name text=text/> }
+    });
+    files.collect_view()
 }
 
-/// The labels that workers have, to choose from.
+/// Where it may run, and what a worker must have.
 #[component]
-fn KnownLabels(workers: WorkersPage) -> impl IntoView {
-    let mut known: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (key, value) in workers.workers.into_iter().flat_map(|worker| worker.labels.0) {
-        known.entry(key).or_default().insert(value);
-    }
-    let entries = known.into_iter().take(8).map(|(key, values)| {
-        let values: Vec<_> = values.into_iter().take(6).collect();
-        view! { <li class="chip"><span class="text-muted">{key}"="</span>{values.join(" | ")}</li> }
+fn Needs(fields: Fields, labels: FleetLabels) -> impl IntoView {
+    let (words, status) = (&t().plain().train, &t().status);
+    let target = Target::parse(&fields.text("target")).unwrap_or(Target::Worker);
+    let (gpus, min_vram, accelerator) = (fields.text("gpus"), fields.text("min_vram"), fields.text("accelerator"));
+    let kinds = ["cuda", "rocm", "mps", "xpu", "cpu"].map(|kind| {
+        let selected = accelerator == kind;
+        view! { <option value=kind selected=selected>{kind}</option> }
     });
-    let entries = entries.collect_view();
-    (!entries.is_empty()).then(|| {
+    view! {
+        <fieldset class="field">
+            <legend>{words.target}</legend>
+            <div class="choices">
+                <Choice name="target" value="worker" checked={target == Target::Worker} label=status.target_worker text=words.target_worker/>
+                <Choice name="target" value="auto" checked={target == Target::Auto} label=status.target_auto text=words.target_auto/>
+                <Choice name="target" value="local" checked={target == Target::Local} label=status.target_local text=words.target_local/>
+            </div>
+        </fieldset>
+        <div class="needs">
+            <Field id="gpus" label=words.gpu_count hint=words.gpu_count_hint>
+                <input class="input w-full" id="gpus" name="gpus" type="number" min="1" max="64" inputmode="numeric" aria-describedby="gpus-hint" value=gpus/>
+            </Field>
+            <Field id="min_vram" label=words.min_vram hint=words.min_vram_hint>
+                <input class="input w-full" id="min_vram" name="min_vram" type="number" min="0.1" step="any" inputmode="decimal" aria-describedby="min_vram-hint" value=min_vram/>
+            </Field>
+            <Field id="accelerator" label=words.accelerator>
+                <select class="select w-full" id="accelerator" name="accelerator"><option value="">{words.any}</option>{kinds}</select>
+            </Field>
+        </div>
+        <fieldset class="field">
+            <legend>{words.labels}<span class="field-optional">{t().common.optional}</span></legend>
+            <p class="field-hint" id="labels-hint">{words.labels_hint}</p>
+            <LabelRows name="labels" typed=fields.text("labels") label=words.label_row/>
+            <LabelSuggestions labels=labels/>
+        </fieldset>
+    }
+    .erased()
+}
+
+/// How urgent it is, how long it may take, and what happens when something goes wrong.
+#[component]
+fn Limits(fields: Fields) -> impl IntoView {
+    let words = &t().plain().train;
+    let checkpoints = CheckpointPolicy::parse(&fields.text("checkpoints")).unwrap_or_default();
+    let usual = [
+        ("priority", "10"),
+        ("max_runtime", ""),
+        ("max_retries", "3"),
+        ("retry_on_failure", ""),
+        ("exclusive", ""),
+        ("checkpoints", "last"),
+    ];
+    let open = fields.differ(&usual);
+    let (priority, runtime, retries) =
+        (fields.or("priority", "10"), fields.text("max_runtime"), fields.or("max_retries", "3"));
+    view! {
+        <details class="fold" open=open>
+            <summary>{words.advanced}</summary>
+            <div class="fold-body">
+                <div class="needs">
+                    <Field id="priority" label=words.priority hint=words.priority_hint>
+                        <input class="input w-full" id="priority" name="priority" type="number" min="0" max="50" inputmode="numeric" aria-describedby="priority-hint" value=priority/>
+                    </Field>
+                    <Field id="max_runtime" label=words.runtime hint=words.runtime_hint>
+                        <input class="input w-full" id="max_runtime" name="max_runtime" autocomplete="off" spellcheck="false" aria-describedby="max_runtime-hint" value=runtime/>
+                    </Field>
+                    <Field id="max_retries" label=words.retries hint=words.retries_hint>
+                        <input class="input w-full" id="max_retries" name="max_retries" type="number" min="0" max="100" inputmode="numeric" aria-describedby="max_retries-hint" value=retries/>
+                    </Field>
+                </div>
+                <Tick name="retry_on_failure" checked=fields.is_set("retry_on_failure") label=words.retry_on_failure text=words.retry_on_failure_text/>
+                <Field id="checkpoints" label=words.checkpoints hint=words.checkpoints_hint>
+                    <select class="select w-full" id="checkpoints" name="checkpoints" aria-describedby="checkpoints-hint">
+                        <option value="last" selected={checkpoints == CheckpointPolicy::Last}>{words.checkpoints_last}</option>
+                        <option value="all" selected={checkpoints == CheckpointPolicy::All}>{words.checkpoints_all}</option>
+                        <option value="none" selected={checkpoints == CheckpointPolicy::None}>{words.checkpoints_none}</option>
+                    </select>
+                </Field>
+                <Tick name="exclusive" checked=fields.is_set("exclusive") label=words.exclusive text=words.exclusive_text/>
+            </div>
+        </details>
+    }
+    .erased()
+}
+
+/// Something to tick.
+#[component]
+fn Tick(name: &'static str, checked: bool, label: &'static str, text: &'static str) -> impl IntoView {
+    view! {
+        <div class="choice">
+            <input type="checkbox" class="checkbox checkbox-sm checkbox-primary" id=name name=name value="true" checked=checked/>
+            <label for=name><span class="font-medium">{label}</span><span class="choice-text">{text}</span></label>
+        </div>
+    }
+    .erased()
+}
+
+/// Which secrets it is given: all, or some.
+#[component]
+fn Secrets(fields: Fields, secrets: SecretsPage) -> impl IntoView {
+    let words = &t().plain().train;
+    let some = fields.text("secrets") == "chosen";
+    let ticked = fields.text("secret");
+    let mut names: Vec<String> = secrets.secrets.into_iter().map(|secret| secret.name).collect();
+    names.dedup();
+    let is_empty = names.is_empty();
+    let boxes = names.into_iter().map(|name| {
+        let (id, checked) = (format!("secret-{name}"), ticked.lines().any(|one| one == name));
         view! {
-            <p class="mt-2 text-xs text-muted" id="known">{t().plain().train.known_labels}</p>
-            <ul class="mt-1 flex flex-wrap gap-1" aria-labelledby="known">{entries}</ul>
+            <span class="tick">
+                <input type="checkbox" class="checkbox checkbox-sm checkbox-primary" id=id.clone() name="secret" value=name.clone() checked=checked/>
+                <label class="font-mono" for=id>{name}</label>
+            </span>
         }
-    })
+    });
+    let boxes = boxes.collect_view();
+    view! {
+        <details class="fold" open=some>
+            <summary>{words.secrets}</summary>
+            <div class="fold-body">
+                <span class="tick"><input type="radio" class="radio radio-sm radio-primary" id="secrets-all" name="secrets" value="" checked=!some/><label for="secrets-all">{words.secrets_all}</label></span>
+                <span class="tick"><input type="radio" class="radio radio-sm radio-primary" id="secrets-chosen" name="secrets" value="chosen" checked=some/><label for="secrets-chosen">{words.secrets_chosen}</label></span>
+                <div class="ticks">{boxes}</div>
+                {is_empty.then(|| view! { <p class="text-muted">{words.secrets_none}" "<a class="quiet-link" href="/secrets">{t().nav.secrets}</a></p> })}
+            </div>
+        </details>
+    }
+    .erased()
 }

@@ -6,13 +6,15 @@ use leptos_router::hooks::use_params_map;
 use super::not_found::NotFoundPage;
 use super::{Skeleton, use_port};
 use crate::domain::ids::WorkerId;
-use crate::protocol::status::{WorkerStatus, WorkerType};
+use crate::protocol::status::WorkerStatus;
 use crate::protocol::topic::Topic;
-use crate::protocol::workers::{CreatedWorker, HeldJob, WorkerView};
-use crate::ui::components::action::{ActionButton, ButtonLink, ConfirmedAction, Deed};
+use crate::protocol::workers::{HeldJob, WorkerView};
+use crate::ui::components::action::ButtonLink;
 use crate::ui::components::copy::IdText;
+use crate::ui::components::drain::DrainSwitch;
 use crate::ui::components::empty::Empty;
 use crate::ui::components::failure::Failure;
+use crate::ui::components::gpu_charts::WorkerCharts;
 use crate::ui::components::gpu_table::GpuTable;
 use crate::ui::components::icon::Glyph;
 use crate::ui::components::labels::LabelChips;
@@ -24,7 +26,7 @@ use crate::ui::components::worker_connect::{FirstContact, TokenOnce};
 use crate::ui::components::worker_table::{Seen, gpus};
 use crate::ui::components::worker_token::{TokenAlarm, TokenPanel};
 use crate::ui::erase::Erase;
-use crate::ui::flash::{CurrentFlash, Flash};
+use crate::ui::flash::{CurrentFlash, Flash, Way};
 use crate::ui::format;
 use crate::ui::i18n::t;
 use crate::ui::live::refreshed;
@@ -95,8 +97,9 @@ fn Shown(first: WorkerView, id: WorkerId, port: SharedPort) -> impl IntoView {
         <TokenAlarm worker=worker/>
         <div class="space-y-6">
             {is_new.then(|| view! { <FirstContact worker=worker token_shown=token_shown/> })}
-            {created.map(|created| view! { <TokenOnce created=created worker=worker/> })}
+            {created.map(|(token, ways)| view! { <TokenOnce token=token ways=ways/> })}
             <GpuTable worker=worker/>
+            <WorkerCharts id=id.clone()/>
             <div class="worker-grid">
                 <Held worker=worker/>
                 <div class="space-y-6">
@@ -110,45 +113,19 @@ fn Shown(first: WorkerView, id: WorkerId, port: SharedPort) -> impl IntoView {
 }
 
 /// The answer to the creation of this very worker, if it is this page's flash.
-fn created_now(id: &WorkerId) -> Option<CreatedWorker> {
+fn created_now(id: &WorkerId) -> Option<(String, Vec<Way>)> {
     match use_context::<CurrentFlash>()?.0.get_untracked()? {
-        Flash::Created(created) if created.worker_id == *id => Some(created),
+        Flash::Created { worker, ways } if worker.worker_id == *id => Some((worker.token, ways)),
         _ => None,
     }
 }
 
 #[component]
 fn Actions(worker: RwSignal<WorkerView>) -> impl IntoView {
-    let words = &t().worker;
     let id = worker.with_untracked(|worker| worker.id.clone());
-    let deed = {
-        let id = id.clone();
-        move |verb: &str| Deed {
-            form: format!("/ui/workers/{id}/{verb}"),
-            method: "POST",
-            rest: format!("/api/admin/workers/{id}/{verb}"),
-        }
-    };
-    let draining = Memo::new(move |_| worker.with(|worker| worker.draining));
-    let ephemeral = Memo::new(move |_| worker.with(|worker| worker.worker_type == Some(WorkerType::Ephemeral)));
     view! {
-        {move || if draining.get() {
-            view! { <ActionButton deed=deed("resume") label=words.resume glyph=Glyph::Play/> }.erased()
-        } else {
-            view! {
-                <ConfirmedAction
-                    deed=deed("drain")
-                    label=words.drain
-                    text=if ephemeral.get() { words.drain_ephemeral_text } else { words.drain_text }
-                    confirm=words.drain_confirm
-                    keep=t().common.cancel
-                    glyph=Glyph::Drain
-                    class="btn btn-sm btn-primary"
-                />
-            }
-            .erased()
-        }}
-        <ButtonLink href=format!("/admin/workers/{id}/delete") label=words.delete glyph=Glyph::Trash class="btn btn-sm btn-ghost text-bad"/>
+        <DrainSwitch worker=worker/>
+        <ButtonLink href=format!("/admin/workers/{id}/delete") label=t().worker.delete glyph=Glyph::Trash class="btn btn-sm btn-ghost text-bad"/>
     }
     .erased()
 }

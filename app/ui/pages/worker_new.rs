@@ -2,10 +2,12 @@
 
 use leptos::prelude::*;
 
+use super::use_desk;
 use crate::protocol::status::WorkerType;
 use crate::ui::components::failure::Refusal;
 use crate::ui::components::field::{Choice, Field};
 use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::labels::{LabelRows, LabelSuggestions};
 use crate::ui::components::page_head::PageHead;
 use crate::ui::erase::Erase;
 use crate::ui::flash::{FormName, refused};
@@ -20,6 +22,11 @@ pub(crate) fn WorkerNewPage() -> impl IntoView {
     let kind = WorkerType::parse(&typed("worker_type"));
     let (name, labels) = (typed("name"), typed("labels"));
     let (days, networks) = (typed("expires_in_days"), typed("networks"));
+    let desk = use_desk();
+    let known = Resource::new(|| (), move |()| desk.fleet_labels());
+    // Without suggestions it is a form all the same.
+    let suggestions =
+        move || Suspend::new(async move { known.await.ok().map(|labels| view! { <LabelSuggestions labels=labels/> }) });
     let limited = !(days.is_empty() && networks.is_empty());
     view! {
         <PageHead title=words.plain().create.title above=("/admin/workers", words.workers.title) intro=words.plain().create.intro/>
@@ -46,18 +53,12 @@ pub(crate) fn WorkerNewPage() -> impl IntoView {
                     <Choice name="worker_type" value="ephemeral" checked={kind == Some(WorkerType::Ephemeral)} label=words.status.ephemeral text=words.plain().create.ephemeral/>
                 </div>
             </fieldset>
-            <Field id="labels" label=words.plain().create.labels hint=words.plain().create.labels_hint optional=true>
-                <textarea
-                    class="textarea w-full font-mono"
-                    id="labels"
-                    name="labels"
-                    rows="3"
-                    spellcheck="false"
-                    aria-describedby="labels-hint"
-                    placeholder=words.plain().create.labels_example
-                    prop:value=labels
-                ></textarea>
-            </Field>
+            <fieldset class="field">
+                <legend>{words.plain().create.labels}<span class="field-optional">{words.common.optional}</span></legend>
+                <p class="field-hint" id="labels-hint">{words.plain().create.labels_hint}</p>
+                <LabelRows name="labels" typed=labels label=words.plain().train.label_row/>
+                <Suspense>{suggestions}</Suspense>
+            </fieldset>
             <details class="fold" open=limited>
                 <summary>{words.plain().create.advanced}</summary>
                 <Field id="expires_in_days" label=words.token.days hint=words.token.days_hint optional=true>

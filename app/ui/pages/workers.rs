@@ -54,7 +54,7 @@ pub(crate) fn WorkersPage() -> impl IntoView {
     };
     view! {
         <PageHead title=words.title intro=words.intro>
-            <ButtonLink href="/admin/workers/new" label=words.create glyph=Glyph::Plus/>
+            <ButtonLink href="/admin/workers/new" label=words.create glyph=Glyph::Plus key="c"/>
         </PageHead>
         <Transition fallback=Skeleton>{shown}</Transition>
     }

@@ -20,6 +20,7 @@ use app::domain::plan::Limits;
 use app::domain::time::Millis;
 use app::domain::watermark::Floor;
 use app::logging::{Format, Lines};
+use app::protocol::system::SettingView;
 use nix::sys::resource::{Resource, getrlimit};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -48,6 +49,7 @@ use crate::service::access::Doors;
 use crate::service::audit::checkpoint::Signer;
 use crate::service::audit::refused::Floods;
 use crate::service::contention::Contention;
+use crate::service::gpu_history::Histories;
 use crate::service::gpus::Readings;
 use crate::service::leader::Leadership;
 use crate::service::presence::Presence;
@@ -64,7 +66,7 @@ use crate::vault::Vault;
 use crate::{http, lifecycle, loops, tls, tokens};
 
 /// Runs the server until it is told to stop.
-pub fn main(args: &ServerArgs) -> ExitCode {
+pub fn main(args: &ServerArgs, settings: Vec<SettingView>) -> ExitCode {
     start_logging(args.verbose, args.ops.log_format);
     keep_memory_private();
     for (flag, instead) in visible::secrets(std::env::args_os().map(|arg| arg.to_string_lossy().into_owned())) {
@@ -74,7 +76,7 @@ pub fn main(args: &ServerArgs) -> ExitCode {
     // Rendering can stall with one worker thread only (leptos issue 4647).
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(cores.max(4)).enable_all().build();
     let outcome = match runtime {
-        Ok(runtime) => runtime.block_on(run(args)),
+        Ok(runtime) => runtime.block_on(run(args, settings)),
         Err(error) => Err(Exit::failed(format!("the runtime could not be started: {error}"))),
     };
     match outcome {
@@ -104,7 +106,7 @@ fn start_logging(verbose: bool, format: Format) {
     }
 }
 
-async fn run(args: &ServerArgs) -> Result<(), Exit> {
+async fn run(args: &ServerArgs, settings: Vec<SettingView>) -> Result<(), Exit> {
     refuse_open_single_user(args)?;
     let wanted = Wanted::of(args.edge.ssl, args.edge.ssl_cert.as_deref(), args.edge.ssl_key.as_deref())
         .map_err(|why| Exit::usage(why.to_owned()))?;
@@ -142,6 +144,8 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
         tls: tls.clone(),
         trusted_proxies: args.edge.trusted_proxies.clone(),
         flashes: Flashes::default(),
+        data: data.clone(),
+        settings,
         leptos: site::options(&data, address).map_err(Exit::failed)?,
     });
     let tasks = TaskTracker::new();
@@ -174,6 +178,9 @@ async fn run(args: &ServerArgs) -> Result<(), Exit> {
     }
     if let Err(refusal) = core.flush_presence().await {
         tracing::warn!(?refusal, "the last times of contact were not written");
+    }
+    if let Err(refusal) = core.keep_histories().await {
+        tracing::warn!(?refusal, "how GPUs did was not written");
     }
     if let Err(refusal) = core.sign_audit().await {
         tracing::warn!(?refusal, "the end of the audit trail was not signed");
@@ -256,6 +263,7 @@ async fn open(database_url: Option<&Secret>, policy: &Policy, data: &Path) -> Re
         hub: Hub::default(),
         presence: Presence::default(),
         readings: Readings::default(),
+        histories: Histories::at(data),
         contention: Contention::default(),
         doors: Doors::default(),
         floods: Floods::default(),

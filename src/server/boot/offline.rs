@@ -57,6 +57,8 @@ impl Offline {
             tls: None,
             trusted_proxies: Vec::new(),
             flashes: Flashes::default(),
+            data: data.to_owned(),
+            settings: Vec::new(),
             leptos: LeptosOptions::builder().output_name("simpletuner").build(),
         });
         Ok(Self { token: core.operator_token(), router: http::router(app), core })

@@ -186,7 +186,10 @@ pub fn run() -> ExitCode {
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match cli.command {
         Command::Worker { args } => worker::become_agent(&args),
-        Command::Server(args) => boot::main(&args),
+        Command::Server(args) => {
+            let said = matches.subcommand().map(|(_, said)| said);
+            boot::main(&args, said.map(config::settings).unwrap_or_default())
+        }
         Command::Audit(command) => audit::main(command),
         Command::Workers(Noun { command, way, output }) => {
             operate::main(&way, &output, async |client, screen| workers::run(command, client, screen).await)

@@ -13,18 +13,25 @@ use app::domain::ids::{Attempt, JobId};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
+use tokio::sync::Semaphore;
 use tokio_util::io::ReaderStream;
 
 use super::gaps::{self, Gap, Look};
+use super::log_index::Indexes;
+use super::log_lines::{Lines, parts};
 
 /// Writers of one log take turns; so few locks serve all logs.
 pub(super) const STRIPES: usize = 64;
+/// So many read many lines at a time: workers that append come before people who search.
+const SEARCHES: usize = 2;
 
 /// The directory of logs.
 #[derive(Clone)]
 pub struct Logs {
     root: PathBuf,
     turns: Arc<Vec<Mutex<()>>>,
+    indexes: Arc<Indexes>,
+    searches: Arc<Semaphore>,
 }
 
 /// What became of a chunk.
@@ -68,7 +75,12 @@ impl Logs {
     /// Logs below this directory, which is made if need be.
     pub fn open(root: PathBuf) -> io::Result<Self> {
         fs::create_dir_all(&root)?;
-        Ok(Self { root, turns: Arc::new((0..STRIPES).map(|_| Mutex::default()).collect()) })
+        Ok(Self {
+            root,
+            turns: Arc::new((0..STRIPES).map(|_| Mutex::default()).collect()),
+            indexes: Arc::default(),
+            searches: Arc::new(Semaphore::new(SEARCHES)),
+        })
     }
 
     /// Writes what is new of a chunk, and returns when it is on disk.
@@ -88,6 +100,29 @@ impl Logs {
         blocking(move || read(&path, offset, limit)).await
     }
 
+    /// Reads it by lines, on a thread that may block.
+    pub async fn lines<T: Send + 'static>(
+        &self,
+        job: &JobId,
+        attempt: Attempt,
+        read: impl FnOnce(&Lines) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let path = self.path(job, attempt);
+        let index = self.indexes.of(&path);
+        blocking(move || read(&Lines::open(&path, &index)?)).await
+    }
+
+    /// Reads many of its lines: as [`Self::lines`], when it is one's turn.
+    pub async fn search<T: Send + 'static>(
+        &self,
+        job: &JobId,
+        attempt: Attempt,
+        read: impl FnOnce(&Lines) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let _turn = self.searches.acquire().await.map_err(io::Error::other)?;
+        self.lines(job, attempt, read).await
+    }
+
     /// How long the log is.
     pub async fn size(&self, job: &JobId, attempt: Attempt) -> io::Result<u64> {
         let path = self.path(job, attempt);
@@ -99,6 +134,12 @@ impl Logs {
         .await
     }
 
+    /// How many bytes all logs take.
+    pub async fn bytes(&self) -> io::Result<u64> {
+        let root = self.root.clone();
+        blocking(move || bytes_below(&root)).await
+    }
+
     /// All of it, without the holes.
     pub async fn whole(
         &self,
@@ -106,7 +147,7 @@ impl Logs {
         attempt: Attempt,
     ) -> io::Result<impl Stream<Item = io::Result<Bytes>> + Send + 'static> {
         let path = self.path(job, attempt);
-        let (log, parts) = (path.clone(), blocking(move || parts(&path)).await?);
+        let (log, parts) = (path.clone(), blocking(move || parts_of(&path)).await?);
         let open = move |(from, to): (u64, u64)| {
             let log = log.clone();
             async move {
@@ -137,6 +178,19 @@ pub(super) fn stripe(path: &Path) -> usize {
     let mut hasher = DefaultHasher::new();
     path.hash(&mut hasher);
     usize::try_from(hasher.finish() % STRIPES as u64).unwrap_or(0)
+}
+
+/// The bytes of all files in a directory and those below. What goes meanwhile does not count.
+fn bytes_below(directory: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        bytes += match entry.metadata() {
+            Ok(found) if found.is_dir() => bytes_below(&entry.path()).unwrap_or(0),
+            found => found.map_or(0, |found| found.len()),
+        };
+    }
+    Ok(bytes)
 }
 
 fn append(path: &Path, Chunk { offset, dropped, bytes }: &Chunk) -> io::Result<Appended> {
@@ -184,16 +238,14 @@ fn read(path: &Path, offset: Option<u64>, limit: u64) -> io::Result<Piece> {
 }
 
 /// What of a log is no hole: from where to where.
-fn parts(path: &Path) -> io::Result<Vec<(u64, u64)>> {
+fn parts_of(path: &Path) -> io::Result<Vec<(u64, u64)>> {
     let length = match fs::metadata(path) {
         Ok(metadata) => metadata.len(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
         Err(error) => return Err(error),
     };
     let (gaps, size) = gaps::of(path, length)?;
-    let starts = [0].into_iter().chain(gaps.iter().map(|gap| gap.to));
-    let ends = gaps.iter().map(|gap| gap.hole()).chain([size]);
-    Ok(starts.zip(ends).filter(|(from, to)| from < to).collect())
+    Ok(parts(&gaps, size, 0).collect())
 }
 
 pub(super) async fn blocking<T: Send + 'static>(

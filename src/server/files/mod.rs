@@ -7,6 +7,8 @@ pub mod gaps;
 mod hashes;
 pub mod key;
 mod linked;
+pub mod log_index;
+pub mod log_lines;
 pub mod logs;
 pub mod operator;
 pub mod uploads;

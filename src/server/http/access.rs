@@ -132,7 +132,10 @@ pub async fn person(State(app): State<App>, mut request: Request, next: Next) ->
 pub async fn page(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let (scheme, peer) = (Scheme::of(request.extensions()), peer_of(&request));
     match identify(&app, request.headers(), scheme, peer).await {
-        Err(refusal @ Refusal::TooMany { .. }) => shut_out(&app, refusal, ApiError::from, wanted(&request), peer).await,
+        // Whether they are logged in, nobody can say while the database is away.
+        Err(refusal @ (Refusal::TooMany { .. } | Refusal::Store(_))) => {
+            shut_out(&app, refusal, ApiError::from, wanted(&request), peer).await
+        }
         Err(_) => {
             let wanted = request.uri().path_and_query().map_or("/", |wanted| wanted.as_str());
             Redirect::to(&format!("/login?next={}", percent_escaped(wanted))).into_response()

@@ -2,7 +2,8 @@
 
 use app::domain::access::Permission;
 use app::domain::time::Timestamp;
-use app::protocol::audit::{AuditEntry, AuditFilters, AuditPage, AuditQuery};
+use app::protocol::audit::{AuditEntry, AuditFilters, AuditPage, AuditQuery, AuditVerdict};
+use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header;
@@ -21,7 +22,12 @@ use crate::state::App;
 /// The routes.
 pub fn routes(app: &App) -> Routes {
     let reads = Needs::To(Permission::AdminAudit);
-    Routes::new(app, "Audit").get("/audit", reads, LIST, list).get("/audit/export", reads, EXPORT, export)
+    Routes::new(app, "Audit").get("/audit", reads, LIST, list).get("/audit/export", reads, EXPORT, export).get(
+        "/audit/verify",
+        reads,
+        VERIFY,
+        verify,
+    )
 }
 
 const LIST: Doc =
@@ -70,4 +76,14 @@ async fn export(State(app): State<App>, Query(filters): Query<AuditFilters>) -> 
         (header::CACHE_CONTROL, "no-store"),
     ];
     Ok((headers, Body::from_stream(lines)).into_response())
+}
+
+const VERIFY: Doc = Doc {
+    detail: "It reads the whole trail, which takes its time; who asks meanwhile waits for their turn.",
+    problems: &["files_unavailable"],
+    ..Doc::of("verifyAudit", "Says whether the audit trail is as it was written, and if not, where it differs.")
+};
+
+async fn verify(State(app): State<App>) -> Result<Json<AuditVerdict>, ApiError> {
+    Ok(Json(app.core.verify_audit().await?))
 }

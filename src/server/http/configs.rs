@@ -1,7 +1,7 @@
 //! `/api/configs`
 
 use app::domain::access::Permission;
-use app::protocol::configs::{Bundle, ConfigDetail, ConfigView, ConfigsPage};
+use app::protocol::configs::{Bundle, ConfigDetail, ConfigView, ConfigsPage, RevisionsPage};
 use app::protocol::worker::Accepted;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::{Extension, Json};
@@ -23,6 +23,8 @@ pub fn routes(app: &App) -> Routes {
     Routes::new(app, "Configurations")
         .get("/configs", sees, LIST, list)
         .get("/configs/{name}", sees, SHOW, show)
+        .get("/configs/{name}/revisions", sees, REVISIONS, revisions)
+        .get("/configs/{name}/revisions/{revision}", sees, SHOW_REVISION, show_revision)
         .put("/configs/{name}", edits, PUT, put)
         .delete("/configs/{name}", edits, DELETE, delete)
         .within(|router| router.layer(DefaultBodyLimit::max(limits::CONFIG)))
@@ -46,6 +48,33 @@ async fn show(
 ) -> Result<Tagged<ConfigDetail>, ApiError> {
     let config = app.core.config(&name).await?;
     Ok(known.tagged(Some(&config.config.revision.to_string()), config))
+}
+
+const REVISIONS: Doc = Doc {
+    detail: "Jobs keep the revision that they were submitted with, so that of a removed configuration there still are some.",
+    problems: &["config_not_found"],
+    ..Doc::of("listConfigRevisions", "Lists the revisions of a configuration, the newest first.")
+};
+
+async fn revisions(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Path(name): Path<String>,
+) -> Result<Json<RevisionsPage>, ApiError> {
+    Ok(Json(app.core.revisions(&person, &name).await?))
+}
+
+const SHOW_REVISION: Doc = Doc {
+    detail: "A revision never changes.",
+    problems: &["config_not_found"],
+    ..Doc::of("getConfigRevision", "Shows one revision of a configuration, with its files.")
+};
+
+async fn show_revision(
+    State(app): State<App>,
+    Path((name, revision)): Path<(String, u32)>,
+) -> Result<Json<ConfigDetail>, ApiError> {
+    Ok(Json(app.core.config_at(&name, revision).await?))
 }
 
 const PUT: Doc = Doc {

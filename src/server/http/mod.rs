@@ -25,11 +25,14 @@ pub mod problem;
 mod queue;
 pub mod request;
 pub mod routes;
+mod search;
 mod secrets;
-mod session;
+pub mod session;
 mod session_cookie;
 pub mod site;
+pub mod system;
 pub mod ui;
+mod usage;
 mod worker;
 
 use std::sync::Arc;
@@ -64,6 +67,7 @@ pub fn router(app: App) -> Router {
         .layer(from_fn_with_state(app.clone(), access::known_host))
         .layer(from_fn(pace::paced))
         .layer(CatchPanicLayer::custom(|_| panicked().into_response()))
+        .layer(from_fn_with_state(app.clone(), ui::trouble::shown))
         .layer(from_fn_with_state(app.clone(), request::in_context))
         .with_state(app)
 }
@@ -73,9 +77,12 @@ pub fn people(app: &App) -> Routes {
     admin::routes(app)
         .and(account::routes(app))
         .and(audit::routes(app))
+        .and(usage::routes(app))
+        .and(system::routes(app))
         .and(queue::routes(app))
         .and(configs::routes(app))
         .and(secrets::routes(app))
+        .and(search::routes(app))
         .and(events::routes(app))
         .and(session::routes(app))
 }

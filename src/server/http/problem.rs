@@ -115,6 +115,8 @@ impl ApiError {
         let title = self.status.canonical_reason().unwrap_or("Problem");
         let mut problem = Problem::new(self.status.as_u16(), title, self.code, self.detail.clone());
         problem.request_id = current_id();
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        problem.with = self.extra.iter().map(|(name, value)| (name.clone(), text(value))).collect();
         problem
     }
 }
@@ -234,7 +236,7 @@ impl From<Refusal> for ApiError {
                 };
                 Self::new(status, "upload_refused", format!("The file was not stored: {what}. {left}"))
             }
-            Refusal::DiskFull { free, floor } => disk_full(free, floor),
+            Refusal::DiskFull { free, floor } => turned_away::disk_full(free, floor),
             Refusal::Files(why) => {
                 tracing::error!(error = %why, "the disk failed");
                 unavailable(
@@ -245,17 +247,6 @@ impl From<Refusal> for ApiError {
             Refusal::Store(error) => store_failed(&error),
         }
     }
-}
-
-fn disk_full(free: u64, floor: u64) -> ApiError {
-    let mib = |bytes: u64| bytes >> 20;
-    let detail = format!(
-        "The server's disk is almost full: {} MiB are free, {} MiB are kept free (--disk-min-free). What runs goes on; \
-         nothing new is begun until an admin has made room.",
-        mib(free),
-        mib(floor)
-    );
-    ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", detail)
 }
 
 fn unavailable(code: &'static str, detail: &str) -> ApiError {
@@ -306,13 +297,12 @@ fn invalid_input(invalid: &Invalid) -> ApiError {
         ),
         Invalid::Status(word) => ("invalid_status", format!("{word:?} is no status that a worker can report.")),
         Invalid::Range { field, allowed } => ("out_of_range", format!("`{field}` must be {allowed}.")),
+        Invalid::Pattern(error) => ("invalid_pattern", format!("The regular expression is not usable: {error}.")),
         Invalid::Path(path) => (
             "invalid_path",
             format!("{path:?} is not usable as a path: paths are relative, without `..`, and printable."),
         ),
-        Invalid::NoConfigJson => {
-            ("config_json_missing", "A configuration needs a file `config.json`; this one has none.".to_owned())
-        }
+        Invalid::NoConfigJson => ("config_json_missing", "A configuration needs a file `config.json`.".to_owned()),
         Invalid::BrokenJson { file, error } => {
             ("config_json_broken", format!("`{file}` is no usable JSON object: {error}."))
         }
@@ -321,7 +311,11 @@ fn invalid_input(invalid: &Invalid) -> ApiError {
             ("other_worker", "The worker's id is not the one that the token belongs to.".to_owned())
         }
     };
-    ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail)
+    let mut error = ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail);
+    if let Invalid::Range { field, .. } = invalid {
+        error.extra.insert("field".to_owned(), (*field).into());
+    }
+    error
 }
 
 fn job_refused(refused: &job::Refused) -> ApiError {

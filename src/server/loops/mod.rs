@@ -23,6 +23,8 @@ const CLOCK: Duration = Duration::from_secs(2);
 const HEALTH: Duration = Duration::from_secs(2);
 /// When tokens and sessions were last used. Each server writes what it saw, or another one ends a session that is in use.
 const USED: Duration = Duration::from_mins(1);
+/// How much of how GPUs did is lost with a server that is killed.
+const HISTORY: Duration = Duration::from_mins(5);
 /// Sessions that are over.
 const SESSIONS: Duration = Duration::from_hours(1);
 
@@ -99,6 +101,9 @@ pub fn start(core: &Arc<Core>, tasks: &TaskTracker, shutdown: &CancellationToken
     }));
     tasks.spawn(every("readings", USED, shutdown.clone(), Arc::clone(core), |core| async move {
         core.forget_readings().await
+    }));
+    tasks.spawn(every("gpu history", HISTORY, shutdown.clone(), Arc::clone(core), |core| async move {
+        core.keep_histories().await
     }));
     tasks.spawn(leading("audit retention", AUDIT, shutdown.clone(), Arc::clone(core), |core| async move {
         let removed = core.expire_audit().await?;

@@ -158,7 +158,7 @@ impl Core {
         let mut tx = self.recent().await?;
         let stored = tx.worker(&worker).await?.ok_or_else(|| Refusal::NoWorker(worker.clone()))?;
         let held = tx.leased_jobs(Some(&worker)).await?;
-        self.keep_readings(&stored.worker, &beat.telemetry);
+        self.keep_readings(&stored.worker, &beat.telemetry, &held);
         // Nobody is sent away, or told to stop, by what may be known too late: the transaction judges again.
         let known = &stored.worker;
         let unfit = fitness::said(beat.unfit.as_deref());

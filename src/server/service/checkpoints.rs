@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use app::domain::ids::{Attempt, JobId};
 use app::domain::job::{Job, Report};
+use app::protocol::artifacts::ResumePoint;
 use app::protocol::checkpoints::WholeCheckpoint;
 use app::protocol::topic::Topic;
 use app::protocol::worker::{CheckpointFile, EarlierCheckpoint};
@@ -121,6 +122,12 @@ impl EarlierFile {
             error => Refusal::Files(error.to_string()),
         })
     }
+}
+
+/// From where an attempt that follows on all there were would go on.
+pub async fn resume_point(tx: &mut dyn Tx, job: &Job) -> Result<Option<ResumePoint>, Refusal> {
+    let found = newest(tx, job, Attempt(job.attempt.0 + 1)).await?;
+    Ok(found.map(|Found { job, attempt, name, .. }| ResumePoint { job_id: job, attempt, name }))
 }
 
 /// The checkpoint of the highest step that an attempt before this one has sent, or one of the jobs that this job tries

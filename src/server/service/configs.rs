@@ -78,8 +78,13 @@ impl Core {
     /// One, with its files.
     pub async fn config(&self, name: &str) -> Result<ConfigDetail, Refusal> {
         let config = self.read().await?.config(name).await?.ok_or_else(|| Refusal::NoConfig(name.to_owned()))?;
-        Ok(ConfigDetail { config: view(&config), bundle: Bundle { files: config.files.clone() } })
+        Ok(config_detail(&config))
     }
+}
+
+/// A revision with its files.
+pub fn config_detail(config: &StoredConfig) -> ConfigDetail {
+    ConfigDetail { config: view(config), bundle: Bundle { files: config.files.clone() } }
 }
 
 /// Refuses what is meant for a revision that is not the newest any more.
@@ -148,7 +153,8 @@ fn value(object: &Map<String, Value>, key: &str) -> Option<Value> {
     object.get(key).or_else(|| object.get(&format!("--{key}"))).cloned()
 }
 
-fn view(config: &StoredConfig) -> ConfigView {
+/// A configuration in a list.
+pub fn view(config: &StoredConfig) -> ConfigView {
     let object = object(config);
     let shown = ["model_type", "model_family", "max_train_steps", "learning_rate", "train_batch_size"];
     let plain = |key: &str| {

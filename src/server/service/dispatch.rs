@@ -82,6 +82,7 @@ impl Offer {
 async fn make(unit: &mut Unit<'_>, offer: Offer) -> Result<(), Refusal> {
     let (before, worker) = (&*offer.job, &offer.worker.worker);
     let until = unit.now + unit.core.policy.offer_timeout;
+    let gpus = u32::try_from(offer.gpus.len()).unwrap_or(u32::MAX);
     let after = before.clone().offered(unit.now, worker.id.clone(), offer.gpus, until)?;
     unit.save_job(before, &after).await?;
     let attempt = StoredAttempt {
@@ -89,6 +90,7 @@ async fn make(unit: &mut Unit<'_>, offer: Offer) -> Result<(), Refusal> {
         attempt: after.attempt,
         worker: worker.id.clone(),
         worker_name: worker.name.clone(),
+        gpus,
         offered_at: unit.now,
         started_at: None,
         ended_at: None,

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex};
 use app::domain::audit::Action;
 use app::domain::gpu::{Gpu, MemoryKind, Novelty, Withheld, WithheldReason, Word, news, novelty};
 use app::domain::ids::WorkerId;
+use app::domain::job::Job;
+use app::domain::text::acts;
 use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::Worker;
 use app::protocol::gpu::{self as wire, GpuReading, Reading, Telemetry};
@@ -89,6 +91,11 @@ impl Readings {
         let kept = board.workers.entry(worker.clone()).or_default();
         kept.eyes.looked_at = now;
         kept.readings.iter().cloned().collect()
+    }
+
+    /// Somebody looks at all of them.
+    pub(super) fn all_are_looked_at(&self, now: Timestamp) {
+        self.board().all.looked_at = now;
     }
 
     /// The same of a worker among all: somebody looks at all of them.
@@ -204,11 +211,12 @@ impl Core {
     }
 
     /// Keeps how a worker's GPUs are, and tells who looks at it. Ids that are not the worker's mean nothing.
-    pub(super) fn keep_readings(self: &Arc<Self>, worker: &Worker, telemetry: &[Telemetry]) {
+    pub(super) fn keep_readings(self: &Arc<Self>, worker: &Worker, telemetry: &[Telemetry], held: &[Job]) {
         let (Some(newest), Some(capability), Ok(())) = (telemetry.last(), worker.capability(), worker.may_beat())
         else {
             return;
         };
+        self.keep_history(worker, telemetry, held);
         let now = self.now();
         let newest_of = |gpu: &Gpu| newest.gpus.iter().find(|said| said.uuid == gpu.uuid);
         let of = |gpu: &Gpu| Some((gpu.uuid.clone(), reading(newest_of(gpu)?, now)));
@@ -219,7 +227,7 @@ impl Core {
 }
 
 /// What sensors said, as far as it makes sense: a broken one costs what it says, not the heartbeat.
-fn reading(said: &GpuReading, at: Timestamp) -> Reading {
+pub(super) fn reading(said: &GpuReading, at: Timestamp) -> Reading {
     let within = |value: Option<f64>, least: f64, most: f64| value.filter(|value| (least..=most).contains(value));
     let clock = |mhz: Option<u32>| mhz.filter(|mhz| *mhz <= 100_000);
     Reading {
@@ -275,7 +283,7 @@ pub fn shown(gpu: &Gpu) -> wire::Gpu {
 
 /// An agent's words, as far as they are kept.
 pub(super) fn shortened(words: &str) -> String {
-    words.chars().filter(|c| !c.is_control()).take(MAX_DETAIL).collect()
+    words.chars().filter(|c| !acts(*c)).take(MAX_DETAIL).collect()
 }
 
 fn withheld(said: Option<&wire::Withheld>) -> Option<Withheld> {

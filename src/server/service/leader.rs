@@ -9,18 +9,31 @@ use super::Core;
 use super::refusal::Refusal;
 use crate::store::{News, Work};
 
-/// Since when this server leads, if it does.
+/// Since when this server leads, if it does, and since when it cannot know because the database is away.
 #[derive(Default)]
-pub struct Leadership(Mutex<Option<Timestamp>>);
+pub struct Leadership {
+    since: Mutex<Option<Timestamp>>,
+    away: Mutex<Option<Timestamp>>,
+}
 
 impl Leadership {
     /// Since when it leads.
     pub fn held_since(&self) -> Option<Timestamp> {
-        *self.0.lock().expect("no panic while it is held")
+        *self.since.lock().expect("no panic while it is held")
+    }
+
+    /// Since when the database has not answered; it is tried again and again.
+    pub fn database_away_since(&self) -> Option<Timestamp> {
+        *self.away.lock().expect("no panic while it is held")
+    }
+
+    fn note_database(&self, answers: bool, now: Timestamp) {
+        let mut away = self.away.lock().expect("no panic while it is held");
+        *away = if answers { None } else { away.or(Some(now)) };
     }
 
     fn set(&self, leads: bool, now: Timestamp) {
-        let mut since = self.0.lock().expect("no panic while it is held");
+        let mut since = self.since.lock().expect("no panic while it is held");
         if leads != since.is_some() {
             tracing::info!(leads, "the leadership changed");
             *since = leads.then_some(now);
@@ -46,6 +59,7 @@ impl Core {
         });
         let written = self.store.write(work).await;
         let (living, leads) = std::mem::take(&mut *found.lock().expect("no panic while it is held"));
+        self.leadership.note_database(written.is_ok(), self.now());
         // Who cannot reach the database does not know whether it still leads.
         self.leadership.set(written.is_ok() && leads, self.now());
         written?;

@@ -106,7 +106,7 @@ fn leading(bytes: &[u8], offset: u64) -> usize {
 }
 
 /// How many bytes at the end are a character that is not complete yet.
-fn trailing(bytes: &[u8]) -> usize {
+pub(super) fn trailing(bytes: &[u8]) -> usize {
     let Some(back) = bytes.iter().rev().take(4).position(|byte| !is_continuation(*byte)) else { return 0 };
     let wanted = match bytes[bytes.len() - 1 - back] {
         0xf0..=0xf7 => 4,

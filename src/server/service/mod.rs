@@ -13,12 +13,14 @@ pub mod desired;
 pub mod dispatch;
 mod exclusive;
 mod fitness;
+pub mod gpu_history;
 pub mod gpus;
 pub mod health;
 pub mod jobs;
 pub mod keys;
 pub mod leader;
 pub mod local;
+mod log_lines;
 pub mod logs;
 pub mod measure;
 pub mod presence;
@@ -28,13 +30,17 @@ pub mod refusal;
 pub mod registration;
 pub mod reports;
 pub mod retention;
+mod revisions;
+pub mod search;
 pub mod secrets;
 pub mod space;
 pub mod storing;
 mod superseded;
+pub mod system;
 mod timekeeping;
 pub mod unit;
 pub mod uploads;
+pub mod usage;
 pub mod views;
 pub mod workers;
 
@@ -59,6 +65,7 @@ use crate::vault::Vault;
 use self::audit::checkpoint::Signer;
 use self::audit::refused::Floods;
 use self::contention::Contention;
+use self::gpu_history::Histories;
 use self::gpus::Readings;
 use self::leader::Leadership;
 use self::presence::Presence;
@@ -142,6 +149,8 @@ pub struct Core {
     pub presence: Presence,
     /// How workers' GPUs are.
     pub readings: Readings,
+    /// How they were.
+    pub histories: Histories,
     /// What is in memory about those who come in.
     pub doors: Doors,
     /// Which streams went from host to host.

@@ -138,6 +138,8 @@ pub enum Invalid {
         /// What is allowed, in words.
         allowed: &'static str,
     },
+    /// A regular expression that is none, or too large; what is wrong with it.
+    Pattern(String),
     /// A path that leads elsewhere.
     Path(String),
     /// A configuration without `config.json`.

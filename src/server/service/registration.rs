@@ -3,6 +3,7 @@
 use app::domain::capability::Capability;
 use app::domain::gpu::Gpu;
 use app::domain::ids::WorkerId;
+use app::domain::text::{acts, is_plain};
 use app::protocol::worker::Register;
 
 use super::fitness;
@@ -66,8 +67,8 @@ fn check_texts(capability: &Capability) -> Result<(), Refusal> {
     let others = versions.into_iter().chain([&capability.hostname, &capability.install_id]);
     let texts = gpus.chain(others.flatten()).chain([&capability.accelerator]);
     for text in texts {
-        if text.chars().count() > MAX_TEXT || text.chars().any(char::is_control) {
-            return Err(Invalid::Name(text.chars().take(40).filter(|c| !c.is_control()).collect()).into());
+        if !is_plain(text, MAX_TEXT) {
+            return Err(Invalid::Name(text.chars().take(40).filter(|c| !acts(*c)).collect()).into());
         }
     }
     Ok(())

@@ -8,6 +8,7 @@ use app::domain::audit::Action;
 use app::domain::ids::{Attempt, JobId, WorkerId};
 use app::domain::job::{Job, Refused, Report, State};
 use app::domain::reconcile::displaced;
+use app::domain::text::{escaped, escaped_lines};
 use app::domain::worker::credential::may_come_from;
 use app::protocol::topic::Topic;
 use app::protocol::worker::{ProgressPoint, ProgressReport, StatusReport};
@@ -23,6 +24,8 @@ use crate::tokens;
 
 /// The most points in one report.
 const MAX_POINTS: usize = 500;
+/// The longest name of a metric, and what a trainer says it is doing, in characters.
+const MAX_WORDS: usize = 100;
 /// The most metrics in one point.
 const MAX_METRICS: usize = 64;
 /// The longest error that is kept, in characters; the log has the rest.
@@ -198,7 +201,7 @@ fn resumed_from(report: &StatusReport) -> Result<Option<i64>, Refusal> {
 }
 
 fn parsed(report: &StatusReport) -> Result<Report, Refusal> {
-    let error = || report.error.clone().unwrap_or_default().chars().take(MAX_ERROR).collect();
+    let error = || escaped_lines(report.error.as_deref().unwrap_or_default()).chars().take(MAX_ERROR).collect();
     Ok(match report.status.as_str() {
         "starting" => Report::Starting,
         "running" | "training" => Report::Running,
@@ -212,5 +215,11 @@ fn parsed(report: &StatusReport) -> Result<Report, Refusal> {
 
 fn stored(point: &ProgressPoint) -> StoredPoint {
     let step = i64::try_from(point.step).unwrap_or(i64::MAX);
-    StoredPoint { step, point: serde_json::to_string(point).expect("plain numbers and text") }
+    let short = |text: &str| escaped(text).chars().take(MAX_WORDS).collect::<String>();
+    let said = ProgressPoint {
+        metrics: point.metrics.iter().map(|(name, value)| (short(name), *value)).collect(),
+        stage: point.stage.as_deref().map(short),
+        ..point.clone()
+    };
+    StoredPoint { step, point: serde_json::to_string(&said).expect("plain numbers and text") }
 }

@@ -7,6 +7,7 @@ use app::domain::ids::WorkerId;
 use app::domain::job::Loss;
 use app::domain::labels::Labels;
 use app::domain::network::{BadNetwork, MAX_NETWORKS, Network};
+use app::domain::text::is_plain;
 use app::domain::time::Millis;
 use app::domain::worker::credential::Credential;
 use app::domain::worker::{Edit, Kind, Worker};
@@ -231,7 +232,7 @@ pub fn revision(worker: &Worker) -> String {
 /// A name without surrounding blanks, if it is usable.
 pub fn checked_name(name: &str) -> Result<String, Refusal> {
     let name = name.trim();
-    let usable = !name.is_empty() && name.chars().count() <= MAX_NAME && !name.chars().any(char::is_control);
+    let usable = !name.is_empty() && is_plain(name, MAX_NAME);
     if usable { Ok(name.to_owned()) } else { Err(Invalid::Name(name.chars().take(40).collect()).into()) }
 }
 

@@ -17,6 +17,8 @@ pub struct StoredAttempt {
     pub worker: WorkerId,
     /// That worker's name at the time.
     pub worker_name: String,
+    /// How many GPUs it was granted.
+    pub gpus: u32,
     /// When it was offered.
     pub offered_at: Timestamp,
     /// When the worker took it.

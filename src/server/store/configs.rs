@@ -23,6 +23,28 @@ pub struct StoredConfig {
     pub created_at: Timestamp,
 }
 
+/// A revision without its files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredRevision {
+    /// The revision, from 1.
+    pub revision: u32,
+    /// SHA-256 of the bundle, in hex.
+    pub sha256: String,
+    /// When it came.
+    pub created_at: Timestamp,
+}
+
+/// How many jobs in a state pinned a revision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Use {
+    /// The revision.
+    pub revision: u32,
+    /// The state's word.
+    pub state: String,
+    /// How many.
+    pub jobs: u64,
+}
+
 /// Configurations.
 #[async_trait]
 pub trait Configs {
@@ -34,6 +56,10 @@ pub trait Configs {
     async fn config_revision(&mut self, name: &str, revision: u32) -> Result<Option<Arc<StoredConfig>>>;
     /// The newest revision's number, removed or not; 0 if there never was one.
     async fn newest_revision(&mut self, name: &str) -> Result<u32>;
+    /// Every revision, the newest first, also of a removed one.
+    async fn revisions(&mut self, name: &str) -> Result<Vec<StoredRevision>>;
+    /// Which jobs pinned its revisions: of one person, or of all.
+    async fn uses(&mut self, name: &str, user: Option<&str>) -> Result<Vec<Use>>;
     /// Adds a revision and makes it the newest.
     async fn insert_config(&mut self, config: &StoredConfig) -> Result<()>;
     /// Removes it from the list; its revisions stay for the jobs that pinned them.

@@ -24,6 +24,7 @@ pub mod secrets;
 pub mod servers;
 mod sql;
 pub mod sqlite;
+pub mod usage;
 pub mod workers;
 
 #[cfg(test)]
@@ -89,6 +90,7 @@ pub trait Tx:
     + look::Looking
     + retention::Retention
     + schema::Schema
+    + usage::Usage
     + Send
 {
 }
@@ -102,13 +104,13 @@ impl<T> Tx for T where
         + configs::Configs
         + access::Access
         + secrets::Secrets
-        + secrets::Secrets
         + audit::Audit
         + servers::Servers
         + group::Group
         + look::Looking
         + retention::Retention
         + schema::Schema
+        + usage::Usage
         + Send
 {
 }

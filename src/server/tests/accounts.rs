@@ -233,7 +233,18 @@ async fn jobs_of_others_are_not_there_for_who_may_not_see_them() {
     submit(&lead, 50).await.ok(201);
 
     let at = |rest: &str| format!("/api/queue/{job}{rest}");
-    for rest in ["", "/logs", "/logs?follow=1", "/explain", "/events", "/progress", "/artifacts", "/artifacts/a"] {
+    for rest in [
+        "",
+        "/logs",
+        "/logs?follow=1",
+        "/explain",
+        "/events",
+        "/progress",
+        "/metrics",
+        "/gpus",
+        "/artifacts",
+        "/artifacts/a",
+    ] {
         server.get(&eve, &at(rest)).await.problem(404, "job_not_found");
     }
     server.post(&eve, &at("/cancel"), json!({})).await.problem(404, "job_not_found");

@@ -9,6 +9,7 @@ use app::protocol::audit::{AuditFilters, AuditQuery};
 use axum::body::Body;
 use axum::http::{Request, header};
 use serde_json::{Value, json};
+use sqlx::Connection;
 
 use self::provoke::{log_in, provoke};
 use super::harness::{By, Server, read};
@@ -43,6 +44,12 @@ async fn each_action_is_recorded_once() {
         let page = server.app.core.audit_page(&query).await.expect("a database");
         assert_eq!(page.entries.len(), 1, "{}: {page:?}", action.as_str());
     }
+}
+
+#[test]
+fn the_page_has_a_sentence_for_every_action() {
+    let words: Vec<&str> = Action::ALL.iter().map(|action| action.as_str()).collect();
+    assert_eq!(words, app::ui::audit_words::ACTIONS);
 }
 
 #[test]
@@ -219,4 +226,22 @@ async fn checkpoints_are_signed_when_there_is_something_new() {
     let other = Checkpoints::open(other.path(), "sqlite", [1; 32]).expect("writable");
     let verdict = verify(&mut *tx, Some(&other), Signed::new()).await.expect("readable");
     assert_eq!((verdict.signed, verdict.foreign, verdict.report.is_clean()), (0, 2, true));
+}
+
+#[tokio::test]
+async fn the_trail_is_verified_by_whoever_may_read_it() {
+    let server = Server::start().await;
+    let (id, _) = server.worker("gpu-1").await;
+    server.app.core.sign_audit().await.expect("a database");
+    let verdict = server.get(&By::Admin, "/api/audit/verify").await.ok(200);
+    assert_eq!((&verdict["intact"], &verdict["chains"], &verdict["faults"]), (&json!(true), &json!(1), &json!([])));
+    assert_eq!((&verdict["checkpoints_signed"], &verdict["key_found"]), (&json!(1), &json!(true)));
+    let file = format!("sqlite:{}", server.directory.path().join("orchestrator.db").display());
+    let mut connection = sqlx::SqliteConnection::connect(&file).await.expect("a database");
+    let forge = "UPDATE audit SET actor = 'nobody' WHERE target = $1";
+    sqlx::query(forge).bind(&id).execute(&mut connection).await.expect("a statement");
+    let verdict = server.get(&By::Admin, "/api/audit/verify").await.ok(200);
+    assert_eq!((&verdict["intact"], &verdict["faults"][0]["fault"]), (&json!(false), &json!("edited")));
+    let lead = server.person("lea", "lead").await;
+    server.get(&lead, "/api/audit/verify").await.problem(403, "permission_denied");
 }

@@ -127,6 +127,22 @@ async fn the_next_attempt_is_told_of_the_newest_whole_checkpoint() {
 }
 
 #[tokio::test]
+async fn people_are_told_from_where_an_attempt_that_follows_would_go_on() {
+    let story = Story::begin().await;
+    let told = async |story: &Story| {
+        let path = format!("/api/queue/{}/artifacts", story.job);
+        story.server.get(&By::Admin, &path).await.ok(200)["resumes_from"].clone()
+    };
+    assert_eq!(told(&story).await, Value::Null);
+    story.save(100, "a hundred").await;
+    story.send("checkpoint-200/model.bin", "not all of it came").await;
+    let point = json!({"job_id": story.job, "attempt": 1, "name": "checkpoint-100"});
+    assert_eq!(told(&story).await, point, "its own counts: the next attempt may");
+    let story = story.again().await;
+    assert_eq!(told(&story).await, point);
+}
+
+#[tokio::test]
 async fn a_part_of_a_file_can_be_asked_for() {
     let story = Story::begin().await;
     story.save(5, "0123456789").await;
@@ -290,7 +306,7 @@ async fn the_page_submits_what_the_api_does() {
     for (form, exclusive, checkpoints) in
         [("", false, "last"), ("&exclusive=true&checkpoints=none", true, "none"), ("&checkpoints=all", false, "all")]
     {
-        let answer = server.call(&ada, "POST", "/ui/jobs", format!("config_name=digits{form}")).await;
+        let answer = server.call(&ada, "POST", "/ui/jobs", format!("config=digits{form}")).await;
         let place = answer.headers[header::LOCATION].to_str().expect("ascii").to_owned();
         let job = server.job(place.strip_prefix("/jobs/").expect("a job's page")).await;
         assert_eq!((&job["exclusive"], &job["checkpoints"]), (&json!(exclusive), &json!(checkpoints)));

@@ -43,3 +43,39 @@ async fn a_configuration_that_cannot_run_is_refused_with_the_reason() {
     let body = json!({"files": {"config.json": "{}"}}).to_string();
     server.call(&By::Admin, "PUT", "/api/configs/a%2Fb", body).await.problem(422, "invalid_name");
 }
+
+#[tokio::test]
+async fn revisions_are_listed_with_who_stored_them_and_which_jobs_run_them() {
+    let server = Server::start().await;
+    let put = async |by: &By, text: &str| {
+        let body = json!({"files": {"config.json": text}}).to_string();
+        server.call(by, "PUT", "/api/configs/c", body).await.ok(200)
+    };
+    let (ada, eve) = (server.person("ada", "lead").await, server.person("eve", "researcher").await);
+    put(&By::Admin, "{}").await;
+    put(&ada, r#"{"a": 1}"#).await;
+    server.post(&ada, "/api/queue/submit", json!({"config_name": "c"})).await.ok(201);
+    let ended = server.post(&ada, "/api/queue/submit", json!({"config_name": "c"})).await.ok(201);
+    let id = ended["job_id"].as_str().expect("an id");
+    server.post(&ada, &format!("/api/queue/{id}/cancel"), json!({})).await.ok(200);
+    put(&ada, "{}").await;
+    let listed = async |by: &By| {
+        let page = server.get(by, "/api/configs/c/revisions").await.ok(200);
+        let told = |one: &Value| {
+            (one["revision"].clone(), one["created_by"].clone(), one["jobs"].clone(), one["active_jobs"].clone())
+        };
+        (page["revisions"].as_array().expect("a list").iter().map(told).collect::<Vec<_>>(), page["removed"].clone())
+    };
+    let row =
+        |revision: u32, by: &str, jobs: u32, active: u32| (json!(revision), json!(by), json!(jobs), json!(active));
+    let (all, removed) = listed(&ada).await;
+    assert_eq!((&all[0], &all[1], removed), (&row(3, "ada", 0, 0), &row(2, "ada", 2, 1), json!(false)));
+    assert_eq!(listed(&eve).await.0[1], row(2, "ada", 0, 0), "of others' jobs a researcher learns nothing");
+    let old = server.get(&eve, "/api/configs/c/revisions/2").await.ok(200);
+    assert_eq!((&old["revision"], &old["bundle"]["files"]["config.json"]), (&json!(2), &json!(r#"{"a": 1}"#)));
+    server.call(&ada, "DELETE", "/api/configs/c", "").await.ok(200);
+    assert_eq!(listed(&ada).await.1, json!(true));
+    server.get(&ada, "/api/configs/c/revisions/2").await.ok(200);
+    server.get(&ada, "/api/configs/c/revisions/4").await.problem(404, "config_not_found");
+    server.get(&ada, "/api/configs/d/revisions").await.problem(404, "config_not_found");
+}

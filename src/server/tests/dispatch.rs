@@ -187,6 +187,25 @@ async fn a_trainers_failure_is_final_and_says_why() {
 }
 
 #[tokio::test]
+async fn what_a_trainer_says_does_nothing_where_it_is_read() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (_, key, _events) = server.online("gpu-1").await;
+    let job = server.submit("digits").await;
+    let point = json!({"step": 1, "at": "2024-01-15T10:30:00Z", "stage": "a\u{7}b", "metrics": {"x\u{2066}y": 1.0}});
+    server
+        .post(&key, &format!("/api/workers/job/{job}/progress"), json!({"attempt": 1, "points": [point]}))
+        .await
+        .ok(200);
+    let series = server.get(&By::Admin, &format!("/api/queue/{job}/progress")).await.ok(200);
+    assert_eq!(series["points"][0]["metrics"], json!({"x\\u{2066}y": 1.0}));
+    assert_eq!(server.job(&job).await["progress"]["stage"], "a\\u{7}b");
+    let failed = json!({"status": "failed", "attempt": 1, "error": "report\u{202e}fdp.exe:\n\tline 2\u{1b}[2J"});
+    server.report(&key, &job, failed).await.ok(200);
+    assert_eq!(server.job(&job).await["error"], "report\\u{202e}fdp.exe:\n\tline 2\\u{1b}[2J");
+}
+
+#[tokio::test]
 async fn reports_that_make_no_sense_change_nothing() {
     let server = Server::start().await;
     server.config("digits").await;

@@ -188,3 +188,19 @@ async fn one_key_makes_one_job() {
     server.pass(app::domain::time::Millis::seconds(86_401)).await;
     assert_ne!(send("k1", body).await.ok(201)["job_id"], first["job_id"], "a day later it is another submit");
 }
+
+#[tokio::test]
+async fn what_a_sentence_is_about_is_told_beside_it() {
+    let server = Server::start_with(|policy| policy.limits.jobs = Some(1)).await;
+    server.config("digits").await;
+    let (_, key, mut events) = with_gpus(&server, "gpu", 2, 2).await;
+    let large = submit(&server, json!({"gpu_count": 2, "min_vram_gb": 80.0})).await;
+    let blocker = explain(&server, &large).await["workers"][0]["blockers"][0].clone();
+    let told = [&blocker["code"], &blocker["wanted"], &blocker["found"], &blocker["gpus"]];
+    assert_eq!(told, [&json!("vram"), &json!("80"), &json!("40"), &json!(2)]);
+    submit(&server, json!({})).await;
+    let runs = events.offer().await;
+    server.report(&key, runs.job_id.as_str(), json!({"status": "running", "attempt": 1})).await.ok(200);
+    let waits = explain(&server, &submit(&server, json!({})).await).await;
+    assert_eq!((&waits["verdict"], &waits["limit"]), (&json!("limited"), &json!({"jobs": 1, "per_user": false})));
+}

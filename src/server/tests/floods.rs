@@ -234,8 +234,8 @@ async fn every_route_that_takes_a_body_has_a_limit() {
         (&admin, "POST", "/ui/account/password".to_owned()),
         (&nobody, "POST", "/ui/login".to_owned()),
         (&nobody, "POST", "/ui/setup".to_owned()),
-        (&nobody, "POST", "/ui/theme".to_owned()),
-        (&nobody, "POST", "/ui/language".to_owned()),
+        (&nobody, "POST", "/ui/preferences".to_owned()),
+        (&nobody, "POST", "/ui/preferences".to_owned()),
     ];
     for (by, method, path) in routes {
         let answer = server.call(by, method, &path, large.clone()).await;

@@ -116,6 +116,8 @@ async fn of_many_gpus_that_are_withheld_a_few_are_told() {
          GPU 1 is quarantined: It did not pass the test. GPU 2 is quarantined. GPU 3 is in use by process 4711 (python). \
          So it is with 2 more."
     );
+    let third = json!({"index": 3, "reason": "in_use", "detail": "used by process 4711 (python)"});
+    assert_eq!(blocker["withheld"][3], third, "the page tells all of them, in its reader's language");
     let all_in_use = |text: &Value| text.as_str().is_some_and(|text| text.starts_with("End what uses one, see to"));
     assert!(all_in_use(&blocker["change"]), "{blocker}");
 }

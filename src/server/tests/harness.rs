@@ -35,6 +35,7 @@ use crate::service::audit::checkpoint::Signer;
 use crate::service::audit::refused::Floods;
 use crate::service::contention::Contention;
 use crate::service::dispatch::hooks;
+use crate::service::gpu_history::Histories;
 use crate::service::gpus::Readings;
 use crate::service::leader::Leadership;
 use crate::service::presence::Presence;
@@ -194,6 +195,7 @@ impl Server {
             hub: Hub::default(),
             presence: Presence::default(),
             readings: Readings::default(),
+            histories: Histories::at(directory.path()),
             contention: Contention::default(),
             doors: Doors::default(),
             floods: Floods::default(),
@@ -225,6 +227,8 @@ impl Server {
             tls,
             trusted_proxies: vec!["10.0.0.0/8".parse().expect("a network")],
             flashes: Flashes::default(),
+            data: directory.path().to_owned(),
+            settings: Vec::new(),
             leptos: LeptosOptions::builder().output_name("simpletuner").build(),
         });
         app.core.look_at_disk().expect("a disk by hand");

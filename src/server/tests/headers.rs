@@ -1,5 +1,6 @@
 //! What every kind of answer carries, what cookies are like, and from whose pages forms are taken.
 
+use app::ui::prefs::CHOICES;
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, header};
 use serde_json::json;
@@ -48,7 +49,7 @@ async fn every_kind_of_answer_carries_the_same_protection() {
         ("the login page", &By::Nobody, "GET", "/login".to_owned(), 200),
         ("a page that is none", &ada, "GET", "/nowhere".to_owned(), 404),
         ("a way to the login", &By::Nobody, "GET", "/".to_owned(), 303),
-        ("a form", &ada, "POST", "/ui/theme".to_owned(), 303),
+        ("a form", &ada, "POST", "/ui/preferences".to_owned(), 303),
         ("a form that is refused", &By::Nobody, "POST", "/ui/login".to_owned(), 303),
         ("JSON", &By::Admin, "GET", "/api/queue".to_owned(), 200),
         ("a problem", &By::Nobody, "GET", "/api/queue".to_owned(), 401),
@@ -76,7 +77,7 @@ async fn every_kind_of_answer_carries_the_same_protection() {
         assert_eq!(answer.status(), 200, "{what}");
         assert_safe(what, answer.headers());
     }
-    let foreign = Request::builder().method("POST").uri("/ui/theme").header(header::HOST, "localhost:8001");
+    let foreign = Request::builder().method("POST").uri("/ui/preferences").header(header::HOST, "localhost:8001");
     let foreign = foreign.header("sec-fetch-site", "cross-site").body(Body::empty()).expect("a request");
     assert_safe("another site's form", read(server.send(foreign).await).await.headers());
 }
@@ -106,15 +107,15 @@ async fn every_cookie_is_for_this_site_and_over_https_for_https_only() {
     let server = Server::start().await;
     server.person("ada", "viewer").await;
     for (path, form, names) in [
-        ("/ui/theme", "theme=light", &["theme"][..]),
-        ("/ui/language", "language=ja", &["language"]),
+        ("/ui/preferences", "theme=light&language=ja&zone=x", &["theme", "language"][..]),
+        ("/ui/preferences", "density=compact&keys=off&zone=local", &["density", "zone", "keys"]),
         ("/ui/login", "name=ada&password=wrong", &["flash"]),
         ("/ui/login", &format!("name=ada&password={PASSWORD}"), &["__Host-sid"]),
     ] {
         let cookies = post(&server, "https", path, form).await.cookies();
         assert_eq!(cookies.len(), names.len(), "{cookies:?}");
         for (cookie, name) in cookies.iter().zip(names) {
-            let hidden = ["theme", "language"].contains(name) || cookie.contains("; HttpOnly");
+            let hidden = CHOICES.contains(name) || cookie.contains("; HttpOnly");
             let fine = cookie.starts_with(&format!("{name}=")) && cookie.contains("; Path=/") && hidden;
             assert!(fine && cookie.contains("; SameSite=Lax") && cookie.matches("; Secure").count() == 1, "{cookie}");
         }
@@ -146,7 +147,7 @@ async fn no_route_that_changes_something_takes_another_sites_form() {
     let declared = api.declared("/api").into_iter().map(|route| (route.method, route.path));
     let of_pages = forms(&server.app);
     let of_pages = of_pages.forms().iter().map(|path| (Method::POST, path.clone()));
-    let open = ["/ui/login", "/ui/setup", "/ui/theme", "/ui/language"].map(|path| (Method::POST, path.to_owned()));
+    let open = ["/ui/login", "/ui/setup", "/ui/preferences"].map(|path| (Method::POST, path.to_owned()));
     let routes = declared.chain(of_pages).chain(open).filter(|(method, _)| method != Method::GET);
     let mut changed = 0;
     for (method, path) in routes {

@@ -9,7 +9,7 @@ use super::harness::{ADMIN, By, Events, Server};
 use crate::files::gaps;
 
 /// A server with a running job; returns the job and its token.
-async fn running() -> (Server, String, By) {
+pub(super) async fn running() -> (Server, String, By) {
     running_on(Server::start().await).await
 }
 

@@ -89,17 +89,32 @@ async fn a_job_is_submitted_watched_and_cancelled_by_forms() {
     let session = log_in(&server).await;
     assert!(page(&server, &session, "/train").await.contains("digits"));
     let (to, cookies) =
-        post(&server, &session, "/ui/jobs", "config_name=digits&target=worker&worker_labels=&gpu_count=").await;
+        post(&server, &session, "/ui/jobs", "config=digits&target=worker&labels=&labels=team%3Dnlp&gpus=").await;
     assert!(to.starts_with("/jobs/j_"), "{to}");
     let shown = page(&server, &cookies, &to).await;
     assert!(shown.contains("digits"));
     assert!(page(&server, &session, "/jobs").await.contains(&to));
-    let (back, _) = post(&server, &session, &format!("/ui{to}/cancel"), "").await;
-    assert_eq!(back, to);
-    assert_eq!(server.status_of(to.trim_start_matches("/jobs/")).await, "cancelled");
-    let (back, cookies) = post(&server, &session, "/ui/jobs", "config_name=nope&target=worker&gpu_count=many").await;
+    let job = to.trim_start_matches("/jobs/");
+    for (form, priority) in [("priority=33&back=/jobs?phase=waiting", 33), ("top=true&priority=7", 50)] {
+        let (back, _) = post(&server, &session, &format!("/ui{to}/priority"), form).await;
+        assert_eq!(back, if priority == 33 { "/jobs?phase=waiting" } else { to.as_str() });
+        assert_eq!(server.job(job).await["priority"], priority);
+    }
+    let (back, cookies) = post(&server, &session, &format!("/ui{to}/priority"), "priority=51").await;
+    assert!(page(&server, &cookies, &back).await.contains("0 to 50"));
+    assert!(page(&server, &session, &format!("{to}/cancel?back=javascript:x")).await.contains("value=\"/jobs/"));
+    let (back, _) = post(&server, &session, &format!("/ui{to}/cancel"), "back=//evil.example").await;
+    assert_eq!(back, "/", "it leads nowhere else");
+    assert_eq!(server.status_of(job).await, "cancelled");
+    assert_eq!(server.job(job).await["worker_labels"], json!({"team": "nlp"}), "of several fields with one name");
+    let (again, _) = post(&server, &session, &format!("/ui{to}/retry"), "").await;
+    assert_eq!(server.job(again.trim_start_matches("/jobs/")).await["retry_of"], job);
+    for view in ["", "?show=samples", "?show=files", "/configuration", "/events"] {
+        assert!(page(&server, &session, &format!("{to}{view}")).await.contains("digits"), "{view}");
+    }
+    let (back, cookies) = post(&server, &session, "/ui/jobs", "config=nope&target=worker&gpus=many").await;
     assert_eq!(back, "/train");
-    assert!(page(&server, &cookies, &back).await.contains("gpu_count"));
+    assert!(page(&server, &cookies, &back).await.contains("`gpus` must be"));
 }
 
 #[tokio::test]
@@ -114,10 +129,14 @@ async fn every_page_is_whole_and_escapes_what_workers_say() {
         "/",
         "/jobs",
         "/train",
+        "/configs",
         "/admin/workers",
         "/admin/workers/new",
         &format!("/admin/workers/{id}"),
         &format!("/admin/workers/{id}/delete"),
+        "/preferences",
+        "/search?q=script",
+        "/search?q=%3Cscript%3Ealert(4)%3C/script%3E",
     ] {
         let text = page(&server, &session, path).await;
         assert!(text.contains("data-theme=\"dark\""), "{path} has the theme of its reader");
@@ -162,15 +181,57 @@ async fn what_is_not_there_is_a_page_of_its_own() {
 #[tokio::test]
 async fn the_theme_is_kept_in_a_cookie() {
     let server = Server::start().await;
-    let (to, cookies) = post(&server, "", "/ui/theme", "theme=light&next=/login").await;
+    let (to, cookies) = post(&server, "", "/ui/preferences", "theme=light&next=/login").await;
     assert_eq!((to.as_str(), cookies.trim_start_matches("; ")), ("/login", "theme=light"));
     assert!(page(&server, &cookies, "/login").await.contains("data-theme=\"light\""));
 }
 
 #[tokio::test]
+async fn density_is_there_before_the_first_paint_and_no_choice_leads_away() {
+    let server = Server::start().await;
+    let session = log_in(&server).await;
+    assert!(!page(&server, &session, "/jobs").await.contains("is-compact"));
+    let (to, cookies) = post(&server, &session, "/ui/preferences", "density=compact&next=/jobs").await;
+    assert_eq!(to, "/jobs");
+    assert!(page(&server, &cookies, &to).await.contains("class=\"is-compact\""));
+    assert!(server.get(&By::Cookie(cookies), "/secrets").await.text().contains("class=\"is-plain is-compact\""));
+    let (to, cookies) = post(&server, "", "/ui/preferences", "density=no&next=//evil.example").await;
+    assert_eq!((to.as_str(), cookies.as_str()), ("/", ""));
+}
+
+#[tokio::test]
+async fn a_drain_is_taken_back_by_a_form() {
+    let server = Server::start().await;
+    let session = log_in(&server).await;
+    let (id, _) = server.worker("gpu-1").await;
+    let (to, cookies) = post(&server, &session, &format!("/ui/workers/{id}/drain"), "").await;
+    let shown = page(&server, &cookies, &to).await;
+    let undo = format!("/ui/workers/{id}/resume");
+    let (banner, _) = shown.split_once("Undo").expect("a way back");
+    assert!(banner.rsplit_once("<form").expect("a form").1.contains(&undo), "{banner}");
+    let (to, cookies) = post(&server, &session, &undo, "").await;
+    assert!(page(&server, &cookies, &to).await.contains("The worker takes jobs again."));
+    let worker = server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200);
+    assert_eq!(worker["draining"], false);
+}
+
+#[tokio::test]
+async fn an_address_can_ask_but_not_act() {
+    let server = Server::start().await;
+    let session = log_in(&server).await;
+    let (id, _) = server.worker("gpu-1").await;
+    let path = format!("/admin/workers/{id}");
+    assert!(!page(&server, &session, &path).await.contains("<details open class=\"confirm\""));
+    let asked = page(&server, &session, &format!("{path}?ask=drain")).await;
+    assert!(asked.contains("<details open class=\"confirm\""), "{asked}");
+    let worker = server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200);
+    assert_eq!(worker["draining"], false);
+}
+
+#[tokio::test]
 async fn the_language_is_kept_in_a_cookie_and_else_what_the_browser_accepts() {
     let server = Server::start().await;
-    let (to, cookies) = post(&server, "", "/ui/language", "language=pt-BR&next=/login").await;
+    let (to, cookies) = post(&server, "", "/ui/preferences", "language=pt-BR&next=/login").await;
     assert_eq!((to.as_str(), cookies.trim_start_matches("; ")), ("/login", "language=pt-BR"));
     assert!(page(&server, &cookies, "/login").await.contains("<html lang=\"pt-BR\""));
     for (accepted, tag) in [("ja,en;q=0.5", "ja"), ("fr", "en")] {
@@ -239,4 +300,28 @@ async fn a_secret_is_kept_and_removed_by_forms() {
     let (to, cookies) = post(&server, &leo, "/ui/secrets", "name=A_KEY&value=0123456789&shared=on").await;
     assert!(page(&server, &cookies, &to).await.contains("secret.manage"));
     assert!(!page(&server, &leo, "/secrets").await.contains("name=\"shared\""));
+}
+
+#[tokio::test]
+async fn who_may_not_hurry_is_told_before_and_after() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let By::Cookie(cookie) = server.person("eve", "researcher").await else { panic!("a session") };
+    let shown = page(&server, &cookie, "/train?config=digits&priority=11").await;
+    assert!(shown.contains("queue.manage"), "{shown}");
+    let (back, cookies) = post(&server, &cookie, "/ui/jobs", "config=digits&priority=11").await;
+    assert_eq!(back, "/train");
+    assert!(page(&server, &cookies, &back).await.contains("queue.manage"));
+    assert_eq!(server.get(&By::Admin, "/api/queue").await.ok(200)["total"], 0, "nothing was submitted");
+    assert!(post(&server, &cookie, "/ui/jobs", "config=digits&priority=10").await.0.starts_with("/jobs/j_"));
+}
+
+#[tokio::test]
+async fn only_the_page_that_is_helped_has_a_program() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let session = log_in(&server).await;
+    for (path, has) in [("/train", true), ("/configs", false), ("/configs/digits", false), ("/secrets", false)] {
+        assert_eq!(page(&server, &session, path).await.contains("modulepreload"), has, "{path}");
+    }
 }

@@ -1,9 +1,10 @@
 //! Errors read alike, and a database that is away is no disaster.
 
-use axum::http::{StatusCode, header};
+use axum::body::Body;
+use axum::http::{Request, StatusCode, header};
 use serde_json::json;
 
-use super::harness::{By, Server};
+use super::harness::{Answer, By, Server, read};
 use crate::store::Store;
 
 #[tokio::test]
@@ -27,4 +28,84 @@ async fn a_database_that_is_away_is_503_and_health_says_so() {
     server.post(&key, "/api/workers/heartbeat", json!({})).await.problem(503, "database_unavailable");
     assert_eq!(server.get(&By::Nobody, "/readyz").await.status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(server.get(&By::Nobody, "/healthz").await.status, StatusCode::OK);
+}
+
+/// What a browser is answered that speaks this language.
+async fn browse(server: &Server, by: &By, method: &str, path: &str, language: &str) -> Answer {
+    let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost:8001");
+    let request = request.header(header::ACCEPT, "text/html,*/*").header(header::ACCEPT_LANGUAGE, language);
+    let request = match by {
+        By::Cookie(cookie) => request.header(header::COOKIE, cookie),
+        _ => request,
+    };
+    read(server.send(request.body(Body::empty()).expect("a request")).await).await
+}
+
+#[tokio::test]
+async fn a_browser_is_told_of_problems_on_pages_in_its_language() {
+    let server = Server::start().await;
+    let lea = server.person("lea", "lead").await;
+    let cases = [
+        ("POST", "/jobs", 405, "formularios"),
+        ("GET", "/ui/logout", 405, "formularios"),
+        ("GET", "/admin/system", 403, "admin.system"),
+        ("GET", "/nowhere", 404, "404"),
+    ];
+    for (method, path, status, says) in cases {
+        let answer = browse(&server, &lea, method, path, "es").await;
+        assert_eq!(answer.status.as_u16(), status, "{path}");
+        let text = answer.text();
+        assert!(text.contains("lang=\"es\"") && text.contains("</html>"), "{path}: {text}");
+        assert!(text.contains(says), "{path} says {says}: {text}");
+        assert!(!text.contains(" style=\""), "{path}");
+        assert!(
+            answer.headers[header::CONTENT_SECURITY_POLICY].to_str().is_ok_and(|policy| policy.contains("script-src"))
+        );
+    }
+    let denied = browse(&server, &lea, "GET", "/admin/system", "es").await.text();
+    assert!(denied.contains("Esto requiere el permiso") && denied.contains("(admin)"), "{denied}");
+    let framed = browse(&server, &lea, "POST", "/jobs", "es").await.text();
+    assert!(framed.contains("class=\"sidebar\"") && framed.contains(">lea<"), "who reads is known: {framed}");
+    // The API stays with its documents, whoever asks.
+    browse(&server, &lea, "GET", "/api/nowhere", "es").await.problem(404, "no_such_route");
+}
+
+#[tokio::test]
+async fn a_database_that_is_away_is_a_page_that_says_since_when() {
+    let server = Server::start().await;
+    let lea = server.person("lea", "lead").await;
+    server.app.core.store.close().await;
+    assert!(server.app.core.take_part().await.is_err());
+    let since = server.app.core.now();
+    server.clock.advance(app::domain::time::Millis::seconds(90));
+    assert!(server.app.core.take_part().await.is_err(), "it is away still");
+    let answer = browse(&server, &lea, "GET", "/jobs", "en").await;
+    assert_eq!(
+        (answer.status.as_u16(), &answer.headers[header::RETRY_AFTER]),
+        (503, &header::HeaderValue::from_static("2"))
+    );
+    let id = answer.headers["x-request-id"].to_str().expect("text").to_owned();
+    let text = answer.text();
+    assert!(text.contains("The database does not answer") && text.contains(&format!("datetime=\"{since}\"")), "{text}");
+    assert!(text.contains(&format!("Request {id}")) && !text.contains("class=\"sidebar\""), "{text}");
+}
+
+#[tokio::test]
+async fn what_a_form_refuses_is_said_in_the_readers_language() {
+    let server = Server::start().await;
+    let By::Cookie(session) = server.person("ada", "admin").await else { panic!("a browser") };
+    let post = async |path: &str, form: &str| -> String {
+        let by = By::Cookie(format!("{session}; language=ja"));
+        let answer = server.call(&by, "POST", path, form.to_owned()).await;
+        let flash =
+            answer.headers[header::SET_COOKIE].to_str().expect("text").split(';').next().expect("a pair").to_owned();
+        let to = answer.headers[header::LOCATION].to_str().expect("text").to_owned();
+        browse(&server, &By::Cookie(format!("{session}; {flash}")), "GET", &to, "ja").await.text()
+    };
+    let taken = post("/ui/users", "name=ada&role=viewer").await;
+    assert!(taken.contains("この名前はすでに使われています"), "{taken}");
+    let wrong = post("/ui/account/password", "old=not-the-password&new=another-good-one").await;
+    assert!(wrong.contains("この名前とパスワードでは入れません"), "{wrong}");
+    let labels = post("/ui/workers", "name=x&labels=%3D1").await;
+    assert!(labels.contains("このラベルは使用できません"), "{labels}");
 }

@@ -4,6 +4,7 @@ use app::domain::time::Millis;
 use serde_json::{Value, json};
 
 use super::harness::{By, Server};
+use crate::clock::Clock as _;
 
 #[tokio::test]
 async fn a_submit_pins_the_revision_and_says_where_it_stands() {
@@ -74,7 +75,11 @@ async fn the_list_is_filtered_and_paged_newest_first() {
     assert_eq!(ids(&get("?status=cancelled").await), [jobs[1].clone()]);
     assert_eq!(ids(&get("?phase=ended").await), [jobs[1].clone()]);
     assert_eq!(get("?phase=active").await["total"], 4);
+    assert_eq!((&get("?phase=waiting").await["total"], &get("?phase=running").await["total"]), (&json!(4), &json!(0)));
     assert_eq!(get("?phase=ended&status=queued").await["total"], 0);
+    // Counted is what the person and the label leave, whatever the state that is shown.
+    let counts = async |query: &str| get(query).await["counts"]["waiting"].clone();
+    assert_eq!((counts("?status=failed").await, counts("?user=nobody").await), (json!(4), json!(0)));
     let stats = get("/stats").await;
     assert_eq!((&stats["waiting"], &stats["cancelled"]), (&json!(4), &json!(1)));
     server.get(&By::Admin, "/api/queue?cursor=%2e%2e").await.problem(422, "out_of_range");
@@ -104,4 +109,57 @@ async fn what_happened_to_a_job_can_be_read() {
     assert_eq!(told, expected.map(|(event, actor)| (Some(event), Some(actor))));
     assert_eq!((&events[1]["detail"]["worker_id"], &events[1]["detail"]["attempt"]), (&json!(worker), &json!(1)));
     server.get(&By::Admin, "/api/queue/j_none/events").await.problem(404, "job_not_found");
+}
+
+#[tokio::test]
+async fn an_attempt_tells_when_its_trainer_ran_and_when_it_was_cancelled() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let job = server.submit("digits").await;
+    let (_, key, mut events) = server.online("gpu-1").await;
+    events.offer().await;
+    let mut told = Vec::new();
+    for status in ["starting", "running"] {
+        server.clock.advance(Millis(1_000));
+        told.push(server.clock.now().to_string());
+        server.report(&key, &job, json!({"status": status, "attempt": 1})).await.ok(200);
+    }
+    server.clock.advance(Millis(1_000));
+    told.push(server.clock.now().to_string());
+    server.call(&By::Admin, "POST", &format!("/api/queue/{job}/cancel"), "").await.ok(200);
+    let attempt = server.job(&job).await["attempts"][0].clone();
+    let moments = [&attempt["started_at"], &attempt["running_at"], &attempt["cancelling_at"]];
+    assert_eq!(moments.map(|at| at.as_str().unwrap_or_default().to_owned()), *told);
+}
+
+#[tokio::test]
+async fn the_configuration_of_a_job_is_the_one_that_it_was_submitted_with() {
+    let server = Server::start().await;
+    let put = async |text: &str| {
+        let body = json!({"files": {"config.json": text}}).to_string();
+        server.call(&By::Admin, "PUT", "/api/configs/mine", body).await.ok(200)
+    };
+    put("{\"seed\": 1}").await;
+    let job = server.submit("mine").await;
+    put("{\"seed\": 2}").await;
+    server.call(&By::Admin, "DELETE", "/api/configs/mine", "").await.ok(200);
+    let path = format!("/api/queue/{job}/config");
+    let shown = server.get(&By::Admin, &path).await.ok(200);
+    assert_eq!((&shown["revision"], &shown["bundle"]["files"]["config.json"]), (&json!(1), &json!("{\"seed\": 1}")));
+    let other = server.person("bo", "researcher").await;
+    server.get(&other, &path).await.problem(404, "job_not_found");
+    server.get(&By::Admin, "/api/queue/j_none/config").await.problem(404, "job_not_found");
+}
+
+#[tokio::test]
+async fn a_submit_can_choose_from_the_labels_of_the_fleet() {
+    let server = Server::start().await;
+    for (name, labels) in [("a", json!({"team": "nlp"})), ("b", json!({"team": "vision", "zone": "x"}))] {
+        server.post(&By::Admin, "/api/admin/workers", json!({"name": name, "labels": labels})).await.ok(201);
+    }
+    let eve = server.person("eve", "researcher").await;
+    let labels = server.get(&eve, "/api/queue/labels").await.ok(200);
+    assert_eq!(labels["labels"], json!({"team": ["nlp", "vision"], "zone": ["x"]}));
+    let vic = server.person("vic", "viewer").await;
+    server.get(&vic, "/api/queue/labels").await.problem(403, "permission_denied");
 }

@@ -34,6 +34,8 @@ async fn bad_input_is_named_and_changes_nothing() {
     make(r#"{"name": "x", "worker_type": "banana"}"#).await.problem(400, "invalid_json");
     make(r#"{"name": "  "}"#).await.problem(422, "invalid_name");
     make(r#"{"name": "a\u0007b"}"#).await.problem(422, "invalid_name");
+    make(r#"{"name": "a\u202eb"}"#).await.problem(422, "invalid_name");
+    make(r#"{"name": "x", "labels": {"k": "\u2066v"}}"#).await.problem(422, "invalid_labels");
     make(&json!({"name": "x".repeat(65)}).to_string()).await.problem(422, "invalid_name");
     let many: std::collections::BTreeMap<_, _> = (0..33).map(|n| (n.to_string(), "")).collect();
     make(&json!({"name": "x", "labels": many}).to_string()).await.problem(422, "invalid_labels");

@@ -15,6 +15,7 @@ use rustls::{CertificateError, Error, RootCertStore};
 use sha2::{Digest, Sha256};
 
 use super::provider;
+use super::validity::ends_at;
 
 /// Two files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +56,8 @@ pub struct Certificate {
     pub fingerprint: Fingerprint,
     /// Whether another one's signature is on it.
     pub vouched_for: bool,
+    /// When it ends.
+    pub ends_at: Option<Timestamp>,
 }
 
 /// Reads a chain and its key, and checks that they belong together.
@@ -74,7 +77,7 @@ pub fn parse(contents: &Contents, now: Timestamp) -> Result<Certificate, String>
     let fingerprint = Fingerprint(Sha256::digest(parsed.subject_public_key_info()).into());
     let unknown_issuer = Err(Error::InvalidCertificate(CertificateError::UnknownIssuer));
     let vouched_for = trusted_by_itself(&own, &parsed, now) == unknown_issuer;
-    Ok(Certificate { key: Arc::new(key), fingerprint, vouched_for })
+    Ok(Certificate { key: Arc::new(key), fingerprint, vouched_for, ends_at: ends_at(&own) })
 }
 
 /// What somebody says of a certificate who trusts it and nothing else: nothing against it if it has signed itself.

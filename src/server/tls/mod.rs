@@ -4,11 +4,13 @@
 
 mod certificate;
 pub mod self_signed;
+mod validity;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use app::domain::time::Timestamp;
 use app::protocol::fingerprint::Fingerprint;
 use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -92,6 +94,11 @@ impl Tls {
     /// The fingerprint of the key.
     pub fn fingerprint(&self) -> Fingerprint {
         self.shown.borrow().fingerprint
+    }
+
+    /// When the certificate ends.
+    pub fn ends_at(&self) -> Option<Timestamp> {
+        self.shown.borrow().ends_at
     }
 
     /// Whether somebody else has signed the certificate: then browsers may be told to insist on it.

@@ -1,6 +1,6 @@
 //! One line of the report.
 
-use app::logging::escaped;
+use app::domain::text::escaped;
 use serde::Serialize;
 
 /// Whether it stands in the way.

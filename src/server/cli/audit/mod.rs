@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use app::domain::audit::verify::Signed;
-use app::protocol::audit::AuditFilters;
+use app::protocol::audit::{AuditFault, AuditFilters, AuditVerdict};
 use clap::{Args, Subcommand};
 use futures_util::{StreamExt, pin_mut};
 use serde_json::json;
@@ -21,7 +21,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::files::checkpoints::Checkpoints;
 use crate::http::problem::ApiError;
 use crate::service::audit::trail;
-use crate::service::audit::verify::{Verdict, verify};
+use crate::service::audit::verify::verify;
 use crate::store::Store;
 use crate::store::archive::Archive;
 
@@ -108,40 +108,27 @@ async fn open(database: &Database) -> Result<Archive, Exit> {
     opened.map_err(|error| Exit::config(format!("{error:#}")))
 }
 
-/// What there is to say of a trail: the verdict, and the lines of the checkpoints' file that are none.
-struct Found {
-    verdict: Verdict,
-    with_key: bool,
-    broken_lines: Vec<usize>,
-}
-
-impl Found {
-    fn is_clean(&self) -> bool {
-        self.verdict.report.is_clean() && self.broken_lines.is_empty()
-    }
-}
-
 /// Whether the trail holds, and what `verify` prints of it.
 pub async fn is_intact(database: &Database) -> Result<(bool, String), Exit> {
     let (found, mut words) = (look(database).await?, Vec::new());
     print(&found, &mut words)?;
     let words = String::from_utf8_lossy(&words).trim().replace('\n', "; ");
-    Ok((found.is_clean(), words))
+    Ok((found.intact, words))
 }
 
 async fn report(args: VerifyArgs, out: &mut impl Write) -> Result<ExitCode, Exit> {
     let found = look(&args.database).await?;
     let printed = match (args.quiet, args.json) {
         (true, _) => Ok(()),
-        (false, true) => print_json(&found, out),
+        (false, true) => writeln!(out, "{}", json!(found)),
         (false, false) => print(&found, out),
     };
     // A reader who left hears the verdict by the exit code all the same.
     printed.or_else(|error| if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })?;
-    Ok(if found.is_clean() { ExitCode::SUCCESS } else { Exit::silent(65).report() })
+    Ok(if found.intact { ExitCode::SUCCESS } else { Exit::silent(65).report() })
 }
 
-async fn look(database: &Database) -> Result<Found, Exit> {
+async fn look(database: &Database) -> Result<AuditVerdict, Exit> {
     let archive = open(database).await?;
     let directory = chosen_directory(database.data_dir.as_deref());
     let kind = if database.database_url.is_some() { "postgres" } else { "sqlite" };
@@ -155,47 +142,27 @@ async fn look(database: &Database) -> Result<Found, Exit> {
     let failed = |error| Exit::unavailable(format!("the trail could not be read to its end: {error}"));
     let mut tx = archive.read().await.map_err(failed)?;
     let verdict = verify(&mut *tx, key.as_ref(), signed).await.map_err(failed)?;
-    Ok(Found { verdict, with_key: key.is_some(), broken_lines })
+    Ok(verdict.told(key.is_some(), broken_lines))
 }
 
-fn print(found: &Found, out: &mut impl Write) -> io::Result<()> {
-    let Verdict { report, signed, foreign } = &found.verdict;
-    for (chain, fault) in &report.faults {
-        writeln!(out, "{chain}: {fault}")?;
+fn print(found: &AuditVerdict, out: &mut impl Write) -> io::Result<()> {
+    for AuditFault { chain, what, .. } in &found.faults {
+        writeln!(out, "{chain}: {what}")?;
     }
-    for line in &found.broken_lines {
+    for line in &found.broken_checkpoint_lines {
         writeln!(out, "audit-checkpoints.jsonl: line {line} was not signed with this key")?;
     }
-    if report.untold > 0 {
-        writeln!(out, "and {} more", report.untold)?;
+    if found.more_faults > 0 {
+        writeln!(out, "and {} more", found.more_faults)?;
     }
-    let word = if found.is_clean() { "intact" } else { "TAMPERED WITH" };
-    writeln!(out, "{word}; entries: {}, chains: {}", report.entries, report.chains)?;
-    match (found.with_key, foreign) {
+    let word = if found.intact { "intact" } else { "TAMPERED WITH" };
+    writeln!(out, "{word}; entries: {}, chains: {}", found.entries, found.chains)?;
+    let signed = found.checkpoints_signed;
+    match (found.key_found, found.checkpoints_of_other_keys) {
         (false, _) => writeln!(out, "no key was found: that the whole was written anew cannot be excluded"),
         (true, 0) => writeln!(out, "signed checkpoints: {signed}"),
-        (true, _) => writeln!(out, "signed checkpoints: {signed}; of other keys, not checked: {foreign}"),
+        (true, foreign) => writeln!(out, "signed checkpoints: {signed}; of other keys, not checked: {foreign}"),
     }
-}
-
-fn print_json(found: &Found, out: &mut impl Write) -> io::Result<()> {
-    let Verdict { report, signed, foreign } = &found.verdict;
-    let faults = report.faults.iter().map(|(chain, fault)| {
-        let (from, to) = fault.entries().unzip();
-        json!({"chain": chain, "fault": fault.as_str(), "from": from, "to": to, "what": fault.to_string()})
-    });
-    let verdict = json!({
-        "intact": found.is_clean(),
-        "chains": report.chains,
-        "entries": report.entries,
-        "faults": faults.collect::<Vec<_>>(),
-        "more_faults": report.untold,
-        "key_found": found.with_key,
-        "checkpoints_signed": signed,
-        "checkpoints_of_other_keys": foreign,
-        "broken_checkpoint_lines": found.broken_lines,
-    });
-    writeln!(out, "{verdict}")
 }
 
 async fn export(args: ExportArgs, out: &mut impl Write) -> Result<(), Exit> {

@@ -19,6 +19,7 @@ use crate::backup::progress::Progress;
 use crate::boot::chosen_directory;
 use crate::boot::exit::Exit;
 use crate::clock::{Clock, SystemClock};
+use crate::http::system::BACKED_UP;
 use crate::store::Store;
 use crate::store::archive::Archive;
 
@@ -90,8 +91,13 @@ async fn back_up(args: &BackupArgs, now: Timestamp) -> Result<String, Exit> {
     drop(copy);
     add_files(&mut pack, &data, !args.without_artifacts, &mut progress)?;
     archive.close().await;
+    let manifest_time = manifest.taken_at.clone();
     let (files, bytes) = pack.finish(manifest).map_err(Exit::failed)?;
     drop(progress);
+    // The server's page says how old the newest backup is. That it cannot is no reason to have none.
+    if let Err(error) = std::fs::write(data.join(BACKED_UP), manifest_time) {
+        eprintln!("warning: the server will not know of this backup: {error}");
+    }
     let left = if args.without_artifacts { ", without artifacts" } else { "" };
     Ok(format!("{}: {files} files, {bytes} bytes{left}", args.to.display()))
 }

@@ -8,6 +8,7 @@ mod tests;
 use std::io::Write;
 use std::process::ExitCode;
 
+use app::protocol::system::SettingView;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, Subcommand};
 use serde_json::{Value, json};
@@ -75,24 +76,14 @@ pub fn main(command: &ConfigCommand, matches: &ArgMatches) -> ExitCode {
     }
 }
 
-/// A setting as it stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Setting {
-    flag: String,
-    variable: Option<String>,
-    /// None if it is not set, and has no default.
-    value: Option<String>,
-    source: &'static str,
-}
-
 /// The server's settings, in the order of its help.
-fn settings(said: &ArgMatches) -> Vec<Setting> {
+pub fn settings(said: &ArgMatches) -> Vec<SettingView> {
     let command = server();
     let arguments = command.get_arguments().filter(|argument| argument.get_long().is_some_and(|flag| flag != "json"));
     arguments.map(|argument| setting(argument, said)).collect()
 }
 
-fn setting(argument: &Arg, said: &ArgMatches) -> Setting {
+fn setting(argument: &Arg, said: &ArgMatches) -> SettingView {
     let id = argument.get_id().as_str();
     let value = said.get_raw(id).map(|values| {
         let values: Vec<_> = values.map(|value| value.to_string_lossy().into_owned()).collect();
@@ -104,11 +95,11 @@ fn setting(argument: &Arg, said: &ArgMatches) -> Setting {
         Some(ValueSource::EnvVariable) => "environment",
         _ => "default",
     };
-    Setting {
+    SettingView {
         flag: format!("--{}", argument.get_long().unwrap_or_default()),
         variable: argument.get_env().map(|name| name.to_string_lossy().into_owned()),
         value,
-        source,
+        source: source.to_owned(),
     }
 }
 
@@ -117,19 +108,13 @@ fn server() -> Command {
     ServerArgs::augment_args(Command::new("server"))
 }
 
-fn print_settings(settings: &[Setting], as_json: bool, out: &mut impl Write) -> std::io::Result<()> {
+fn print_settings(settings: &[SettingView], as_json: bool, out: &mut impl Write) -> std::io::Result<()> {
     if as_json {
-        let all: Vec<Value> = settings
-            .iter()
-            .map(|Setting { flag, variable, value, source }| {
-                json!({"flag": flag, "variable": variable, "value": value, "source": source})
-            })
-            .collect();
-        return writeln!(out, "{}", json!({"settings": all}));
+        return writeln!(out, "{}", json!({"settings": settings}));
     }
     let width = settings.iter().map(|setting| setting.flag.len()).max().unwrap_or_default();
-    for Setting { flag, variable, value, source } in settings {
-        let source = match (*source, variable) {
+    for SettingView { flag, variable, value, source } in settings {
+        let source = match (source.as_str(), variable) {
             ("environment", Some(variable)) => variable.as_str(),
             (source, _) => source,
         };

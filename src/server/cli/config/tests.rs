@@ -36,8 +36,8 @@ fn each_setting_is_shown_with_where_it_comes_from_and_no_secret() {
     let said = matches.subcommand().and_then(|(_, config)| config.subcommand()).expect("show").1;
     let settings = settings(said);
     let of = |flag: &str| settings.iter().find(|setting| setting.flag == flag).unwrap_or_else(|| panic!("no {flag}"));
-    assert_eq!((of("--port").value.as_deref(), of("--port").source), (Some("9000"), "flag"));
-    assert_eq!((of("--disk-min-free").value.as_deref(), of("--disk-min-free").source), (Some("2GiB"), "default"));
+    assert_eq!((of("--port").value.as_deref(), &*of("--port").source), (Some("9000"), "flag"));
+    assert_eq!((of("--disk-min-free").value.as_deref(), &*of("--disk-min-free").source), (Some("2GiB"), "default"));
     assert_eq!(of("--heartbeat-timeout").variable.as_deref(), Some("SIMPLETUNER_HEARTBEAT_TIMEOUT"));
     assert_eq!(of("--configs-dir").value, None);
     for as_json in [false, true] {

@@ -6,8 +6,9 @@ mod views;
 
 use app::domain::time::Timestamp;
 use app::protocol::explain::ExplanationView;
-use app::protocol::queue::{JobView, JobsQuery, Phase, SetPriority, Submitted};
+use app::protocol::queue::{JobView, JobsQuery, SetPriority, Submitted};
 use app::protocol::status::JobStatus;
+use app::protocol::status::Phase;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 

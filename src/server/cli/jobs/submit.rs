@@ -53,6 +53,12 @@ pub struct Submit {
     /// Which checkpoints are sent here, to go on from elsewhere.
     #[arg(long, value_name = "WHICH", default_value = "last", value_parser = words(CheckpointPolicy::ALL.iter().map(|policy| policy.as_str())))]
     checkpoints: String,
+    /// A secret that the job is given (repeatable) [default: every one that you can use].
+    #[arg(long = "secret", value_name = "NAME")]
+    secrets: Vec<String>,
+    /// Give it no secret.
+    #[arg(long, conflicts_with = "secrets")]
+    no_secrets: bool,
     /// Only say what would become of it.
     #[arg(long, conflicts_with = "follow")]
     dry_run: bool,
@@ -64,23 +70,32 @@ pub struct Submit {
     idempotency_key: Option<String>,
 }
 
+impl Submit {
+    /// What it asks of the API.
+    pub fn job(&self) -> SubmitJob {
+        let chosen = self.no_secrets || !self.secrets.is_empty();
+        SubmitJob {
+            target: Target::parse(&self.target).unwrap_or(Target::Auto),
+            worker_labels: labels(self.labels.clone()),
+            gpu_count: self.gpus,
+            min_vram_gb: self.min_vram,
+            accelerator_type: self.accelerator.clone(),
+            priority: self.priority,
+            max_retries: self.max_retries,
+            retry_on_failure: self.retry_on_failure,
+            max_runtime_seconds: self.max_runtime,
+            secrets: chosen.then(|| self.secrets.clone()),
+            exclusive: self.exclusive,
+            checkpoints: CheckpointPolicy::parse(&self.checkpoints).unwrap_or_default(),
+            dry_run: self.dry_run,
+            ..SubmitJob::of(&self.config)
+        }
+    }
+}
+
 /// Does it.
 pub async fn run(submit: Submit, client: &Client, screen: &mut Screen<'_>) -> Result<(), Exit> {
-    let job = SubmitJob {
-        target: Target::parse(&submit.target).unwrap_or(Target::Auto),
-        worker_labels: labels(submit.labels),
-        gpu_count: submit.gpus,
-        min_vram_gb: submit.min_vram,
-        accelerator_type: submit.accelerator,
-        priority: submit.priority,
-        max_retries: submit.max_retries,
-        retry_on_failure: submit.retry_on_failure,
-        max_runtime_seconds: submit.max_runtime,
-        exclusive: submit.exclusive,
-        checkpoints: CheckpointPolicy::parse(&submit.checkpoints).unwrap_or_default(),
-        dry_run: submit.dry_run,
-        ..SubmitJob::of(&submit.config)
-    };
+    let job = submit.job();
     // A try whose answer was lost on the way is repeated, and must not make a second job.
     let key = submit.idempotency_key.unwrap_or_else(|| hex(&<dyn Random>::bytes::<16>(&OsRandom)));
     let document = client.json(Call::new(Method::POST, &["queue", "submit"]).body(&job).key(key)).await?;

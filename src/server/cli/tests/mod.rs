@@ -1,6 +1,7 @@
 //! The operator's commands, as they are typed, against a server on a real socket.
 
 mod auth;
+mod commands;
 mod configs;
 pub mod desk;
 mod follow;

@@ -5,6 +5,7 @@ mod users;
 use app::domain::access::Permission;
 use app::domain::ids::WorkerId;
 use app::domain::time::Timestamp;
+use app::protocol::history::{FleetHistory, GpuHistory, HistoryQuery};
 use app::protocol::worker::Accepted;
 use app::protocol::workers::{
     CreateWorker, CreatedWorker, DrainWorker, EditWorker, RotateToken, WorkerView, WorkersPage, WorkersQuery,
@@ -35,6 +36,8 @@ pub fn routes(app: &App) -> Routes {
         .get("/admin/workers", workers, LIST, list)
         .post("/admin/workers", workers, CREATE, create)
         .get("/admin/workers/{id}", workers, SHOW, show)
+        .get("/admin/workers/{id}/gpus/history", workers, HISTORY, history)
+        .get("/admin/gpus/history", workers, FLEET_HISTORY, fleet_history)
         .patch("/admin/workers/{id}", workers, EDIT, edit)
         .delete("/admin/workers/{id}", taking, DELETE, delete)
         .post("/admin/workers/{id}/drain", workers, DRAIN, drain)
@@ -95,6 +98,29 @@ async fn show(
 ) -> Result<Tagged<WorkerView>, ApiError> {
     let worker = app.core.worker_page(&worker_id(&id)?).await?;
     Ok(known.tagged(Some(&worker.revision.clone()), worker))
+}
+
+const HISTORY: Doc = Doc {
+    problems: &["worker_not_found"],
+    ..Doc::of("getWorkerGpuHistory", "Shows how a worker's GPUs did in the last hour or day.")
+};
+
+async fn history(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Query(query): Query<HistoryQuery>,
+) -> Result<Json<GpuHistory>, ApiError> {
+    Ok(Json(app.core.worker_history(&worker_id(&id)?, query.range.unwrap_or_default()).await?))
+}
+
+const FLEET_HISTORY: Doc =
+    Doc::of("getGpuHistory", "Shows how all GPUs together did in the last hour or day, and how many had a job.");
+
+async fn fleet_history(
+    State(app): State<App>,
+    Query(query): Query<HistoryQuery>,
+) -> Result<Json<FleetHistory>, ApiError> {
+    Ok(Json(app.core.fleet_history(query.range.unwrap_or_default())))
 }
 
 const DELETE: Doc = Doc {

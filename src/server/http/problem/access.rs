@@ -57,5 +57,9 @@ pub fn refused(refusal: &Refusal) -> ApiError {
             "This name and password do not open anything here. Check both for typing errors.".to_owned(),
         ),
     };
-    ApiError::new(status, code, detail)
+    let mut error = ApiError::new(status, code, detail);
+    if let Refusal::Denied(permission) = refusal {
+        error.extra.insert("permission".to_owned(), permission.as_str().into());
+    }
+    error
 }

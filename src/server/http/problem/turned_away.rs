@@ -25,6 +25,18 @@ pub fn too_many(kind: TooMany, wait: Millis) -> ApiError {
     error
 }
 
+/// There is no room for anything new.
+pub fn disk_full(free: u64, floor: u64) -> ApiError {
+    let mib = |bytes: u64| bytes >> 20;
+    let detail = format!(
+        "The server's disk is almost full: {} MiB are free, {} MiB are kept free (--disk-min-free). What runs goes on; \
+         nothing new is begun until an admin has made room.",
+        mib(free),
+        mib(floor)
+    );
+    ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", detail)
+}
+
 /// A worker's token that does not open.
 pub fn worker_key_refused(closed: Closed) -> ApiError {
     match closed {

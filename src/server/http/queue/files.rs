@@ -1,7 +1,9 @@
-//! A job's log, events, progress and artifacts.
+//! A job's log, events and artifacts.
 
 use app::domain::ids::Attempt;
-use app::protocol::queue::{ArtifactsPage, JobEvents, LogChunk, ProgressSeries};
+use app::protocol::artifacts::ArtifactsPage;
+use app::protocol::configs::ConfigDetail;
+use app::protocol::queue::{JobEvents, LogChunk};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -93,13 +95,16 @@ pub async fn events(State(app): State<App>, Path(id): Path<String>) -> Result<Js
     Ok(Json(app.core.job_events(&job_id(&id)?).await?))
 }
 
-/// See [`progress`].
-pub const PROGRESS: Doc =
-    Doc::of("getJobProgress", "Shows the newest attempt's progress, thinned to what a chart can show.");
+/// See [`config`].
+pub const CONFIG: Doc = Doc {
+    detail: "A newer revision, or its removal, does not change it.",
+    problems: &["config_not_found"],
+    ..Doc::of("getJobConfig", "Shows the revision of its configuration that a job was submitted with, with its files.")
+};
 
-/// `GET /api/queue/{id}/progress`
-pub async fn progress(State(app): State<App>, Path(id): Path<String>) -> Result<Json<ProgressSeries>, ApiError> {
-    Ok(Json(app.core.progress_series(&job_id(&id)?).await?))
+/// `GET /api/queue/{id}/config`
+pub async fn config(State(app): State<App>, Path(id): Path<String>) -> Result<Json<ConfigDetail>, ApiError> {
+    Ok(Json(app.core.job_config(&job_id(&id)?).await?))
 }
 
 /// See [`artifacts`].

@@ -2,6 +2,8 @@
 
 mod files;
 mod follow;
+mod log_lines;
+mod series;
 
 use app::domain::access::Permission;
 use app::domain::ids::JobId;
@@ -11,6 +13,7 @@ use app::domain::time::Timestamp;
 use app::domain::trace::Trace;
 use app::protocol::explain::ExplanationView;
 use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, Previewed, SetPriority, SubmitJob, Submitted};
+use app::protocol::workers::FleetLabels;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
@@ -33,15 +36,21 @@ pub fn routes(app: &App) -> Routes {
     Routes::new(app, "Jobs")
         .get("/queue", Needs::SeeJobs, LIST, list)
         .get("/queue/stats", Needs::SeeJobs, STATS, stats)
+        .get("/queue/labels", submits, LABELS, labels)
         .post("/queue/submit", submits, SUBMIT, submit)
         .get("/queue/{id}", Needs::SeeJob, SHOW, show)
         .post("/queue/{id}/cancel", Needs::CancelJob, CANCEL, cancel)
         .post("/queue/{id}/retry", Needs::SeeJobAnd(Permission::JobSubmit), RETRY, retry)
         .post("/queue/{id}/priority", Needs::SeeJobAnd(Permission::QueueManage), SET_PRIORITY, set_priority)
         .get("/queue/{id}/explain", Needs::SeeJob, EXPLAIN, explain)
+        .get("/queue/{id}/config", Needs::SeeJobAnd(Permission::ConfigView), files::CONFIG, files::config)
         .get("/queue/{id}/logs", Needs::SeeJob, files::LOGS, files::logs)
+        .get("/queue/{id}/logs/lines", Needs::SeeJob, log_lines::LINES, log_lines::lines)
+        .get("/queue/{id}/logs/search", Needs::SeeJob, log_lines::SEARCH, log_lines::search)
         .get("/queue/{id}/events", Needs::SeeJob, files::EVENTS, files::events)
-        .get("/queue/{id}/progress", Needs::SeeJob, files::PROGRESS, files::progress)
+        .get("/queue/{id}/progress", Needs::SeeJob, series::PROGRESS, series::progress)
+        .get("/queue/{id}/metrics", Needs::SeeJob, series::METRICS, series::metrics)
+        .get("/queue/{id}/gpus", Needs::SeeJob, series::GPUS, series::gpus)
         .get("/queue/{id}/artifacts", Needs::SeeJob, files::ARTIFACTS, files::artifacts)
         .get("/queue/{id}/artifacts/{*path}", Needs::SeeJob, files::DOWNLOAD, files::download)
         .within(|router| router.layer(DefaultBodyLimit::max(limits::API)))
@@ -79,6 +88,12 @@ const STATS: Doc = Doc::of("countJobs", "Counts jobs by status.");
 
 async fn stats(State(app): State<App>, Extension(person): Extension<Person>) -> Result<Json<JobCounts>, ApiError> {
     Ok(Json(app.core.job_counts(&person).await?))
+}
+
+const LABELS: Doc = Doc::of("listFleetLabels", "Lists the labels that workers have, for a submit to choose from.");
+
+async fn labels(State(app): State<App>) -> Result<Json<FleetLabels>, ApiError> {
+    Ok(Json(app.core.fleet_labels().await?))
 }
 
 const SUBMIT: Doc = Doc {

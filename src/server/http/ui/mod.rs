@@ -1,7 +1,10 @@
 //! The dashboard: pages rendered on the server, the forms they post, and the browser's half of them.
 
+pub mod commands;
 pub mod forms;
 mod port;
+pub mod trouble;
+pub mod ways;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock};
@@ -11,7 +14,7 @@ use app::domain::time::Timestamp;
 use app::ui::flash::Flash;
 use app::ui::port::{SharedDesk, SharedPort};
 use app::ui::prefs::Prefs;
-use app::ui::{App as Dashboard, Plain, plain_shell, shell};
+use app::ui::{App as Dashboard, Plain, helped_shell, plain_shell, shell};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::request::Parts;
@@ -43,6 +46,9 @@ pub const FLASH_COOKIE: &str = "flash";
 static LISTED: LazyLock<Listed> =
     LazyLock::new(|| Listed { live: generate_route_list(Dashboard), plain: generate_route_list(Plain) });
 
+/// The plain pages whose form a program helps with: it shows as one types what their button would.
+const HELPED: [&str; 1] = ["/train"];
+
 /// Addresses: of pages that live in the browser, and of plain ones.
 struct Listed {
     live: Vec<AxumRouteListing>,
@@ -61,11 +67,13 @@ enum Scripts {
 /// Pages behind their guard, the login page before it, and forms.
 pub fn routes(app: &App) -> Router<App> {
     let (login, plain): (Vec<_>, Vec<_>) = LISTED.plain.iter().cloned().partition(|route| route.path() == "/login");
+    let (helped, plain): (Vec<_>, Vec<_>) = plain.into_iter().partition(|route| HELPED.contains(&route.path()));
     let guard = || from_fn_with_state(app.clone(), access::page);
     let forms = forms(app).into_router().route_layer(guard());
     let strangers = || from_fn_with_state(app.clone(), access::stranger);
     let open = entrances(app).into_router();
     rendered(app, LISTED.live.clone(), Scripts::Own, shell)
+        .merge(rendered(app, helped, Scripts::Own, helped_shell))
         .merge(rendered(app, plain, Scripts::None, plain_shell))
         .route_layer(guard())
         .merge(rendered(app, login, Scripts::None, plain_shell).merge(open).route_layer(strangers()))
@@ -79,8 +87,7 @@ pub fn entrances(app: &App) -> Routes {
     Routes::new(app, "Login")
         .post("/ui/login", Access::Anyone, forms::access::LOG_IN, forms::access::log_in)
         .post("/ui/setup", Access::Anyone, forms::access::SET_UP, forms::access::set_up)
-        .form("/ui/theme", Access::Anyone, forms::access::set_theme)
-        .form("/ui/language", Access::Anyone, forms::access::set_language)
+        .form("/ui/preferences", Access::Anyone, forms::access::prefer)
 }
 
 /// What a page's buttons and forms post to.
@@ -108,6 +115,8 @@ pub fn forms(app: &App) -> Routes {
         .form("/ui/workers/{id}/delete", taking, forms::workers::delete)
         .form("/ui/jobs", submits, forms::jobs::submit)
         .form("/ui/jobs/{id}/cancel", Needs::CancelJob, forms::jobs::cancel)
+        .form("/ui/jobs/{id}/retry", Needs::SeeJobAnd(Permission::JobSubmit), forms::jobs::retry)
+        .form("/ui/jobs/{id}/priority", Needs::SeeJobAnd(Permission::QueueManage), forms::jobs::prioritise)
 }
 
 fn rendered<V: IntoView + 'static>(
@@ -135,11 +144,12 @@ fn provide(app: &App, scripts: Scripts) {
     prefs.session =
         person.as_ref().map(|person| session::view(app, person, Scheme::of(&parts.extensions), &parts.headers));
     let flash = cookie(&parts.headers, FLASH_COOKIE).and_then(|id| app.flashes.take(id, app.core.now()));
+    let flash = flash.map(|flash| flash.told(prefs.locale));
     if let Some(response) = use_context::<ResponseOptions>() {
         set_headers(&response, scripts, flash.is_some());
     }
     if let (Some(person), Some(session)) = (person, prefs.session.clone()) {
-        let port = Arc::new(ServerPort::new(app.clone(), person, session));
+        let port = Arc::new(ServerPort::new(app.clone(), person, session, prefs.locale));
         provide_context::<SharedPort>(port.clone());
         provide_context::<SharedDesk>(port);
     }

@@ -6,13 +6,29 @@ use std::sync::Arc;
 use app::domain::access::Permission;
 use app::domain::ids::{Attempt, JobId, UserId, WorkerId};
 use app::protocol::access::{SessionView, SessionsPage, TokensPage, UserDetail, UsersPage, UsersQuery};
-use app::protocol::configs::ConfigsPage;
-use app::protocol::queue::{ArtifactsPage, JobView, JobsPage, JobsQuery, LogChunk, ProgressSeries};
+use app::protocol::artifacts::ArtifactsPage;
+use app::protocol::audit::{AuditPage, AuditQuery, AuditVerdict};
+use app::protocol::configs::{ConfigDetail, ConfigsPage, RevisionsPage};
+use app::protocol::explain::ExplanationView;
+use app::protocol::history::{FleetHistory, GpuHistory, JobMetrics, Range};
+use app::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
+use app::protocol::queue::{JobEvents, JobView, JobsPage, JobsQuery, LogChunk};
+use app::protocol::search::{SearchPage, SearchQuery};
 use app::protocol::secrets::SecretsPage;
-use app::protocol::workers::{WorkerView, WorkersPage, WorkersQuery};
-use app::ui::port::{Answer, Desk, Port};
+use app::protocol::system::SystemView;
+use app::protocol::usage::{UsageQuery, UsageReport};
+use app::protocol::workers::{FleetLabels, WorkerView, WorkersPage, WorkersQuery};
+use app::ui::port::{Answer, Desk, Draft, Drafted, Port};
+use app::ui::prefs::Locale;
+use app::ui::told::told;
+use axum::extract::Query;
+use axum::http::Uri;
 
+use super::commands::commands;
+use super::forms::{self, Fields, gathered};
 use crate::http::problem::ApiError;
+use crate::http::session::Address;
+use crate::http::system;
 use crate::service::Core;
 use crate::service::access::{Needs, Person};
 use crate::service::refusal::Refusal;
@@ -21,19 +37,22 @@ use crate::state::App;
 const WORKERS: Needs = Needs::To(Permission::AdminWorkers);
 const CONFIGS: Needs = Needs::To(Permission::ConfigView);
 const PEOPLE: Needs = Needs::To(Permission::AdminUsers);
-const SECRETS: Needs = Needs::To(Permission::JobSubmit);
+const AUDIT: Needs = Needs::To(Permission::AdminAudit);
+const SYSTEM: Needs = Needs::To(Permission::AdminSystem);
+const SUBMITS: Needs = Needs::To(Permission::JobSubmit);
 
 /// Asks the use cases.
 pub struct ServerPort {
     app: App,
     person: Person,
     session: SessionView,
+    locale: Locale,
 }
 
 impl ServerPort {
     /// For one reader.
-    pub fn new(app: App, person: Person, session: SessionView) -> Self {
-        Self { app, person, session }
+    pub fn new(app: App, person: Person, session: SessionView, locale: Locale) -> Self {
+        Self { app, person, session, locale }
     }
 
     /// Asks a use case, if the reader may: the same rule as the API's.
@@ -46,13 +65,13 @@ impl ServerPort {
     where
         F: Future<Output = Result<T, Refusal>> + Send,
     {
-        let (core, person) = (self.app.core.clone(), self.person.clone());
+        let (core, person, locale) = (self.app.core.clone(), self.person.clone(), self.locale);
         Box::pin(async move {
             let answer = async {
                 core.permit(&person, needs, job.as_ref()).await?;
                 question(core, person).await
             };
-            answer.await.map_err(|refusal| ApiError::from(refusal).problem())
+            answer.await.map_err(|refusal| told(ApiError::from(refusal).problem(), locale))
         })
     }
 }
@@ -85,12 +104,40 @@ impl Port for ServerPort {
         })
     }
 
-    fn job_progress(&self, id: JobId) -> Answer<ProgressSeries> {
-        self.ask(Needs::SeeJob, Some(id.clone()), |core, _| async move { core.progress_series(&id).await })
+    fn job_log_lines(&self, id: JobId, query: LogLinesQuery) -> Answer<LogLines> {
+        self.ask(Needs::SeeJob, Some(id.clone()), move |core, _| async move { core.log_lines(&id, query).await })
+    }
+
+    fn job_log_search(&self, id: JobId, query: LogSearchQuery) -> Answer<LogMatches> {
+        self.ask(Needs::SeeJob, Some(id.clone()), move |core, _| async move { core.search_log(&id, query).await })
+    }
+
+    fn job_metrics(&self, id: JobId, attempt: Option<Attempt>) -> Answer<JobMetrics> {
+        self.ask(Needs::SeeJob, Some(id.clone()), move |core, _| async move { core.job_metrics(&id, attempt).await })
+    }
+
+    fn job_gpus(&self, id: JobId) -> Answer<GpuHistory> {
+        self.ask(Needs::SeeJob, Some(id.clone()), |core, _| async move { core.job_history(&id).await })
+    }
+
+    fn worker_gpus(&self, id: WorkerId, range: Range) -> Answer<GpuHistory> {
+        self.ask(WORKERS, None, move |core, _| async move { core.worker_history(&id, range).await })
+    }
+
+    fn fleet_gpus(&self, range: Range) -> Answer<FleetHistory> {
+        self.ask(WORKERS, None, move |core, _| async move { Ok(core.fleet_history(range)) })
     }
 
     fn job_artifacts(&self, id: JobId) -> Answer<ArtifactsPage> {
         self.ask(Needs::SeeJob, Some(id.clone()), |core, _| async move { core.artifacts_page(&id).await })
+    }
+
+    fn job_explain(&self, id: JobId) -> Answer<ExplanationView> {
+        self.ask(Needs::SeeJob, Some(id.clone()), |core, _| async move { core.explain(&id).await })
+    }
+
+    fn search(&self, query: SearchQuery) -> Answer<SearchPage> {
+        self.ask(Needs::Login, None, |core, person| async move { core.search(&person, &query).await })
     }
 }
 
@@ -113,6 +160,42 @@ impl Desk for ServerPort {
         self.ask(CONFIGS, None, |core, _| async move { core.configs().await })
     }
 
+    fn config(&self, name: String, revision: Option<u32>) -> Answer<ConfigDetail> {
+        self.ask(CONFIGS, None, move |core, _| async move {
+            match revision {
+                Some(revision) => core.config_at(&name, revision).await,
+                None => core.config(&name).await,
+            }
+        })
+    }
+
+    fn revisions(&self, name: String) -> Answer<RevisionsPage> {
+        self.ask(CONFIGS, None, move |core, person| async move { core.revisions(&person, &name).await })
+    }
+
+    fn fleet_labels(&self) -> Answer<FleetLabels> {
+        self.ask(SUBMITS, None, |core, _| async move { core.fleet_labels().await })
+    }
+
+    fn draft(&self, query: String, typed: Option<Fields>) -> Answer<Draft> {
+        let at = Address { base_url: self.session.base_url.clone(), fingerprint: self.session.fingerprint };
+        self.ask(SUBMITS, None, move |core, person| async move {
+            let mut fields = typed.unwrap_or_else(|| gathered(pairs(&query)));
+            if forms::field(&fields, "config").is_none()
+                && let Some(first) = core.configs().await?.configs.into_iter().next()
+            {
+                fields.insert("config".to_owned(), first.name);
+            }
+            let drafted = async {
+                let submit = forms::jobs::asked(&person, &fields)?;
+                let preview = core.preview(person.name, &submit).await?;
+                Ok(Drafted { preview, commands: commands(&submit, &at) })
+            };
+            let outcome = drafted.await.map_err(|refusal: Refusal| ApiError::from(refusal).problem());
+            Ok(Draft { fields, outcome })
+        })
+    }
+
     fn people(&self) -> Answer<UsersPage> {
         self.ask(PEOPLE, None, |core, _| async move { core.users_page(&UsersQuery::default()).await })
     }
@@ -121,7 +204,39 @@ impl Desk for ServerPort {
         self.ask(PEOPLE, None, |core, person| async move { core.user_detail(&person, &id).await })
     }
 
-    fn secrets(&self) -> Answer<SecretsPage> {
-        self.ask(SECRETS, None, |core, person| async move { core.secrets_page(&person).await })
+    fn job_events(&self, id: JobId) -> Answer<JobEvents> {
+        self.ask(Needs::SeeJob, Some(id.clone()), |core, _| async move { core.job_events(&id).await })
     }
+
+    fn job_config(&self, id: JobId) -> Answer<ConfigDetail> {
+        let needs = Needs::SeeJobAnd(Permission::ConfigView);
+        self.ask(needs, Some(id.clone()), |core, _| async move { core.job_config(&id).await })
+    }
+
+    fn usage(&self, query: UsageQuery) -> Answer<UsageReport> {
+        self.ask(Needs::SeeJobs, None, |core, person| async move { core.usage(&person, &query).await })
+    }
+
+    fn audit(&self, query: AuditQuery) -> Answer<AuditPage> {
+        self.ask(AUDIT, None, |core, _| async move { core.audit_page(&query).await })
+    }
+
+    fn verify_audit(&self) -> Answer<AuditVerdict> {
+        self.ask(AUDIT, None, |core, _| async move { core.verify_audit().await })
+    }
+
+    fn system(&self) -> Answer<SystemView> {
+        let app = self.app.clone();
+        self.ask(SYSTEM, None, |_, _| async move { system::view(&app).await })
+    }
+
+    fn secrets(&self) -> Answer<SecretsPage> {
+        self.ask(SUBMITS, None, |core, person| async move { core.secrets_page(&person).await })
+    }
+}
+
+/// The pairs of a query string; what cannot be read has none.
+fn pairs(query: &str) -> Vec<(String, String)> {
+    let address = Uri::builder().path_and_query(format!("/?{}", query.trim_start_matches('?'))).build();
+    address.ok().and_then(|address| Query::try_from_uri(&address).ok()).map(|Query(pairs)| pairs).unwrap_or_default()
 }

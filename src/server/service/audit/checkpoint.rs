@@ -17,12 +17,24 @@ pub struct Signer {
     files: Checkpoints,
     /// The number of the newest checkpoint's own entry: what comes after it is not signed yet.
     newest: Mutex<i64>,
+    /// Held by whoever verifies the trail.
+    verifying: tokio::sync::Mutex<()>,
 }
 
 impl Signer {
     /// With the key of a data directory.
     pub fn new(files: Checkpoints) -> Self {
-        Self { files, newest: Mutex::default() }
+        Self { files, newest: Mutex::default(), verifying: tokio::sync::Mutex::default() }
+    }
+
+    /// The key, and what was signed with it.
+    pub fn files(&self) -> &Checkpoints {
+        &self.files
+    }
+
+    /// Whoever verifies the trail waits for its turn.
+    pub async fn verifying(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.verifying.lock().await
     }
 }
 

@@ -2,10 +2,13 @@
 
 use app::domain::audit::Action;
 use app::domain::audit::verify::{Fault, Report, Signed, Verifier};
+use app::protocol::audit::{AuditFault, AuditVerdict};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::files::checkpoints::Checkpoints;
+use crate::service::Core;
+use crate::service::refusal::Refusal;
 use crate::store::audit::StoredEntry;
 use crate::store::{StoreError, Tx};
 use crate::tokens::hex;
@@ -30,6 +33,37 @@ struct Detail {
     seq: i64,
     key: String,
     mac: String,
+}
+
+impl Core {
+    /// Verifies the trail with this server's key; one at a time, because it reads all of it.
+    pub async fn verify_audit(&self) -> Result<AuditVerdict, Refusal> {
+        let _turn = self.signer.verifying().await;
+        let (signed, broken_lines) = self.signer.files().signed()?;
+        let verdict = verify(&mut *self.read().await?, Some(self.signer.files()), signed).await?;
+        Ok(verdict.told(true, broken_lines))
+    }
+}
+
+impl Verdict {
+    /// As it is told to whoever asked; `broken_lines` are those of the file of checkpoints that are none.
+    pub fn told(&self, key_found: bool, broken_lines: Vec<usize>) -> AuditVerdict {
+        let fault = |(chain, fault): &(String, Fault)| {
+            let (from, to) = fault.entries().unzip();
+            AuditFault { chain: chain.clone(), fault: fault.as_str().to_owned(), from, to, what: fault.to_string() }
+        };
+        AuditVerdict {
+            intact: self.report.is_clean() && broken_lines.is_empty(),
+            chains: self.report.chains,
+            entries: self.report.entries,
+            faults: self.report.faults.iter().map(fault).collect(),
+            more_faults: self.report.untold,
+            key_found,
+            checkpoints_signed: self.signed,
+            checkpoints_of_other_keys: self.foreign,
+            broken_checkpoint_lines: broken_lines,
+        }
+    }
 }
 
 /// Reads all chains. With a key, checkpoints in them are checked; `signed` is what the file beside it says.

@@ -6,7 +6,10 @@ use app::domain::ids::JobId;
 use app::domain::job::{Job, Target};
 use app::domain::matching::Blocker;
 use app::domain::plan::Limited;
-use app::protocol::explain::{BlockerCode, BlockerView, ExplanationView, VerdictCode, WorkerAnswer};
+use app::protocol::explain::{
+    BlockerCode, BlockerView, ExplanationView, JobLimit, VerdictCode, WithheldGpu, WorkerAnswer,
+};
+use app::protocol::gpu;
 use app::protocol::queue::{Previewed, SubmitJob};
 
 use crate::service::Core;
@@ -39,6 +42,11 @@ impl Core {
 
 fn view(job: &Job, explanation: Explanation) -> ExplanationView {
     let text = sentence(job, &explanation);
+    let limit = match &explanation.verdict {
+        Verdict::Limited(Limited::InAll(jobs)) => Some(JobLimit { jobs: *jobs, per_user: false }),
+        Verdict::Limited(Limited::PerUser(jobs)) => Some(JobLimit { jobs: *jobs, per_user: true }),
+        _ => None,
+    };
     let (verdict, worker_id, until) = match explanation.verdict {
         Verdict::NotWaiting => (VerdictCode::NotWaiting, None, None),
         Verdict::Fits { worker } => (VerdictCode::Fits, Some(worker), None),
@@ -51,7 +59,7 @@ fn view(job: &Job, explanation: Explanation) -> ExplanationView {
         Verdict::NoWorkers => (VerdictCode::NoWorkers, None, None),
     };
     let workers = explanation.workers.into_iter().map(answer).collect();
-    ExplanationView { verdict, text, worker_id, until, workers }
+    ExplanationView { verdict, text, worker_id, until, limit, workers }
 }
 
 fn sentence(job: &Job, explanation: &Explanation) -> String {
@@ -105,10 +113,13 @@ fn answer(answer: Answer) -> WorkerAnswer {
     }
 }
 
+/// What does not fit, and the nearest change that would help; parameters are added by whoever has some.
+fn says(code: BlockerCode, text: String, change: String) -> BlockerView {
+    BlockerView { code, key: None, wanted: None, found: None, gpus: None, withheld: Vec::new(), text, change }
+}
+
 /// A blocker's code, its parameters, what does not fit, and the nearest change that would help.
 fn blocker(blocker: &Blocker) -> BlockerView {
-    let says =
-        |code, text: String, change: String| BlockerView { code, key: None, wanted: None, found: None, text, change };
     match blocker {
         Blocker::WrongTarget { wanted } => wrong_target(*wanted),
         Blocker::Label { key, wanted, found } => label(key, wanted, found.as_deref()),
@@ -202,14 +213,8 @@ fn wrong_target(wanted: Target) -> BlockerView {
         Target::Local => "The job is for the orchestrator's own GPUs, and this is another machine.",
         Target::Worker | Target::Auto => "The job is for remote workers, and this is the orchestrator's own machine.",
     };
-    BlockerView {
-        code: BlockerCode::WrongTarget,
-        key: None,
-        wanted: Some(wanted.as_str().to_owned()),
-        found: None,
-        text: text.to_owned(),
-        change: "Submit it with the target auto.".to_owned(),
-    }
+    let change = "Submit it with the target auto.".to_owned();
+    BlockerView { wanted: Some(wanted.as_str().to_owned()), ..says(BlockerCode::WrongTarget, text.to_owned(), change) }
 }
 
 fn label(key: &str, wanted: &str, found: Option<&str>) -> BlockerView {
@@ -224,12 +229,10 @@ fn label(key: &str, wanted: &str, found: Option<&str>) -> BlockerView {
         (None, false) => format!("Give the worker a label {key} that matches, or do not ask for it."),
     };
     BlockerView {
-        code: BlockerCode::Label,
         key: Some(key.to_owned()),
         wanted: Some(wanted.to_owned()),
         found: found.map(str::to_owned),
-        text,
-        change,
+        ..says(BlockerCode::Label, text, change)
     }
 }
 
@@ -238,13 +241,11 @@ fn gpu_count(wanted: u32, found: u32) -> BlockerView {
         0 => "Ask for no GPU, or submit to a worker that has some.".to_owned(),
         _ => format!("Ask for at most {}: set gpu_count, or --num_processes in the configuration.", gpus(found)),
     };
+    let text = format!("The job asks for {}, and this worker has {found}.", gpus(wanted));
     BlockerView {
-        code: BlockerCode::GpuCount,
-        key: None,
         wanted: Some(wanted.to_string()),
         found: Some(found.to_string()),
-        text: format!("The job asks for {}, and this worker has {found}.", gpus(wanted)),
-        change,
+        ..says(BlockerCode::GpuCount, text, change)
     }
 }
 
@@ -256,13 +257,12 @@ fn vram(wanted_gb: f64, count: u32, found_gb: Option<f64>) -> BlockerView {
             "Leave min_vram_gb out, or tell the agent with --gpu-vram-gb.".to_owned(),
         ),
     };
+    let text = format!("The job asks for {} with {wanted_gb} GB each, and this worker {has}.", gpus(count));
     BlockerView {
-        code: BlockerCode::Vram,
-        key: None,
         wanted: Some(wanted_gb.to_string()),
         found: found_gb.map(|gb| gb.to_string()),
-        text: format!("The job asks for {} with {wanted_gb} GB each, and this worker {has}.", gpus(count)),
-        change,
+        gpus: Some(count),
+        ..says(BlockerCode::Vram, text, change)
     }
 }
 
@@ -282,13 +282,19 @@ fn gpus_withheld(wanted: u32, left: u32, why: &[(u32, Withheld)]) -> BlockerView
         (false, _) => "See to it on its host; its agent gives it back when it is well.",
     };
     BlockerView {
-        code: BlockerCode::GpusWithheld,
-        key: None,
         wanted: Some(wanted.to_string()),
         found: Some(left.to_string()),
-        text,
-        change: change.to_owned(),
+        withheld: why.iter().map(withheld_gpu).collect(),
+        ..says(BlockerCode::GpusWithheld, text, change.to_owned())
     }
+}
+
+fn withheld_gpu((index, withheld): &(u32, Withheld)) -> WithheldGpu {
+    let reason = match withheld.reason {
+        WithheldReason::Quarantined => gpu::WithheldReason::Quarantined,
+        WithheldReason::InUse => gpu::WithheldReason::InUse,
+    };
+    WithheldGpu { index: *index, why: gpu::Withheld { reason, detail: withheld.detail.clone() } }
 }
 
 fn withheld_words(withheld: &Withheld) -> String {

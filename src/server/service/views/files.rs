@@ -1,28 +1,20 @@
-//! Attempts, events, progress and artifacts as clients see them.
+//! Events, artifacts and configurations of jobs as clients see them.
 
 use app::domain::ids::JobId;
-use app::protocol::queue::{ArtifactView, ArtifactsPage, AttemptView, JobEvent, JobEvents, ProgressSeries};
+use app::protocol::artifacts::{ArtifactView, ArtifactsPage};
+use app::protocol::configs::ConfigDetail;
+use app::protocol::queue::{JobEvent, JobEvents};
 use app::protocol::status::ArtifactKind;
 
 use crate::service::Core;
+use crate::service::checkpoints::resume_point;
+use crate::service::configs::config_detail;
 use crate::service::refusal::Refusal;
 use crate::store::artifacts::StoredArtifact;
-use crate::store::attempts::StoredAttempt;
 use crate::store::audit::StoredEntry;
 use crate::text::percent_escaped;
 
-/// How many points a chart gets.
-const CHART_POINTS: u32 = 600;
-
 impl Core {
-    /// The newest attempt's points.
-    pub async fn progress_series(&self, id: &JobId) -> Result<ProgressSeries, Refusal> {
-        let mut tx = self.read().await?;
-        let attempt = tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?.attempt;
-        let points = tx.points(id, attempt, CHART_POINTS).await?;
-        Ok(ProgressSeries { attempt, points: points.iter().filter_map(|p| serde_json::from_str(p).ok()).collect() })
-    }
-
     /// What happened to a job.
     pub async fn job_events(&self, id: &JobId) -> Result<JobEvents, Refusal> {
         let mut tx = self.read().await?;
@@ -34,9 +26,19 @@ impl Core {
     /// A job's files.
     pub async fn artifacts_page(&self, id: &JobId) -> Result<ArtifactsPage, Refusal> {
         let mut tx = self.read().await?;
-        tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
+        let job = tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
         let artifacts = tx.artifacts(id).await?;
-        Ok(ArtifactsPage { artifacts: artifacts.into_iter().map(|artifact| artifact_view(id, artifact)).collect() })
+        let artifacts = artifacts.into_iter().map(|artifact| artifact_view(id, artifact)).collect();
+        Ok(ArtifactsPage { artifacts, resumes_from: resume_point(&mut *tx, &job).await? })
+    }
+
+    /// The revision of its configuration that a job was submitted with, with its files.
+    pub async fn job_config(&self, id: &JobId) -> Result<ConfigDetail, Refusal> {
+        let mut tx = self.read().await?;
+        let job = tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
+        let (name, revision) = (job.spec.config_name, job.spec.config_revision);
+        let config = tx.config_revision(&name, revision).await?.ok_or(Refusal::NoConfig(name))?;
+        Ok(config_detail(&config))
     }
 }
 
@@ -58,22 +60,5 @@ fn artifact_view(job: &JobId, artifact: StoredArtifact) -> ArtifactView {
         size_bytes: artifact.size,
         sha256: artifact.sha256,
         created_at: artifact.created_at,
-    }
-}
-
-/// One attempt.
-pub fn attempt_view(stored: StoredAttempt, log_bytes: u64) -> AttemptView {
-    AttemptView {
-        attempt: stored.attempt,
-        worker_id: stored.worker,
-        worker_name: Some(stored.worker_name),
-        offered_at: stored.offered_at,
-        started_at: stored.started_at,
-        ended_at: stored.ended_at,
-        outcome: stored.outcome,
-        error: stored.error,
-        exit_code: stored.exit_code,
-        resumed_from_step: stored.resumed_from_step,
-        log_bytes,
     }
 }

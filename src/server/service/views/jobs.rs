@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use app::domain::access::Permission;
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Job, Previous, State, Target as DomainTarget};
-use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, Phase, ProgressView, Submitted};
-use app::protocol::status::{JobStatus, Target};
+use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, ProgressView, Submitted};
+use app::protocol::status::{JobStatus, Phase, Target};
 use app::protocol::worker::ProgressPoint;
 
-use super::files::attempt_view;
+use super::attempts::{attempt_view, moments};
 use crate::service::Core;
 use crate::service::access::Person;
 use crate::service::desired::policy;
@@ -43,16 +43,15 @@ impl Core {
             Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
             None => (label.to_owned(), None),
         });
-        let only = JobFilter { user: person.sees_only(), ..JobFilter::default() };
-        if only.user.is_some() && query.user.is_some() && only.user != query.user {
+        let only = person.sees_only();
+        if only.is_some() && query.user.is_some() && only != query.user {
             return Err(Refusal::Denied(Permission::JobViewAll));
         }
-        let user = query.user.clone().or_else(|| only.user.clone());
+        let user = query.user.clone().or(only);
         let filter = JobFilter { states: states.clone(), user, label, before, limit: limit + 1 };
         let mut jobs = tx.jobs(&filter).await?;
         let more = jobs.len() > limit as usize;
         jobs.truncate(limit as usize);
-        let by_state = tx.count_jobs(&only).await?;
         let of_filter = tx.count_jobs(&filter).await?;
         let counted = |(word, _): &&(String, u64)| states.is_empty() || states.contains(&word.as_str());
         let total = of_filter.iter().filter(counted).map(|(_, number)| number).sum();
@@ -61,7 +60,7 @@ impl Core {
             next_cursor: jobs.last().filter(|_| more).map(|job| job.id.to_string()),
             jobs: jobs.iter().map(|job| around.view(job)).collect(),
             total,
-            counts: counts(&by_state),
+            counts: counts(&of_filter),
             disk_full: self.room.is_full(),
             server_time: self.now(),
         })
@@ -98,10 +97,14 @@ impl Core {
     /// One job with its attempts.
     pub async fn job_detail(&self, id: &JobId) -> Result<JobView, Refusal> {
         let mut job = self.job_view(id).await?;
+        let mut tx = self.read().await?;
+        let (stored, moments) = (tx.attempts(id).await?, moments(tx.audit_of(id.as_str()).await?));
+        drop(tx);
         let mut attempts = Vec::new();
-        for stored in self.read().await?.attempts(id).await? {
+        for stored in stored {
             let log_bytes = self.logs.size(id, stored.attempt).await?;
-            attempts.push(attempt_view(stored, log_bytes));
+            let moments = moments.get(&stored.attempt).copied().unwrap_or_default();
+            attempts.push(attempt_view(stored, moments, log_bytes));
         }
         job.attempts = Some(attempts);
         Ok(job)
@@ -204,11 +207,7 @@ fn error(job: &Job) -> Option<String> {
 }
 
 fn states(query: &JobsQuery) -> Vec<&'static str> {
-    let phase = |status: &&JobStatus| match query.phase {
-        None => true,
-        Some(Phase::Active) => !status.is_terminal(),
-        Some(Phase::Ended) => status.is_terminal(),
-    };
+    let phase = |status: &&JobStatus| query.phase.is_none_or(|phase| status.is_in(phase));
     match (query.status, query.phase) {
         (None, None) => Vec::new(),
         (wanted, _) => {
@@ -221,15 +220,15 @@ fn states(query: &JobsQuery) -> Vec<&'static str> {
 }
 
 fn counts(by_state: &[(String, u64)]) -> JobCounts {
-    let count = |words: &[JobStatus]| {
-        let counted = |(word, _): &&(String, u64)| words.iter().any(|status| status.as_str() == word);
+    let count = |counts: &dyn Fn(JobStatus) -> bool| {
+        let counted = |(word, _): &&(String, u64)| JobStatus::parse(word).is_some_and(counts);
         by_state.iter().filter(counted).map(|(_, number)| number).sum()
     };
     JobCounts {
-        waiting: count(&[JobStatus::Queued, JobStatus::Offered]),
-        running: count(&[JobStatus::Starting, JobStatus::Running, JobStatus::Cancelling]),
-        completed: count(&[JobStatus::Completed]),
-        failed: count(&[JobStatus::Failed]),
-        cancelled: count(&[JobStatus::Cancelled]),
+        waiting: count(&|status| status.is_in(Phase::Waiting)),
+        running: count(&|status| status.is_in(Phase::Running)),
+        completed: count(&|status| status == JobStatus::Completed),
+        failed: count(&|status| status == JobStatus::Failed),
+        cancelled: count(&|status| status == JobStatus::Cancelled),
     }
 }

@@ -1,6 +1,8 @@
 //! Domain and rows to what clients see.
 
+mod attempts;
 mod explain;
 mod files;
 pub mod jobs;
+mod metrics;
 pub mod workers;

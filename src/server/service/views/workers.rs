@@ -9,7 +9,9 @@ use app::domain::job::{Job, Lease};
 use app::domain::worker::{Conflict, Kind, Status, Worker};
 use app::protocol::gpu::{GpuInfo, GpuView, Reading};
 use app::protocol::status::{WorkerStatus, WorkerType};
-use app::protocol::workers::{HeldJob, TokenConflict, WorkerCounts, WorkerView, WorkersPage, WorkersQuery};
+use app::protocol::workers::{
+    FleetLabels, HeldJob, TokenConflict, WorkerCounts, WorkerView, WorkersPage, WorkersQuery,
+};
 
 use super::jobs::{progress, status as job_status};
 use crate::service::Core;
@@ -38,7 +40,12 @@ impl Core {
             }
             let readings = self.readings.look_at_all(&stored.worker.id, self.now());
             let leased = leased.get(&stored.worker.id).map(Vec::as_slice).unwrap_or_default();
-            WorkerView { gpus: gpu_views(&stored.worker, leased, readings), ..view }
+            let mut gpus = gpu_views(&stored.worker, leased, readings);
+            let mut lately = query.lately.map(|range| self.lately(&stored.worker.id, range)).unwrap_or_default();
+            for gpu in &mut gpus {
+                gpu.lately = lately.remove(&gpu.gpu.uuid).unwrap_or_default();
+            }
+            WorkerView { gpus, ..view }
         };
         let all: Vec<WorkerView> = stored.iter().map(view).collect();
         let counts = counts(&all);
@@ -49,6 +56,17 @@ impl Core {
         let workers: Vec<WorkerView> = rest.by_ref().take(limit).collect();
         let next_cursor = rest.next().and(workers.last().map(|worker| worker.name.clone()));
         Ok(WorkersPage { workers, total, counts, next_cursor, server_time: self.now() })
+    }
+
+    /// The labels that workers have, by key.
+    pub async fn fleet_labels(&self) -> Result<FleetLabels, Refusal> {
+        let mut labels = FleetLabels::default();
+        for (key, value) in
+            self.workers_page(&WorkersQuery::default()).await?.workers.into_iter().flat_map(|w| w.labels.0)
+        {
+            labels.labels.entry(key).or_default().insert(value);
+        }
+        Ok(labels)
     }
 
     /// One worker.
@@ -142,6 +160,7 @@ fn gpu_views(worker: &Worker, leased: &[Job], mut readings: HashMap<String, Read
         gpu: shown(gpu),
         job_id: leased.iter().find(|job| holds(job, &gpu.uuid)).map(|job| job.id.clone()),
         reading: readings.remove(&gpu.uuid),
+        lately: Vec::new(),
     };
     gpus.iter().map(view).collect()
 }

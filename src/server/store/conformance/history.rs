@@ -23,6 +23,7 @@ pub(super) fn attempt(of: &JobId, number: u32) -> StoredAttempt {
         attempt: Attempt(number),
         worker: worker(1).id,
         worker_name: "worker-1".to_owned(),
+        gpus: 2,
         offered_at: NOW,
         started_at: None,
         ended_at: None,

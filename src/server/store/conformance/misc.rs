@@ -9,7 +9,7 @@ use app::domain::time::Millis;
 use super::{Fresh, NOW, job, on_every_engine, worker};
 use crate::clock::{Clock, SystemClock};
 use crate::store::StoreError;
-use crate::store::configs::StoredConfig;
+use crate::store::configs::{StoredConfig, StoredRevision, Use};
 
 on_every_engine!(
     revisions_stay_when_a_configuration_goes,
@@ -41,6 +41,14 @@ async fn revisions_stay_when_a_configuration_goes(fresh: &Fresh) {
     }
     assert_eq!(fresh.read().await.configs().await, Ok(vec![config(2)]));
     assert_eq!(fresh.read().await.config_revision("digits", 1).await, Ok(Some(Arc::new(config(1)))));
+    fresh.insert_job(&job(1)).await;
+    let used = Use { revision: 2, state: "queued".to_owned(), jobs: 1 };
+    let whose = job(1).submitted_by;
+    let mut tx = fresh.read().await;
+    assert_eq!(tx.uses("digits", None).await, Ok(vec![used.clone()]));
+    assert_eq!(tx.uses("digits", Some(&whose)).await, Ok(vec![used]));
+    assert_eq!((tx.uses("digits", Some("nobody")).await, tx.uses("other", None).await), (Ok(vec![]), Ok(vec![])));
+    drop(tx);
     fresh.write(|tx| Box::pin(async move { tx.remove_config("digits").await })).await.expect("there");
     let again = fresh.write(|tx| Box::pin(async move { tx.remove_config("digits").await })).await;
     assert_eq!(again, Err(StoreError::Conflict));
@@ -48,6 +56,12 @@ async fn revisions_stay_when_a_configuration_goes(fresh: &Fresh) {
     assert_eq!(tx.config("digits").await, Ok(None));
     assert_eq!(tx.config_revision("digits", 2).await, Ok(Some(Arc::new(config(2)))));
     assert_eq!(tx.newest_revision("digits").await, Ok(2));
+    let of = |revision| {
+        let StoredConfig { revision, sha256, created_at, .. } = config(revision);
+        StoredRevision { revision, sha256, created_at }
+    };
+    assert_eq!(tx.revisions("digits").await, Ok(vec![of(2), of(1)]));
+    assert_eq!(tx.revisions("other").await, Ok(vec![]));
 }
 
 async fn a_refusal_writes_nothing_and_harms_nobody(fresh: &Fresh) {

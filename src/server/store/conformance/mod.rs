@@ -9,6 +9,7 @@ mod misc;
 mod retention;
 mod secrets;
 mod trail;
+mod usage;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -96,6 +96,7 @@ fn from_row(row: &Row) -> Result<StoredAttempt> {
         attempt: Attempt(row.number("attempt")?),
         worker: row.worker_id("worker_id")?,
         worker_name: row.get("worker_name")?,
+        gpus: row.number("gpus")?,
         offered_at: row.moment("offered_at")?,
         started_at: row.optional_moment("started_at")?,
         ended_at: row.optional_moment("ended_at")?,

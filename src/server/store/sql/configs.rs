@@ -8,7 +8,7 @@ use super::rows::{Named, to_json};
 use super::statement::sql;
 use super::{Row, Session};
 use crate::store::Result;
-use crate::store::configs::{Configs, StoredConfig};
+use crate::store::configs::{Configs, StoredConfig, StoredRevision, Use};
 
 #[async_trait]
 impl Configs for Session<'_> {
@@ -45,6 +45,29 @@ impl Configs for Session<'_> {
         let select = sql("SELECT * FROM config_revisions WHERE name = $1 ORDER BY revision DESC LIMIT 1").bind(name);
         let newest = self.first(select).await?;
         newest.as_ref().map(from_row).transpose().map(|newest| newest.map_or(0, |config| config.revision))
+    }
+
+    async fn revisions(&mut self, name: &str) -> Result<Vec<StoredRevision>> {
+        let select = sql("SELECT name, revision, sha256, created_at FROM config_revisions WHERE name = $1
+             ORDER BY revision DESC");
+        let of = |row: &Row| {
+            let row = Named::new(row, "config_revisions", "name")?;
+            let (revision, sha256) = (row.number("revision")?, row.get("sha256")?);
+            Ok(StoredRevision { revision, sha256, created_at: row.moment("created_at")? })
+        };
+        self.all(select.bind(name), of).await
+    }
+
+    async fn uses(&mut self, name: &str, user: Option<&str>) -> Result<Vec<Use>> {
+        let select = sql("SELECT config_name, config_revision, state, count(*) AS number FROM jobs
+             WHERE config_name = $1 AND ($2 IS NULL OR submitted_by = $2)
+             GROUP BY config_name, config_revision, state");
+        let of = |row: &Row| {
+            let row = Named::new(row, "jobs", "config_name")?;
+            let jobs = row.get::<i64>("number")?.unsigned_abs();
+            Ok(Use { revision: row.number("config_revision")?, state: row.get("state")?, jobs })
+        };
+        self.all(select.bind(name).bind(user), of).await
     }
 
     async fn insert_config(&mut self, config: &StoredConfig) -> Result<()> {

@@ -21,6 +21,7 @@ mod schema;
 mod secrets;
 mod servers;
 mod statement;
+mod usage;
 mod workers;
 pub mod writer;
 

@@ -22,7 +22,7 @@ use crate::store::{Result, StoreError};
 /// The most rows in one statement. Statements come in sizes of powers of two, so that few are prepared.
 const MOST_ROWS: usize = 64;
 
-const ATTEMPT: [&str; 6] = ["job_id", "attempt", "worker_id", "worker_name", "token_digest", "offered_at"];
+const ATTEMPT: [&str; 7] = ["job_id", "attempt", "worker_id", "worker_name", "token_digest", "gpus", "offered_at"];
 const PATCH: [&str; 8] = ["job_id", "attempt", "started_at", "changes", "ended_at", "outcome", "error", "exit_code"];
 const PATCHED: &str = "started_at = coalesce(attempts.started_at, v.started_at),
     ended_at = CASE v.changes WHEN 1 THEN v.ended_at ELSE attempts.ended_at END,
@@ -93,6 +93,7 @@ impl Pending {
             attempt.worker.as_str().into(),
             (&attempt.worker_name).into(),
             token_digest.into(),
+            attempt.gpus.into(),
             attempt.offered_at.0.into(),
         ]);
     }

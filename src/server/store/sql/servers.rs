@@ -4,9 +4,9 @@ use app::domain::time::{Millis, Timestamp};
 use async_trait::async_trait;
 
 use super::statement::sql;
-use super::{Db, Session};
+use super::{Db, Row, Session};
 use crate::store::Result;
-use crate::store::servers::Servers;
+use crate::store::servers::{KnownServer, Servers};
 
 impl Session<'_> {
     /// Whether the engine serves one server only.
@@ -63,6 +63,22 @@ impl Servers for Session<'_> {
         }
         let asked = sql("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS told");
         self.first(asked).await?.map(|row| row.get("told").map(Timestamp)).transpose()
+    }
+
+    async fn known_servers(&mut self, span: Millis) -> Result<Vec<KnownServer>> {
+        if self.serves_one() {
+            return Ok(vec![KnownServer { id: self.shared.chain.to_string(), leads: true, seen_at: None }]);
+        }
+        let select =
+            sql("SELECT servers.id, servers.seen_at, CAST(leases.holder IS NOT NULL AS INTEGER)::bigint AS leads
+             FROM servers LEFT JOIN leases ON leases.holder = servers.id AND leases.name = 'leader'
+                  AND leases.until >= (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+             WHERE servers.seen_at >= (extract(epoch FROM clock_timestamp()) * 1000)::bigint - $1 ORDER BY servers.id");
+        let known = |row: &Row| {
+            let (id, leads) = (row.get("id")?, row.get::<i64>("leads")? != 0);
+            Ok(KnownServer { id, leads, seen_at: Some(Timestamp(row.get("seen_at")?)) })
+        };
+        self.all(select.bind(span.0), known).await
     }
 
     async fn leave(&mut self) -> Result<()> {

@@ -1,11 +1,11 @@
-//! Login, logout, theme, language.
+//! Login, logout, and how a browser likes its pages.
 
 use std::net::IpAddr;
 
 use app::domain::audit::flood::Refused;
 use app::domain::time::Millis;
 use app::ui::flash::{Flash, FormName, Notice};
-use app::ui::prefs::{Locale, Theme};
+use app::ui::prefs::{CHOICES, chosen};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -197,21 +197,16 @@ pub(super) fn shown(fields: &Fields, names: &[&str]) -> Fields {
     names.iter().filter_map(field).collect()
 }
 
-/// `POST /ui/theme`
-pub async fn set_theme(Form(fields): Form<Fields>) -> Response {
-    let theme = field(&fields, "theme").and_then(Theme::parse).unwrap_or_default();
-    remember("theme", theme.as_str(), &fields)
-}
-
-/// `POST /ui/language`
-pub async fn set_language(Form(fields): Form<Fields>) -> Response {
-    let language = field(&fields, "language").and_then(Locale::parse).unwrap_or_default();
-    remember("language", language.tag(), &fields)
-}
-
-/// A choice of a browser, for a year.
-fn remember(name: &str, choice: &'static str, fields: &Fields) -> Response {
-    let next = local_path(field(fields, "next").unwrap_or("/"));
-    let cookie = format!("{name}={choice}; Path=/; Max-Age=31536000; SameSite=Lax");
-    ([(header::SET_COOKIE, cookie)], Redirect::to(next)).into_response()
+/// `POST /ui/preferences`: what a browser is to remember for a year. What the form leaves out stays as it is.
+pub async fn prefer(Form(fields): Form<Fields>) -> Response {
+    let next = local_path(field(&fields, "next").unwrap_or("/"));
+    let mut response = Redirect::to(next).into_response();
+    for name in CHOICES {
+        let Some(choice) = field(&fields, name).and_then(|word| chosen(name, word)) else { continue };
+        let cookie = format!("{name}={choice}; Path=/; Max-Age=31536000; SameSite=Lax");
+        if let Ok(value) = HeaderValue::from_str(&cookie) {
+            response.headers_mut().append(header::SET_COOKIE, value);
+        }
+    }
+    response
 }

@@ -23,6 +23,14 @@ use crate::text::{local_path, percent_escaped};
 /// What a form sends.
 pub type Fields = BTreeMap<String, String>;
 
+/// What a form sends of which some fields have several values: they are lines then.
+pub fn gathered(pairs: Vec<(String, String)>) -> Fields {
+    pairs.into_iter().fold(Fields::new(), |mut fields, (name, value)| {
+        fields.entry(name).and_modify(|lines| *lines = format!("{lines}\n{value}")).or_insert(value);
+        fields
+    })
+}
+
 /// To the next page, which says this once.
 pub fn answer(app: &App, to: &str, flash: Flash) -> Response {
     let id = app.flashes.put(flash, app.core.now(), &*app.core.random);

@@ -1,21 +1,24 @@
 //! Create, drain, resume, delete; a new token, and the end of an alarm.
 
 use app::domain::ids::WorkerId;
+use app::domain::worker::Kind;
 use app::protocol::status::WorkerType;
 use app::protocol::workers::{CreateWorker, DrainWorker, EditWorker, RotateToken, TokenLife};
-use app::ui::flash::{Flash, FormName, Notice};
+use app::ui::flash::{Flash, FormName, Notice, Undo};
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Form};
 
-use super::{Fields, answer, field, labels, refused};
+use super::{Fields, answer, field, gathered, labels, refused};
 use crate::http::admin::{created_view, worker_id};
 use crate::http::arrival::Scheme;
 use crate::http::request::caller;
-use crate::http::session::address;
+use crate::http::session::{Address, address};
+use crate::http::ui::ways::ways;
 use crate::service::access::Person;
 use crate::service::refusal::Refusal;
+use crate::service::workers::Created;
 use crate::state::App;
 
 /// `POST /ui/workers`
@@ -24,8 +27,9 @@ pub async fn create(
     Extension(person): Extension<Person>,
     Extension(scheme): Extension<Scheme>,
     headers: HeaderMap,
-    Form(fields): Form<Fields>,
+    Form(pairs): Form<Vec<(String, String)>>,
 ) -> Response {
+    let fields = gathered(pairs);
     let create = CreateWorker {
         name: field(&fields, "name").unwrap_or_default().to_owned(),
         worker_type: field(&fields, "worker_type").and_then(WorkerType::parse),
@@ -36,11 +40,7 @@ pub async fn create(
     };
     match app.core.create_worker(caller(&person), create).await {
         Err(refusal) => refused(&app, "/admin/workers/new", FormName::Worker, refusal, fields),
-        Ok(created) => {
-            let created = created_view(&address(&app, scheme, &headers), created);
-            let page = format!("/admin/workers/{}", created.worker_id);
-            answer(&app, &page, Flash::Created(created))
-        }
+        Ok(created) => shown_once(&app, &address(&app, scheme, &headers), created),
     }
 }
 
@@ -61,11 +61,17 @@ pub async fn rotate(
     let rotate = RotateToken { life: life(&fields), overlap_seconds };
     match app.core.rotate_token(caller(&person), id.clone(), rotate).await {
         Err(refusal) => done(&app, &id, Err(refusal)),
-        Ok(rotated) => {
-            let rotated = created_view(&address(&app, scheme, &headers), rotated);
-            answer(&app, &format!("/admin/workers/{id}"), Flash::Created(rotated))
-        }
+        Ok(rotated) => shown_once(&app, &address(&app, scheme, &headers), rotated),
     }
+}
+
+/// To the worker's page, which shows the new token and the ways to start an agent with it.
+fn shown_once(app: &App, at: &Address, created: Created) -> Response {
+    let persistent = created.worker.kind != Some(Kind::Ephemeral);
+    let worker = created_view(at, created);
+    let page = format!("/admin/workers/{}", worker.worker_id);
+    let ways = ways(&worker, persistent, at);
+    answer(app, &page, Flash::Created { worker, ways })
 }
 
 /// `POST /ui/workers/{id}/settle`: somebody has seen to the alarm about two agents.
@@ -105,7 +111,7 @@ pub async fn drain(
     };
     let drained =
         app.core.drain_worker(caller(&person), id.clone(), DrainWorker { reason, ..DrainWorker::default() }).await;
-    done(&app, &id, drained.map(|_| Notice::WorkerDraining))
+    undoable(&app, &id, drained.map(|_| (Notice::WorkerDraining, Undo::drain(&id))))
 }
 
 /// `POST /ui/workers/{id}/resume`
@@ -115,7 +121,7 @@ pub async fn resume(State(app): State<App>, Extension(person): Extension<Person>
         Err(error) => return error.into_response(),
     };
     let resumed = app.core.resume_worker(caller(&person), id.clone()).await;
-    done(&app, &id, resumed.map(|_| Notice::WorkerResumed))
+    undoable(&app, &id, resumed.map(|_| (Notice::WorkerResumed, Undo::resume(&id))))
 }
 
 /// `POST /ui/workers/{id}/delete`
@@ -131,9 +137,17 @@ pub async fn delete(State(app): State<App>, Extension(person): Extension<Person>
 }
 
 fn done(app: &App, id: &WorkerId, outcome: Result<Notice, Refusal>) -> Response {
+    said(app, id, outcome.map(|code| Flash::Notice { code }))
+}
+
+fn undoable(app: &App, id: &WorkerId, outcome: Result<(Notice, Undo), Refusal>) -> Response {
+    said(app, id, outcome.map(|(code, undo)| Flash::Done { code, undo }))
+}
+
+fn said(app: &App, id: &WorkerId, outcome: Result<Flash, Refusal>) -> Response {
     let page = format!("/admin/workers/{id}");
     match outcome {
-        Ok(code) => answer(app, &page, Flash::Notice { code }),
+        Ok(flash) => answer(app, &page, flash),
         Err(refusal) => refused(app, &page, FormName::Action, refusal, Fields::new()),
     }
 }

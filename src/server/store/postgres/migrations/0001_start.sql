@@ -128,6 +128,8 @@ CREATE TABLE attempts (
     worker_name TEXT NOT NULL,
     -- SHA-256 of the attempt's job token, in hex
     token_digest TEXT NOT NULL UNIQUE,
+    -- how many GPUs it was granted
+    gpus BIGINT NOT NULL,
     offered_at BIGINT NOT NULL,
     started_at BIGINT,
     ended_at BIGINT,

@@ -126,6 +126,8 @@ CREATE TABLE attempts (
     worker_name TEXT NOT NULL,
     -- SHA-256 of the attempt's job token, in hex
     token_digest TEXT NOT NULL UNIQUE,
+    -- how many GPUs it was granted
+    gpus INTEGER NOT NULL,
     offered_at INTEGER NOT NULL,
     started_at INTEGER,
     ended_at INTEGER,

@@ -1,0 +1,200 @@
+//! What a line of a log says to a reader. A terminal would show what was written last, in colours; of its other sequences
+//! nothing is left, and what nobody could see, or what would turn the text around, stands there as a sign.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::text::acts;
+
+/// How a span is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ink {
+    /// As the rest.
+    #[default]
+    Plain,
+    /// Bold.
+    Strong,
+    /// Dimmed.
+    Faint,
+    /// Red.
+    Red,
+    /// Green.
+    Green,
+    /// Yellow.
+    Yellow,
+    /// Blue.
+    Blue,
+    /// Magenta.
+    Magenta,
+    /// Cyan.
+    Cyan,
+}
+
+/// A piece of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// How it is shown.
+    pub ink: Ink,
+    /// What it says.
+    pub text: String,
+}
+
+/// Where in a line stands what was written last: behind the last carriage return that anything comes after, as a
+/// progress bar is drawn.
+pub fn last_write(line: &[u8]) -> Range<usize> {
+    let end = line.iter().rposition(|byte| *byte != b'\r').map_or(0, |last| last + 1);
+    let start = line[..end].iter().rposition(|byte| *byte == b'\r').map_or(0, |last| last + 1);
+    start..end
+}
+
+/// What a line says, without its colours: what is searched, and what places in it count by.
+pub fn plain(line: &str) -> Cow<'_, str> {
+    if line.bytes().all(|byte| byte == b'\t' || matches!(byte, b' '..=b'~')) {
+        return Cow::Borrowed(line);
+    }
+    let mut said = String::with_capacity(line.len());
+    read(line, |_, shown| said.push(shown));
+    Cow::Owned(said)
+}
+
+/// Splits a line at its colour changes, and drops every other escape sequence.
+pub fn spans(line: &str) -> Vec<Span> {
+    let mut found: Vec<Span> = Vec::new();
+    read(line, |ink, shown| match found.last_mut() {
+        Some(last) if last.ink == ink => last.text.push(shown),
+        _ => found.push(Span { ink, text: shown.to_string() }),
+    });
+    found
+}
+
+/// Tells each character of a line that is shown, and how.
+fn read(line: &str, mut shows: impl FnMut(Ink, char)) {
+    let mut ink = Ink::Plain;
+    let mut rest = line.chars();
+    while let Some(next) = rest.next() {
+        match next {
+            '\u{1b}' => match rest.next() {
+                Some('[') => {
+                    // Parameters and intermediates are 0x20–0x3f, the final byte 0x40–0x7e (ECMA-48, 5.4).
+                    let sequence = rest.as_str();
+                    let length = sequence.find(|part| !matches!(part, ' '..='?')).unwrap_or(sequence.len());
+                    let (codes, behind) = sequence.split_at(length);
+                    rest = behind.chars();
+                    if let Some('@'..='~') = behind.chars().next() {
+                        rest.next();
+                    }
+                    if behind.starts_with('m') {
+                        ink = codes.split(';').fold(ink, apply);
+                    }
+                }
+                Some(']') => skip_string(&mut rest),
+                _ => {}
+            },
+            '\t' => shows(ink, '\t'),
+            other => shows(ink, sign(other).unwrap_or(other)),
+        }
+    }
+}
+
+/// What stands for a character that cannot be seen, or that would turn the text around.
+fn sign(c: char) -> Option<char> {
+    match c {
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)),
+        '\u{7f}' => Some('\u{2421}'),
+        c if acts(c) => Some('\u{fffd}'),
+        _ => None,
+    }
+}
+
+/// An operating-system command (a window title, a link): up to BEL or ESC `\`.
+fn skip_string(rest: &mut std::str::Chars<'_>) {
+    while let Some(next) = rest.next() {
+        if next == '\u{7}' {
+            return;
+        }
+        if next == '\u{1b}' {
+            *rest = rest.as_str().strip_prefix('\\').unwrap_or(rest.as_str()).chars();
+            return;
+        }
+    }
+}
+
+fn apply(ink: Ink, code: &str) -> Ink {
+    match code {
+        "" | "0" | "22" | "39" => Ink::Plain,
+        "1" if ink == Ink::Plain => Ink::Strong,
+        "2" if ink == Ink::Plain => Ink::Faint,
+        "31" | "91" => Ink::Red,
+        "32" | "92" => Ink::Green,
+        "33" | "93" => Ink::Yellow,
+        "34" | "94" => Ink::Blue,
+        "35" | "95" => Ink::Magenta,
+        "36" | "96" => Ink::Cyan,
+        "90" => Ink::Faint,
+        _ => ink,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(line: &str) -> Vec<(Ink, String)> {
+        spans(line).into_iter().map(|span| (span.ink, span.text)).collect()
+    }
+
+    #[test]
+    fn colours_become_spans() {
+        assert_eq!(
+            shown("a\u{1b}[1;31mERROR\u{1b}[0m b\u{1b}[36mc"),
+            vec![
+                (Ink::Plain, "a".into()),
+                (Ink::Red, "ERROR".into()),
+                (Ink::Plain, " b".into()),
+                (Ink::Cyan, "c".into())
+            ]
+        );
+        assert_eq!(shown("\u{1b}[1mbold\u{1b}[m"), vec![(Ink::Strong, "bold".into())]);
+    }
+
+    #[test]
+    fn everything_else_is_dropped() {
+        assert_eq!(shown("x\u{1b}[2K\u{1b}[1Ay"), vec![(Ink::Plain, "xy".into())]);
+        assert_eq!(shown("\u{1b}]0;title\u{7}z"), vec![(Ink::Plain, "z".into())]);
+        assert_eq!(shown("\u{1b}]8;;javascript:x\u{1b}\\z"), vec![(Ink::Plain, "z".into())]);
+        assert_eq!(shown("cut\u{1b}"), vec![(Ink::Plain, "cut".into())]);
+        assert_eq!(shown("cut\u{1b}[3"), vec![(Ink::Plain, "cut".into())]);
+        assert_eq!(shown("a\u{1b}[3ü"), vec![(Ink::Plain, "aü".into())]);
+        assert!(shown("").is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_seen_or_turns_the_text_around_is_a_sign() {
+        assert_eq!(shown("a\u{8}\u{7}\0\u{7f}\tb"), vec![(Ink::Plain, "a␈␇␀␡\tb".into())]);
+        assert_eq!(shown("user\u{202e}nimda\u{2066}\u{feff}\u{85}"), vec![(Ink::Plain, "user�nimda���".into())]);
+        assert_eq!(shown("שלום 👩🏽\u{200d}🚀 é"), vec![(Ink::Plain, "שלום 👩🏽\u{200d}🚀 é".into())]);
+    }
+
+    #[test]
+    fn what_was_written_last_is_what_a_line_says() {
+        for (line, said) in [
+            ("", ""),
+            ("a", "a"),
+            ("10%\r20%", "20%"),
+            ("10%\r20%\r", "20%"),
+            ("done\r\r", "done"),
+            ("\r\r", ""),
+            ("a\r\rb", "b"),
+        ] {
+            assert_eq!(&line[last_write(line.as_bytes())], said, "{line:?}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn plain_text_is_that_of_the_spans(line in "[a-c\\x1b\\[\\]m;0-3\\r\\t\\x07\u{202e}é]{0,40}") {
+            let spans = spans(&line).into_iter().map(|span| span.text).collect::<String>();
+            proptest::prop_assert_eq!(plain(&line), spans);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What people and programs wrote elsewhere, so that it is only read: no character of it does anything.
+
+use std::borrow::Cow;
+
+/// Whether a character does something else than to be seen: it controls a terminal, ends a line, turns the direction of
+/// writing (Unicode's bidirectional controls, with which `exe.fdp` reads `pdf.exe`), or is not there to the eye.
+pub fn acts(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// A name that can be shown as it is: of so many characters at most, and none of them acts.
+pub fn is_plain(text: &str, most: usize) -> bool {
+    text.chars().count() <= most && !text.chars().any(acts)
+}
+
+/// Text in which nothing acts: what would is written out, as `\u{202e}`.
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    written(text, acts)
+}
+
+/// The same, in lines with tabs.
+pub fn escaped_lines(text: &str) -> Cow<'_, str> {
+    written(text, |c| acts(c) && !matches!(c, '\n' | '\t'))
+}
+
+fn written(text: &str, out: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.chars().any(&out) {
+        return Cow::Borrowed(text);
+    }
+    let mut line = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if out(c) { line.extend(c.escape_default()) } else { line.push(c) }
+    }
+    Cow::Owned(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_acts_is_written_out() {
+        assert_eq!(escaped("report\u{202e}fdp.exe"), "report\\u{202e}fdp.exe");
+        assert_eq!(escaped("a\u{1b}[31mb\nc"), "a\\u{1b}[31mb\\nc");
+        assert_eq!(escaped_lines("a\n\tb\r"), "a\n\tb\\r");
+        assert!(matches!(escaped("naïve 日本語 हिन्दी"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_plain_name_is_short_and_does_nothing() {
+        assert!(is_plain("gpu-1", 5));
+        assert!(!is_plain("gpu-12", 5));
+        assert!(!is_plain("gpu\u{2066}", 64));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_acts_afterwards(text in any::<String>()) {
+            prop_assert!(!escaped(&text).chars().any(acts));
+            prop_assert!(!escaped_lines(&text).chars().any(|c| acts(c) && !matches!(c, '\n' | '\t')));
+        }
+    }
+}

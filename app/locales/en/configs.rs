@@ -1,0 +1,52 @@
+//! English: configurations.
+
+use super::count;
+use crate::ui::locales::sentence::Phrase;
+use crate::ui::locales::words::configs::Configs;
+
+pub(super) const CONFIGS: Configs = Configs {
+    title: "Configurations",
+    intro: "What can be trained. A change is a new revision, and jobs keep the one that they were submitted with.",
+    caption: "Configurations by name",
+    name: "Name",
+    what: "What it trains",
+    changed: "Changed",
+    train: "Train with it",
+    train_named: Phrase("Train with {0}"),
+    revisions: "Revisions",
+    revision: "Revision",
+    stored: "Stored",
+    by: "By",
+    jobs: "Jobs",
+    active: count("{0} not ended", "{0} not ended"),
+    removed: "It was taken off the list. Its revisions stay for the jobs that use them.",
+    what_changed: "changes",
+    what_changed_in: Phrase("What changed in revision {0}"),
+    compare: "Compare",
+    from: "From",
+    to: "To",
+    compared: Phrase("Revision {0} → {1}"),
+    back: "All of its text",
+    view: "View",
+    unified: "One column",
+    split: "Side by side",
+    values: "Values that changed",
+    setting: "Setting",
+    before: "Before",
+    after: "After",
+    was_not: "not there",
+    more: count("and {0} more", "and {0} more"),
+    same: "The files are the same, but for what is hidden here.",
+    came: "new file",
+    went: "removed file",
+    line_before: "Line before",
+    line_after: "Line after",
+    sign: "Change",
+    text: "Text",
+    diff_of: Phrase("Changes in {0}"),
+    hidden: "Values of tokens and passwords are not shown here.",
+    cut: count(
+        "The first line is shown; the command line shows all: simpletuner configs show --file",
+        "The first {0} lines are shown; the command line shows all: simpletuner configs show --file",
+    ),
+};

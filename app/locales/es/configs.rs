@@ -1,0 +1,52 @@
+//! Spanish: configurations.
+
+use super::count;
+use crate::ui::locales::sentence::Phrase;
+use crate::ui::locales::words::configs::Configs;
+
+pub(super) const CONFIGS: Configs = Configs {
+    title: "Configuraciones",
+    intro: "Lo que se puede entrenar. Cada cambio es una revisión nueva, y los trabajos conservan aquella con la que se enviaron.",
+    caption: "Configuraciones por nombre",
+    name: "Nombre",
+    what: "Qué entrena",
+    changed: "Modificada",
+    train: "Entrenar con ella",
+    train_named: Phrase("Entrenar con {0}"),
+    revisions: "Revisiones",
+    revision: "Revisión",
+    stored: "Guardada",
+    by: "Por",
+    jobs: "Trabajos",
+    active: count("{0} sin terminar", "{0} sin terminar"),
+    removed: "Se quitó de la lista. Sus revisiones se conservan para los trabajos que las usan.",
+    what_changed: "cambios",
+    what_changed_in: Phrase("Qué cambió en la revisión {0}"),
+    compare: "Comparar",
+    from: "Desde",
+    to: "Hasta",
+    compared: Phrase("Revisión {0} → {1}"),
+    back: "Todo su texto",
+    view: "Vista",
+    unified: "Una columna",
+    split: "En paralelo",
+    values: "Valores que cambiaron",
+    setting: "Ajuste",
+    before: "Antes",
+    after: "Después",
+    was_not: "no estaba",
+    more: count("y {0} más", "y {0} más"),
+    same: "Los archivos son iguales, salvo lo que aquí se oculta.",
+    came: "archivo nuevo",
+    went: "archivo eliminado",
+    line_before: "Línea antes",
+    line_after: "Línea después",
+    sign: "Cambio",
+    text: "Texto",
+    diff_of: Phrase("Cambios en {0}"),
+    hidden: "Los valores de tokens y contraseñas no se muestran aquí.",
+    cut: count(
+        "Se muestra la primera línea; la línea de comandos las muestra todas: simpletuner configs show --file",
+        "Se muestran las primeras {0} líneas; la línea de comandos las muestra todas: simpletuner configs show --file",
+    ),
+};

@@ -1,0 +1,52 @@
+//! Hindi: configurations.
+
+use super::count;
+use crate::ui::locales::sentence::Phrase;
+use crate::ui::locales::words::configs::Configs;
+
+pub(super) const CONFIGS: Configs = Configs {
+    title: "कॉन्फ़िगरेशन",
+    intro: "क्या-क्या ट्रेन किया जा सकता है। हर बदलाव एक नया रिविज़न है, और जॉब उसी को रखती है जिसके साथ वह सबमिट हुई थी।",
+    caption: "नाम के क्रम में कॉन्फ़िगरेशन",
+    name: "नाम",
+    what: "क्या ट्रेन करता है",
+    changed: "बदला गया",
+    train: "इससे ट्रेन करें",
+    train_named: Phrase("{0} से ट्रेन करें"),
+    revisions: "रिविज़न",
+    revision: "रिविज़न",
+    stored: "सहेजा गया",
+    by: "किसने",
+    jobs: "जॉब",
+    active: count("{0} समाप्त नहीं", "{0} समाप्त नहीं"),
+    removed: "इसे सूची से हटा दिया गया है। इसके रिविज़न उन जॉब के लिए बने रहते हैं जो उनका उपयोग करती हैं।",
+    what_changed: "बदलाव",
+    what_changed_in: Phrase("रिविज़न {0} में क्या बदला"),
+    compare: "तुलना करें",
+    from: "यहाँ से",
+    to: "यहाँ तक",
+    compared: Phrase("रिविज़न {0} → {1}"),
+    back: "पूरा टेक्स्ट",
+    view: "दृश्य",
+    unified: "एक कॉलम",
+    split: "आमने-सामने",
+    values: "बदले हुए मान",
+    setting: "सेटिंग",
+    before: "पहले",
+    after: "बाद में",
+    was_not: "नहीं था",
+    more: count("और {0}", "और {0}"),
+    same: "फ़ाइलें एक जैसी हैं, सिवाय उसके जो यहाँ छिपाया गया है।",
+    came: "नई फ़ाइल",
+    went: "हटाई गई फ़ाइल",
+    line_before: "पहले की लाइन",
+    line_after: "बाद की लाइन",
+    sign: "बदलाव",
+    text: "टेक्स्ट",
+    diff_of: Phrase("{0} में बदलाव"),
+    hidden: "टोकन और पासवर्ड के मान यहाँ नहीं दिखाए जाते।",
+    cut: count(
+        "पहली {0} लाइन दिखाई गई है; कमांड लाइन सब दिखाती है: simpletuner configs show --file",
+        "पहली {0} लाइनें दिखाई गई हैं; कमांड लाइन सब दिखाती है: simpletuner configs show --file",
+    ),
+};

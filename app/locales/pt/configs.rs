@@ -1,0 +1,52 @@
+//! Brazilian Portuguese: configurations.
+
+use super::count;
+use crate::ui::locales::sentence::Phrase;
+use crate::ui::locales::words::configs::Configs;
+
+pub(super) const CONFIGS: Configs = Configs {
+    title: "Configurações",
+    intro: "O que pode ser treinado. Cada alteração é uma revisão nova, e os trabalhos mantêm aquela com que foram enviados.",
+    caption: "Configurações por nome",
+    name: "Nome",
+    what: "O que treina",
+    changed: "Alterada",
+    train: "Treinar com ela",
+    train_named: Phrase("Treinar com {0}"),
+    revisions: "Revisões",
+    revision: "Revisão",
+    stored: "Guardada",
+    by: "Por",
+    jobs: "Trabalhos",
+    active: count("{0} não terminado", "{0} não terminados"),
+    removed: "Foi retirada da lista. As revisões permanecem para os trabalhos que as usam.",
+    what_changed: "alterações",
+    what_changed_in: Phrase("O que mudou na revisão {0}"),
+    compare: "Comparar",
+    from: "De",
+    to: "Até",
+    compared: Phrase("Revisão {0} → {1}"),
+    back: "Todo o texto",
+    view: "Visualização",
+    unified: "Uma coluna",
+    split: "Lado a lado",
+    values: "Valores que mudaram",
+    setting: "Ajuste",
+    before: "Antes",
+    after: "Depois",
+    was_not: "não havia",
+    more: count("e mais {0}", "e mais {0}"),
+    same: "Os arquivos são iguais, exceto o que está oculto aqui.",
+    came: "arquivo novo",
+    went: "arquivo removido",
+    line_before: "Linha antes",
+    line_after: "Linha depois",
+    sign: "Alteração",
+    text: "Texto",
+    diff_of: Phrase("Alterações em {0}"),
+    hidden: "Os valores de tokens e senhas não são mostrados aqui.",
+    cut: count(
+        "É mostrada a primeira linha; a linha de comando mostra tudo: simpletuner configs show --file",
+        "São mostradas as primeiras {0} linhas; a linha de comando mostra tudo: simpletuner configs show --file",
+    ),
+};

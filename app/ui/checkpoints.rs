@@ -1,0 +1,79 @@
+//! Checkpoints, as the files of a job show them.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use crate::domain::ids::Attempt;
+use crate::domain::time::Timestamp;
+use crate::protocol::artifacts::ArtifactView;
+use crate::protocol::status::ArtifactKind;
+
+/// The files of one checkpoint of one attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Checkpoint {
+    pub attempt: Attempt,
+    /// Its directory's name.
+    pub name: String,
+    pub step: u64,
+    pub files: Vec<ArtifactView>,
+    /// When the last of them came.
+    pub at: Timestamp,
+}
+
+/// The checkpoints among these files, the highest step first.
+pub(crate) fn checkpoints(files: &[ArtifactView]) -> Vec<Checkpoint> {
+    let mut found: BTreeMap<_, Checkpoint> = BTreeMap::new();
+    for file in files.iter().filter(|file| file.kind == ArtifactKind::Checkpoint) {
+        let Some((name, step)) = directory(&file.path) else { continue };
+        let checkpoint = found.entry((Reverse(step), Reverse(file.attempt), name)).or_insert_with(|| Checkpoint {
+            attempt: file.attempt,
+            name: name.to_owned(),
+            step,
+            files: Vec::new(),
+            at: file.created_at,
+        });
+        checkpoint.at = checkpoint.at.max(file.created_at);
+        checkpoint.files.push(file.clone());
+    }
+    found.into_values().collect()
+}
+
+/// The first directory of a path and its step, if it is named as checkpoints are: `checkpoint-500/model.safetensors`.
+fn directory(path: &str) -> Option<(&str, u64)> {
+    let (name, _) = path.split_once('/')?;
+    Some((name, name.strip_prefix("checkpoint-")?.parse().ok()?))
+}
+
+#[cfg(test)]
+pub(crate) fn file(path: &str, kind: ArtifactKind, attempt: u32, at: i64) -> ArtifactView {
+    ArtifactView {
+        path: path.to_owned(),
+        attempt: Attempt(attempt),
+        kind,
+        size_bytes: 10,
+        sha256: String::new(),
+        created_at: Timestamp(at),
+        url: format!("/api/queue/j_1/artifacts/{path}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_gathered_by_attempt_and_step() {
+        let files = [
+            file("checkpoint-9/a", ArtifactKind::Checkpoint, 1, 5),
+            file("checkpoint-100/a", ArtifactKind::Checkpoint, 1, 7),
+            file("checkpoint-100/b", ArtifactKind::Checkpoint, 1, 9),
+            file("checkpoint-100/a", ArtifactKind::Checkpoint, 2, 8),
+            file("checkpoint-x/a", ArtifactKind::Checkpoint, 1, 1),
+            file("checkpoint-7/a", ArtifactKind::Other, 1, 1),
+            file("model.safetensors", ArtifactKind::Final, 1, 1),
+        ];
+        let found: Vec<_> =
+            checkpoints(&files).into_iter().map(|c| (c.step, c.attempt.0, c.files.len(), c.at.0)).collect();
+        assert_eq!(found, [(100, 2, 1, 8), (100, 1, 2, 9), (9, 1, 1, 5)]);
+    }
+}

@@ -1,0 +1,83 @@
+//! What keeps a job from a worker, and what would help, as sentences in the reader's language.
+
+use crate::protocol::explain::{BlockerCode, BlockerView};
+use crate::protocol::gpu::WithheldReason;
+use crate::ui::i18n::t;
+
+/// What does not fit.
+pub(crate) fn wrong(blocker: &BlockerView) -> String {
+    let words = &t().why;
+    let (wanted, found) = (text(blocker.wanted.as_ref()), text(blocker.found.as_ref()));
+    let key = text(blocker.key.as_ref());
+    let gpus = |count: &str| words.gpus.of(count.parse().unwrap_or_default());
+    match (blocker.code, &blocker.found) {
+        (BlockerCode::WrongTarget, _) if wanted == "local" => words.only_local.to_owned(),
+        (BlockerCode::WrongTarget, _) => words.only_remote.to_owned(),
+        (BlockerCode::Label, Some(_)) => words.label_other.with(&[&key, &wanted, &found]),
+        (BlockerCode::Label, None) => words.label_missing.with(&[&key, &wanted]),
+        (BlockerCode::Accelerator, _) => words.accelerator.with(&[&wanted, &found]),
+        (BlockerCode::GpuCount, _) => words.gpu_count.with(&[&gpus(wanted), &found]),
+        (BlockerCode::Vram, Some(_)) => words.vram.with(&[&vram_gpus(blocker), &wanted, &found]),
+        (BlockerCode::Vram, None) => words.vram_unknown.with(&[&vram_gpus(blocker), &wanted]),
+        (BlockerCode::GpusWithheld, _) => words.withheld.with(&[&gpus(wanted), &found]),
+        (BlockerCode::Spent, _) => words.spent.to_owned(),
+        (BlockerCode::CannotStop, _) => words.cannot_stop.to_owned(),
+        (BlockerCode::Draining, _) => words.draining.to_owned(),
+        (BlockerCode::Unfit, _) => words.unfit.of(found),
+        (BlockerCode::Offline, _) => words.offline.to_owned(),
+        (BlockerCode::Connecting, _) => words.connecting.to_owned(),
+        (BlockerCode::Astray, _) => words.astray.of(found),
+        (BlockerCode::Occupied, _) => words.occupied.of(found.parse().unwrap_or_default()),
+        (BlockerCode::GpusBusy, _) => words.gpus_busy.with(&[&gpus(wanted), &found]),
+        (BlockerCode::Reserved, _) => words.reserved.of(found),
+    }
+}
+
+/// The nearest change that would help.
+pub(crate) fn change(blocker: &BlockerView) -> String {
+    let words = &t().why;
+    let (wanted, found) = (text(blocker.wanted.as_ref()), text(blocker.found.as_ref()));
+    let key = text(blocker.key.as_ref());
+    match (blocker.code, &blocker.found) {
+        (BlockerCode::WrongTarget, _) => words.target_help.to_owned(),
+        (BlockerCode::Label, Some(_)) => words.label_other_help.with(&[&key, &found]),
+        (BlockerCode::Label, None) => words.label_missing_help.with(&[&key, &wanted]),
+        (BlockerCode::Accelerator, _) => words.accelerator_help.of(found),
+        (BlockerCode::GpuCount, _) if found == "0" => words.no_gpu_help.to_owned(),
+        (BlockerCode::GpuCount, _) => words.gpu_count_help.of(words.gpus.of(found.parse().unwrap_or_default())),
+        (BlockerCode::Vram, Some(_)) => words.vram_help.of(found),
+        (BlockerCode::Vram, None) => words.vram_unknown_help.to_owned(),
+        (BlockerCode::GpusWithheld, _) => words.withheld_help.to_owned(),
+        (BlockerCode::Spent, _) => words.spent_help.to_owned(),
+        (BlockerCode::CannotStop, _) => words.cannot_stop_help.to_owned(),
+        (BlockerCode::Draining, _) => words.draining_help.to_owned(),
+        (BlockerCode::Unfit, _) => words.unfit_help.to_owned(),
+        (BlockerCode::Offline, _) => words.offline_help.to_owned(),
+        (BlockerCode::Connecting, _) => words.connecting_help.to_owned(),
+        (BlockerCode::Astray, _) => words.astray_help.to_owned(),
+        (BlockerCode::Occupied | BlockerCode::GpusBusy, _) => words.busy_help.to_owned(),
+        (BlockerCode::Reserved, _) => words.reserved_help.to_owned(),
+    }
+}
+
+/// Why GPUs that would do are not given out, one by one.
+pub(crate) fn withheld(blocker: &BlockerView) -> Vec<String> {
+    let words = &t().gpus;
+    let each = blocker.withheld.iter().map(|gpu| {
+        let reason = match gpu.why.reason {
+            WithheldReason::Quarantined => words.quarantined,
+            WithheldReason::InUse => words.in_use,
+        };
+        let named = format!("GPU\u{a0}{} · {reason}", gpu.index);
+        if gpu.why.detail.is_empty() { named } else { format!("{named} · {}", gpu.why.detail) }
+    });
+    each.collect()
+}
+
+fn text(parameter: Option<&String>) -> &str {
+    parameter.map_or("–", String::as_str)
+}
+
+fn vram_gpus(blocker: &BlockerView) -> String {
+    t().why.gpus.of(blocker.gpus.unwrap_or(1).into())
+}

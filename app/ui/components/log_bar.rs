@@ -1,0 +1,194 @@
+//! What can be done with a log: look for something, go to a line, wrap lines, take it along.
+
+use leptos::ev::{Event, KeyboardEvent, SubmitEvent, keydown};
+use leptos::html::Input;
+use leptos::prelude::*;
+
+use super::icon::{Glyph, Icon};
+use super::log_reader::Reader;
+use crate::ui::browser;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+use crate::ui::logs::search::Found;
+use crate::ui::logs::wish::{Find, Wish};
+
+/// The bar above a log.
+#[component]
+pub(crate) fn LogBar(reader: Reader) -> impl IntoView {
+    let words = t();
+    let (job, attempt) = reader.log.with_value(|log| (log.job.clone(), log.attempt));
+    let raw = format!("/api/queue/{job}/logs?attempt={attempt}&raw=1");
+    let address = move |wish: Wish| reader.log.with_value(|log| wish.href(&log.job));
+    let wrap = move || address(reader.wish.with(|wish| Wish { wrap: !wish.wrap, ..wish.clone() }));
+    let is_wrapped = move || reader.wish.with(|wish| wish.wrap.then_some("true"));
+    let errors = move || address(reader.wish.with(|wish| Wish { find: Find::errors(), lines: None, ..wish.clone() }));
+    let has_errors = move || reader.wish.with(|wish| (wish.find == Find::errors()).then_some("true"));
+    view! {
+        <div class="log-bar">
+            <SearchForm reader=reader/>
+            <Matches reader=reader/>
+            <div class="log-tools">
+                <a class="toggle-button" href=errors title=words.logs.errors_hint aria-current=has_errors data-noscroll="">{words.logs.errors}</a>
+                <a class="toggle-button" href=wrap aria-current=is_wrapped data-noscroll="">{words.log.wrap}</a>
+                <JumpForm reader=reader/>
+                <a class="btn btn-xs btn-ghost" rel="external" href=raw><Icon glyph=Glyph::Download/>{words.log.raw}</a>
+            </div>
+        </div>
+    }
+    .erased()
+}
+
+#[component]
+fn SearchForm(reader: Reader) -> impl IntoView {
+    let words = &t().logs;
+    let field = NodeRef::<Input>::new();
+    let (regex, case) = (NodeRef::<Input>::new(), NodeRef::<Input>::new());
+    let find = Memo::new(move |_| reader.wish.with(|wish| wish.find.clone()));
+    let typed = move || {
+        let is = |field: NodeRef<Input>| field.get_untracked().is_some_and(|field| field.checked());
+        let q = field.get_untracked().map(|field| field.value()).unwrap_or_default();
+        Find { q, regex: is(regex), case: is(case) }
+    };
+    let submit = move |event: SubmitEvent| {
+        event.prevent_default();
+        let (find, wish) = (typed(), reader.wish.get_untracked());
+        if find == wish.find {
+            reader.go_on(false);
+        } else {
+            reader.go(&Wish { find, ..wish }, false);
+        }
+    };
+    let on_key = move |event: KeyboardEvent| {
+        if event.key() == "Enter" && event.shift_key() && typed() == find.get_untracked() {
+            event.prevent_default();
+            reader.go_on(true);
+        }
+    };
+    let on_toggle = move |event: Event| {
+        if !typed().q.is_empty() {
+            browser::submit_form_of(&event);
+        }
+    };
+    // The address may have changed by other ways, such as back.
+    Effect::new(move |last: Option<()>| {
+        let now = find.get();
+        if last.is_some() {
+            if let (Some(field), Some(regex), Some(case)) = (field.get(), regex.get(), case.get()) {
+                field.set_value(&now.q);
+                regex.set_checked(now.regex);
+                case.set_checked(now.case);
+            }
+            reader.begin_search();
+        }
+    });
+    shortcuts(reader, field);
+    let Wish { attempt, wrap, .. } = reader.wish.get_untracked();
+    let action = reader.log.with_value(|log| format!("/jobs/{}/log", log.job));
+    let now = find.get_untracked();
+    view! {
+        <form class="log-search" role="search" method="get" action=action on:submit=submit>
+            {attempt.map(|attempt| view! { <input type="hidden" name="attempt" value=attempt.to_string()/> })}
+            {wrap.then(|| view! { <input type="hidden" name="wrap" value="true"/> })}
+            <Icon glyph=Glyph::Search/>
+            <label class="sr-only" for="q">{words.search}</label>
+            <input class="input input-sm" id="q" name="q" type="search" autocomplete="off" spellcheck="false" placeholder=words.search_hint value=now.q node_ref=field on:keydown=on_key/>
+            <span class="log-how"><input type="checkbox" name="case" value="true" checked=now.case title=words.case aria-label=words.case node_ref=case on:change=on_toggle/><span aria-hidden="true">"Aa"</span></span>
+            <span class="log-how"><input type="checkbox" name="regex" value="true" checked=now.regex title=words.regex aria-label=words.regex node_ref=regex on:change=on_toggle/><span aria-hidden="true">".*"</span></span>
+        </form>
+    }
+    .erased()
+}
+
+/// `/` leads to the search from everywhere but a field; the browser's own shortcut only from within the log, where the
+/// browser would look in the few lines that are in the document.
+fn shortcuts(reader: Reader, field: NodeRef<Input>) {
+    let pressed = window_event_listener(keydown, move |event: KeyboardEvent| {
+        let has_modifier = event.ctrl_key() || event.meta_key() || event.alt_key();
+        let in_log = || reader.sheet.get_untracked().is_some_and(|sheet| sheet.contains(browser::focused().as_ref()));
+        let is_meant = match event.key().as_str() {
+            "/" => !has_modifier && !browser::is_typing(&event),
+            "f" => (event.ctrl_key() || event.meta_key()) && !event.alt_key() && !event.shift_key() && in_log(),
+            _ => false,
+        };
+        if let (true, Some(field)) = (is_meant && !event.default_prevented(), field.get_untracked()) {
+            event.prevent_default();
+            field.select();
+            let _focused = field.focus();
+        }
+    });
+    on_cleanup(move || pressed.remove());
+}
+
+/// How many lines have what is looked for, and the way from one to the next.
+#[component]
+fn Matches(reader: Reader) -> impl IntoView {
+    let words = t();
+    let told = move |found: &Found| {
+        if let Some(problem) = &found.problem {
+            return view! { <span class="log-problem" role="alert">{problem.clone()}</span> }.erased();
+        }
+        let text = match (found.line, found.rank) {
+            _ if found.is_all && found.count == 0 => words.logs.none.to_owned(),
+            (Some(_), Some(rank)) if found.is_all => {
+                words.logs.rank.with(&[&words.whole(rank), &words.whole(found.count)])
+            }
+            _ if found.is_all => words.logs.matches.of(found.count),
+            _ => words.logs.so_far.of(words.whole(found.count)),
+        };
+        let step = |label: &'static str, glyph, line: Option<u64>, backward| {
+            let href = line.map(|line| {
+                reader.log.with_value(|log| reader.wish.with_untracked(|wish| wish.at(line).href(&log.job)))
+            });
+            let on_click = move |event: leptos::ev::MouseEvent| {
+                event.prevent_default();
+                reader.go_on(backward);
+            };
+            view! { <a class="icon-button" href=href role="button" tabindex="0" aria-label=label title=label on:click=on_click><Icon glyph=glyph/></a> }
+        };
+        view! {
+            <span class="log-count" role="status">{text}</span>
+            {step(words.logs.previous, Glyph::Up, found.before, true)}
+            {step(words.logs.next, Glyph::Down, found.after, false)}
+        }
+        .erased()
+    };
+    (move || {
+        reader.found.with(|found| found.as_ref().map(|found| view! { <div class="log-matches">{told(found)}</div> }))
+    })
+    .erased()
+}
+
+#[component]
+fn JumpForm(reader: Reader) -> impl IntoView {
+    let words = &t().logs;
+    let field = NodeRef::<Input>::new();
+    let submit = move |event: SubmitEvent| {
+        event.prevent_default();
+        let line = field.get_untracked().and_then(|field| field.value().parse::<u64>().ok());
+        if let Some(line) = line.filter(|line| *line > 0) {
+            let line = line.min(reader.store.with_untracked(|store| store.total).max(1));
+            reader.go(&reader.wish.get_untracked().at(line), false);
+        }
+    };
+    let Wish { attempt, wrap, find, .. } = reader.wish.get_untracked();
+    let action = reader.log.with_value(|log| format!("/jobs/{}/log", log.job));
+    let hidden = [
+        ("attempt", attempt.map(|attempt| attempt.to_string())),
+        ("wrap", wrap.then(|| "true".to_owned())),
+        ("q", Some(find.q).filter(|q| !q.is_empty())),
+        ("regex", find.regex.then(|| "true".to_owned())),
+        ("case", find.case.then(|| "true".to_owned())),
+    ];
+    let hidden = hidden
+        .into_iter()
+        .map(|(name, value)| value.map(|value| view! { <input type="hidden" name=name value=value/> }));
+    view! {
+        <form class="log-jump" method="get" action=action on:submit=submit>
+            {hidden.collect_view()}
+            <label class="sr-only" for="line">{words.line}</label>
+            <input class="input input-xs" id="line" name="line" inputmode="numeric" autocomplete="off" placeholder=words.line node_ref=field/>
+            <button class="btn btn-xs btn-ghost">{words.go}</button>
+        </form>
+    }
+    .erased()
+}

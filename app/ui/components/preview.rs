@@ -1,0 +1,198 @@
+//! What would become of a submit: who takes it, who does not and why, and the same submit for a shell.
+
+use leptos::prelude::*;
+
+use super::blocker_words::{change, wrong};
+use super::blockers::is_lasting;
+use super::copy::Command;
+use super::failure::Refusal;
+use super::icon::{Glyph, Icon};
+use super::status::{Look, Status};
+use crate::protocol::explain::{ExplanationView, VerdictCode, WorkerAnswer};
+use crate::protocol::problem::Problem;
+use crate::protocol::queue::Previewed;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+use crate::ui::port::{Commands, Drafted};
+
+/// So many workers are listed.
+const MOST: usize = 30;
+
+/// The panel beside the form. Its parts are those that a browser puts in the place of the ones before.
+#[component]
+pub(crate) fn Preview(outcome: Result<Drafted, Problem>, children: Children) -> impl IntoView {
+    let words = &t().plain().train;
+    let (preview, commands, problem) = match outcome {
+        Ok(Drafted { preview, commands }) => (Some(preview), Some(commands), None),
+        Err(problem) => (None, None, Some(problem)),
+    };
+    let explanation = preview.as_ref().map(|preview| preview.explanation.clone());
+    view! {
+        <div class="preview">
+            <section class="panel" aria-labelledby="preview">
+                <h2 id="preview" class="panel-head">{words.preview}</h2>
+                <div class="preview-summary" role="status" data-part="summary">
+                    {preview.map(|preview| view! { <Summary preview=preview/> })}
+                    {problem.map(|problem| view! { <Refusal problem=problem/> })}
+                </div>
+                <p class="preview-failed" role="alert" data-failed="" hidden=true>{words.preview_failed}</p>
+                <div data-part="answers">{explanation.map(|explanation| view! { <Answers answers=explanation.workers/> })}</div>
+                <div class="preview-actions">{children()}</div>
+            </section>
+            <section class="panel" aria-labelledby="commands">
+                <h2 id="commands" class="panel-head">{words.commands}</h2>
+                <div class="preview-commands">
+                    <p class="field-hint">{words.commands_text}</p>
+                    <div class="space-y-3" data-part="commands">{commands.map(|Commands { cli, curl }| view! {
+                        <Command text=cli label="simpletuner"/>
+                        <Command text=curl label="curl"/>
+                    })}</div>
+                </div>
+            </section>
+        </div>
+    }
+    .erased()
+}
+
+/// How many workers say what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Tally {
+    matching: u64,
+    free: u64,
+}
+
+fn tally(answers: &[WorkerAnswer]) -> Tally {
+    let count = |is: fn(&WorkerAnswer) -> bool| answers.iter().filter(|answer| is(answer)).count() as u64;
+    Tally { matching: count(matches), free: count(|answer| answer.fits) }
+}
+
+fn matches(answer: &WorkerAnswer) -> bool {
+    !answer.blockers.iter().any(|blocker| is_lasting(blocker.code))
+}
+
+#[component]
+fn Summary(preview: Previewed) -> impl IntoView {
+    let words = &t().plain().train;
+    let Tally { matching, free } = tally(&preview.explanation.workers);
+    let count = preview.explanation.workers.len() as u64;
+    let language = t();
+    let numbers = words.matching.with(&[&language.whole(matching), &language.whole(count), &language.whole(free)]);
+    let place = preview.queue_position.filter(|_| preview.allocated_worker_id.is_none());
+    view! {
+        {(count > 0).then(|| view! { <p class="preview-count">{numbers}</p> })}
+        <p class="text-muted">
+            {verdict(&preview.explanation)}
+            {place.map(|place| format!(" {}", words.place.of(language.whole(place))))}
+        </p>
+    }
+    .erased()
+}
+
+/// The verdict in a sentence.
+fn verdict(explanation: &ExplanationView) -> String {
+    let words = &t().plain().train;
+    let taker = explanation.workers.iter().find(|answer| explanation.worker_id.as_ref() == Some(&answer.worker_id));
+    match explanation.verdict {
+        VerdictCode::Fits => words.fits.of(taker.map(|answer| answer.name.as_str()).unwrap_or_default()),
+        VerdictCode::Limited => words.limited.to_owned(),
+        VerdictCode::Busy => words.busy.to_owned(),
+        VerdictCode::Away => words.away.to_owned(),
+        VerdictCode::Never => words.never.to_owned(),
+        VerdictCode::NoWorkers => words.no_workers.to_owned(),
+        // What is not submitted yet was not tried, nor has it ended.
+        VerdictCode::NotWaiting | VerdictCode::BackOff | VerdictCode::KeptBack => explanation.text.clone(),
+    }
+}
+
+#[component]
+fn Answers(answers: Vec<WorkerAnswer>) -> impl IntoView {
+    let words = &t().plain().train;
+    if answers.is_empty() {
+        return ().erased();
+    }
+    let more = answers.len().saturating_sub(MOST) as u64;
+    let rows = answers.into_iter().take(MOST).map(|answer| view! { <Answer answer=answer/> }).collect_view();
+    view! {
+        <table class="data answers">
+            <caption class="sr-only">{words.answers}</caption>
+            <thead><tr><th scope="col">{words.worker}</th><th scope="col">{words.answer}</th></tr></thead>
+            <tbody>{rows}</tbody>
+        </table>
+        {(more > 0).then(|| view! { <p class="code-note">{words.more.of(more)}</p> })}
+    }
+    .erased()
+}
+
+#[component]
+fn Answer(answer: WorkerAnswer) -> impl IntoView {
+    let words = &t().plain().train;
+    let look = if answer.fits {
+        Look { class: "status status-good", glyph: Glyph::CheckCircle, word: words.takes }
+    } else if matches(&answer) {
+        Look { class: "status status-wait", glyph: Glyph::HalfCircle, word: words.waits }
+    } else {
+        Look { class: "status status-off", glyph: Glyph::CrossCircle, word: words.no_match }
+    };
+    let said = |blocker| view! { <li>{wrong(blocker)}" "{change(blocker)}</li> };
+    let blockers = answer.blockers.iter().map(said).collect_view();
+    view! {
+        <tr>
+            <th scope="row" class="wrap-anywhere">{answer.name}</th>
+            <td>
+                <Status look=look/>
+                {(!answer.blockers.is_empty()).then(|| view! { <ul class="answer-why">{blockers}</ul> })}
+            </td>
+        </tr>
+    }
+    .erased()
+}
+
+/// What leads to the page of a configuration's files, and out of the form.
+#[component]
+pub(crate) fn LookLink(href: String, label: String) -> impl IntoView {
+    view! {
+        <a class="look-link" href=href aria-label=label><Icon glyph=Glyph::File/>{t().plain().train.look_short}</a>
+    }
+    .erased()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::WorkerId;
+    use crate::domain::time::Timestamp;
+    use crate::protocol::explain::{BlockerCode, BlockerView};
+
+    fn says(codes: &[BlockerCode]) -> WorkerAnswer {
+        let blocker = |code: &BlockerCode| BlockerView {
+            code: *code,
+            key: None,
+            wanted: None,
+            found: None,
+            gpus: None,
+            withheld: Vec::new(),
+            text: String::new(),
+            change: String::new(),
+        };
+        let blockers: Vec<_> = codes.iter().map(blocker).collect();
+        WorkerAnswer {
+            worker_id: WorkerId::new(Timestamp(1), [1; 10]),
+            name: "w".to_owned(),
+            fits: blockers.is_empty(),
+            blockers,
+        }
+    }
+
+    #[test]
+    fn who_is_only_busy_matches_and_who_lacks_a_label_never_does() {
+        let answers = [
+            says(&[]),
+            says(&[BlockerCode::Occupied]),
+            says(&[BlockerCode::Offline, BlockerCode::Draining]),
+            says(&[BlockerCode::Label]),
+            says(&[BlockerCode::Offline, BlockerCode::GpuCount]),
+        ];
+        assert_eq!(tally(&answers), Tally { matching: 3, free: 1 });
+        assert_eq!(tally(&[]), Tally::default());
+    }
+}

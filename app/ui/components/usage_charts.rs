@@ -1,0 +1,137 @@
+//! Use as bars by day, and as a map of the week. Every figure is there as text too.
+
+use leptos::prelude::*;
+
+use crate::protocol::usage::{UsageDay, UsageHour};
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+
+/// The chart's height in its own units; each day is one wide.
+const HEIGHT: f64 = 40.0;
+
+/// Bars by day: what was held, before what was there.
+#[component]
+pub(crate) fn Days(days: Vec<UsageDay>) -> impl IntoView {
+    let language = t();
+    let words = &language.plain().usage;
+    let most = days.iter().map(|day| day.gpu_hours.max(day.gpu_hours_there.unwrap_or(0.0))).fold(0.0, f64::max);
+    let height = |hours: f64| if most > 0.0 { hours / most * HEIGHT } else { 0.0 };
+    let bar = |(place, day): (usize, &UsageDay)| {
+        let rect = |class: &'static str, hours: f64| {
+            let (x, y) = (format!("{place}.12"), format!("{:.2}", HEIGHT - height(hours)));
+            view! { <rect class=class x=x y=y width="0.76" height=format!("{:.2}", height(hours))></rect> }
+        };
+        view! { {day.gpu_hours_there.map(|there| rect("bar-there", there))} {rect("bar-held", day.gpu_hours)} }
+    };
+    let bars = days.iter().enumerate().map(bar).collect_view();
+    let date = |day: &UsageDay| day.day.to_string()[..10].to_owned();
+    let (first, last) = (days.first().map(date), days.last().map(date));
+    let there = days.iter().any(|day| day.gpu_hours_there.is_some());
+    let row = |day: &UsageDay| {
+        let there = there.then(|| {
+            let hours = day.gpu_hours_there.map_or_else(|| "–".to_owned(), |hours| language.hours(hours));
+            view! { <td class="num">{hours}</td> }
+        });
+        view! { <tr><th scope="row">{date(day)}</th><td class="num">{language.hours(day.gpu_hours)}</td>{there}</tr> }
+    };
+    let rows = days.iter().map(row).collect_view();
+    view! {
+        <section class="panel" aria-labelledby="days">
+            <div class="panel-head">
+                <h2 id="days">{words.per_day}</h2>
+                <ul class="legend">
+                    <li><span class="legend-mark is-held"></span>{words.held}</li>
+                    {there.then(|| view! { <li><span class="legend-mark is-there"></span>{words.there}</li> })}
+                </ul>
+            </div>
+            <figure class="day-bars" aria-hidden="true">
+                <span class="day-most">{language.hours(most)}</span>
+                <svg viewBox=format!("0 0 {} {HEIGHT}", days.len().max(1)) preserveAspectRatio="none">{bars}</svg>
+                <figcaption><span>{first}</span><span>{last}</span></figcaption>
+            </figure>
+            <details class="fold px-4 pb-3">
+                <summary>{words.as_table}</summary>
+                <table class="data">
+                    <caption class="sr-only">{words.per_day}</caption>
+                    <thead>
+                        <tr>
+                            <th scope="col">{words.day}</th>
+                            <th scope="col" class="num">{words.held}</th>
+                            {there.then(|| view! { <th scope="col" class="num">{words.there}</th> })}
+                        </tr>
+                    </thead>
+                    <tbody>{rows}</tbody>
+                </table>
+            </details>
+        </section>
+    }
+    .erased()
+}
+
+/// The hours of the week as a table whose cells are the darker the more was held.
+#[component]
+pub(crate) fn Hours(week: Vec<UsageHour>, own: bool) -> impl IntoView {
+    let words = &t().plain().usage;
+    let most = week.iter().map(|hour| hour.gpu_hours).fold(0.0, f64::max);
+    let hours = (0..24).map(|hour| view! { <th scope="col">{format!("{hour:02}")}</th> }).collect_view();
+    let day = |(name, hours): (&'static str, &[UsageHour])| {
+        let cells = hours.iter().map(|hour| view! { <Cell hour=*hour most=most/> }).collect_view();
+        view! { <tr><th scope="row">{name}</th>{cells}</tr> }
+    };
+    let rows = words.weekdays.into_iter().zip(week.chunks(24)).map(day).collect_view();
+    view! {
+        <section class="panel" aria-labelledby="hours">
+            <div class="panel-head">
+                <h2 id="hours">{words.by_hour}</h2>
+                <span class="panel-note max-md:hidden">{if own { words.by_hour_own_hint } else { words.by_hour_hint }}</span>
+            </div>
+            <div class="heat-scroll" tabindex="0" role="region" aria-labelledby="hours">
+                <table class="heat">
+                    <caption class="sr-only">{if own { words.by_hour_own_hint } else { words.by_hour_hint }}</caption>
+                    <thead><tr><td></td>{hours}</tr></thead>
+                    <tbody>{rows}</tbody>
+                </table>
+            </div>
+        </section>
+    }
+    .erased()
+}
+
+/// Of what was there, if that is known; else of the most that was held in any hour.
+#[component]
+fn Cell(hour: UsageHour, most: f64) -> impl IntoView {
+    let language = t();
+    let (share, text) = match hour.gpu_hours_there {
+        Some(there) if there > 0.0 => {
+            let share = hour.gpu_hours / there;
+            (share, language.percent(share * 100.0))
+        }
+        Some(_) => return view! { <td class="heat-none"><span class="sr-only">"–"</span></td> }.erased(),
+        None if most > 0.0 => (hour.gpu_hours / most, language.hours(hour.gpu_hours)),
+        None => (0.0, language.hours(0.0)),
+    };
+    view! { <td class=heat(share) title=text.clone()><span class="sr-only">{text.clone()}</span></td> }.erased()
+}
+
+/// The class of a share of 1: six steps, of which the first is for nothing at all.
+fn heat(share: f64) -> &'static str {
+    match share {
+        _ if share <= 0.0 => "heat-0",
+        ..0.2 => "heat-1",
+        0.2..0.4 => "heat-2",
+        0.4..0.6 => "heat-3",
+        0.6..0.8 => "heat-4",
+        _ => "heat-5",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_little_is_not_nothing_and_more_than_all_is_all() {
+        let classes = [0.0, -1.0, 0.001, 0.2, 0.5, 0.79, 1.0, 3.0].map(heat);
+        assert_eq!(classes, ["heat-0", "heat-0", "heat-1", "heat-2", "heat-3", "heat-4", "heat-5", "heat-5"]);
+    }
+}

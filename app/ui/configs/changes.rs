@@ -1,0 +1,77 @@
+//! What changed between two JSON files, value by value.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// One value that is there no more, new, or another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// Where, as `a.b[0]`.
+    pub path: String,
+    /// What it was.
+    pub before: Option<String>,
+    /// What it is.
+    pub after: Option<String>,
+}
+
+/// The changes from one text to the other; none where one of them is no JSON.
+pub(crate) fn changes(before: &str, after: &str) -> Vec<Change> {
+    let read = |text: &str| serde_json::from_str::<Value>(text).ok();
+    let mut found = Vec::new();
+    if let (Some(before), Some(after)) = (read(before), read(after)) {
+        compare("", Some(&before), Some(&after), &mut found);
+    }
+    found
+}
+
+fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mut Vec<Change>) {
+    match (before, after) {
+        (Some(Value::Object(old)), Some(Value::Object(new))) => {
+            let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+            for key in keys {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                compare(&path, old.get(key), new.get(key), found);
+            }
+        }
+        (Some(Value::Array(old)), Some(Value::Array(new))) => {
+            for at in 0..old.len().max(new.len()) {
+                compare(&format!("{path}[{at}]"), old.get(at), new.get(at), found);
+            }
+        }
+        (before, after) if before == after => {}
+        (before, after) => {
+            let told = |value: &Value| match value {
+                Value::String(text) if !text.is_empty() => text.clone(),
+                other => other.to_string(),
+            };
+            found.push(Change { path: path.to_owned(), before: before.map(told), after: after.map(told) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_value_that_changed_is_told_once() {
+        let before = r#"{"learning_rate": 0.005, "same": [1, 2], "gone": true, "deep": {"list": [1, 2, 3]}}"#;
+        let after = r#"{"learning_rate": 0.01, "same": [1, 2], "new": "x", "deep": {"list": [1, 5]}}"#;
+        let told: Vec<_> = changes(before, after)
+            .into_iter()
+            .map(|Change { path, before, after }| {
+                format!("{path}: {} > {}", before.unwrap_or_default(), after.unwrap_or_default())
+            })
+            .collect();
+        assert_eq!(
+            told,
+            ["deep.list[1]: 2 > 5", "deep.list[2]: 3 > ", "gone: true > ", "learning_rate: 0.005 > 0.01", "new:  > x"]
+        );
+    }
+
+    #[test]
+    fn what_is_no_json_has_no_values() {
+        assert_eq!((changes("{", "{}"), changes("{}", "{}")), (Vec::new(), Vec::new()));
+    }
+}

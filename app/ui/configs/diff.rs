@@ -1,0 +1,155 @@
+//! Two texts, line by line, and within a line that changed word by word.
+
+use similar::{Algorithm, ChangeTag, TextDiff};
+
+/// So many lines around a change are shown.
+const CONTEXT: usize = 3;
+
+/// What happened to a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Nothing.
+    Stays,
+    /// It is new.
+    Comes,
+    /// It is there no more.
+    Goes,
+}
+
+/// A line, with its number on the sides that have it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub fate: Fate,
+    pub old: Option<usize>,
+    pub new: Option<usize>,
+    /// Its text in pieces, and which of them changed.
+    pub pieces: Vec<(bool, String)>,
+}
+
+/// Lines that stand together.
+pub(crate) type Hunk = Vec<Line>;
+
+/// The places where two texts differ.
+pub(crate) fn hunks(old: &str, new: &str) -> Vec<Hunk> {
+    let diff = TextDiff::configure().algorithm(Algorithm::Patience).diff_lines(old, new);
+    let hunk = |ops: &Vec<similar::DiffOp>| {
+        ops.iter()
+            .flat_map(|op| diff.iter_inline_changes(op))
+            .map(|change| {
+                let piece = |(changed, text): (bool, std::borrow::Cow<'_, str>)| {
+                    (changed, text.trim_end_matches(['\n', '\r']).to_owned())
+                };
+                Line {
+                    fate: match change.tag() {
+                        ChangeTag::Equal => Fate::Stays,
+                        ChangeTag::Insert => Fate::Comes,
+                        ChangeTag::Delete => Fate::Goes,
+                    },
+                    old: change.old_index().map(|index| index + 1),
+                    new: change.new_index().map(|index| index + 1),
+                    pieces: change.iter_strings_lossy().map(piece).filter(|(_, text)| !text.is_empty()).collect(),
+                }
+            })
+            .collect()
+    };
+    diff.grouped_ops(CONTEXT).iter().map(hunk).collect()
+}
+
+/// The lines of a hunk in pairs: what goes beside what comes.
+pub(crate) fn beside(hunk: Hunk) -> Vec<(Option<Line>, Option<Line>)> {
+    let mut pairs: Vec<(Option<Line>, Option<Line>)> = Vec::new();
+    // Where the next line that comes finds one that goes.
+    let mut open = 0;
+    for line in hunk {
+        match line.fate {
+            Fate::Stays => {
+                pairs.push((Some(line.clone()), Some(line)));
+                open = pairs.len();
+            }
+            Fate::Goes => pairs.push((Some(line), None)),
+            Fate::Comes if open < pairs.len() => {
+                pairs[open].1 = Some(line);
+                open += 1;
+            }
+            Fate::Comes => {
+                pairs.push((None, Some(line)));
+                open = pairs.len();
+            }
+        }
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text(line: &Line) -> String {
+        line.pieces.iter().map(|(_, text)| text.as_str()).collect()
+    }
+
+    #[test]
+    fn a_changed_word_is_marked_in_its_line() {
+        let hunks = hunks("a\n  \"rate\": 0.005,\nz\n", "a\n  \"rate\": 0.01,\nz\n");
+        let [hunk] = hunks.as_slice() else { panic!("one place: {hunks:?}") };
+        let fates: Vec<_> = hunk.iter().map(|line| (line.fate, line.old, line.new)).collect();
+        let expected = [
+            (Fate::Stays, Some(1), Some(1)),
+            (Fate::Goes, Some(2), None),
+            (Fate::Comes, None, Some(2)),
+            (Fate::Stays, Some(3), Some(3)),
+        ];
+        assert_eq!(fates, expected);
+        let marked: String =
+            hunk[2].pieces.iter().filter(|(changed, _)| *changed).map(|(_, text)| text.as_str()).collect();
+        assert!(marked.contains("01") && !marked.contains("rate"), "{marked:?}");
+        assert_eq!(text(&hunk[1]), "  \"rate\": 0.005,");
+    }
+
+    #[test]
+    fn far_places_are_apart_and_the_same_text_has_none() {
+        let old = (0..40).map(|n| n.to_string()).collect::<Vec<_>>().join("\n") + "\n";
+        let new = old.replace("\n2\n", "\ntwo\n").replace("\n37\n", "\nmany\n");
+        assert_eq!((hunks(&old, &new).len(), hunks(&old, &old).len()), (2, 0));
+    }
+
+    #[test]
+    fn what_goes_stands_beside_what_comes() {
+        let hunks = hunks("a\nb\nc\nz\n", "a\nB\nz\ny\n");
+        let pairs: Vec<_> = beside(hunks[0].clone())
+            .into_iter()
+            .map(|(old, new)| (old.as_ref().map(text), new.as_ref().map(text)))
+            .collect();
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            pairs,
+            [
+                (some("a"), some("a")),
+                (some("b"), some("B")),
+                (some("c"), None),
+                (some("z"), some("z")),
+                (None, some("y"))
+            ]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_changed_line_is_missing(old in "[ab\n]{0,30}", new in "[ab\n]{0,30}") {
+            let lines: Vec<Line> = hunks(&old, &new).into_iter().flatten().collect();
+            let goes = lines.iter().filter(|line| line.fate == Fate::Goes).count();
+            let comes = lines.iter().filter(|line| line.fate == Fate::Comes).count();
+            prop_assert_eq!(new.lines().count() + goes, old.lines().count() + comes);
+            for line in &lines {
+                if let Some(old_number) = line.old {
+                    prop_assert_eq!(text(line), old.lines().nth(old_number - 1).unwrap_or_default());
+                }
+                if let Some(new_number) = line.new {
+                    prop_assert_eq!(text(line), new.lines().nth(new_number - 1).unwrap_or_default());
+                }
+            }
+        }
+    }
+}

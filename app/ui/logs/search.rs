@@ -1,0 +1,148 @@
+//! A search of a log, slice by slice.
+
+use serde::{Deserialize, Serialize};
+
+use super::wish::Wish;
+use crate::domain::ids::{Attempt, JobId};
+use crate::protocol::logs::LogSearchQuery;
+use crate::protocol::problem::Problem;
+use crate::ui::port::SharedPort;
+
+/// What is known of what is looked for. Lines are counted from 1.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Found {
+    /// The line with it that was found last.
+    pub line: Option<u64>,
+    /// Which of them it is, from 1.
+    pub rank: Option<u64>,
+    /// How many lines have it, as far as they were counted.
+    pub count: u64,
+    /// Whether all were.
+    pub is_all: bool,
+    /// The line before that has it.
+    pub before: Option<u64>,
+    /// The next line that has it.
+    pub after: Option<u64>,
+    /// What is wrong with what is looked for.
+    pub problem: Option<String>,
+}
+
+impl Found {
+    /// Another line with it was found, from `here` on; it may be at the other end of the log.
+    pub fn step(&mut self, here: u64, line: u64, backward: bool) {
+        let rank = self.rank.filter(|_| self.line == Some(here));
+        let is_round = line != here && (line < here) != backward;
+        self.rank = match (is_round, backward) {
+            _ if line == here => rank,
+            (false, false) => rank.map(|rank| rank + 1),
+            (false, true) => rank.and_then(|rank| rank.checked_sub(1)),
+            (true, false) => Some(1),
+            (true, true) => self.is_all.then_some(self.count),
+        };
+        self.line = Some(line);
+    }
+}
+
+/// The attempt's log in which it is looked.
+#[derive(Clone)]
+pub(crate) struct Search {
+    pub port: SharedPort,
+    pub job: JobId,
+    pub attempt: Attempt,
+}
+
+/// A page that is sent whole waits for so many slices of a search, and no more.
+const SLICES: u32 = 16;
+
+impl Search {
+    /// The first line that has it, from where the query says; `goes_on` is asked before each further slice.
+    pub async fn seek(
+        &self,
+        mut query: LogSearchQuery,
+        mut goes_on: impl FnMut() -> bool,
+    ) -> Result<Option<u64>, Problem> {
+        query.limit = Some(1);
+        loop {
+            let told = self.port.job_log_search(self.job.clone(), query.clone()).await?;
+            match (told.matches.first(), told.next) {
+                (Some(found), _) => return Ok(Some(found.line)),
+                (None, Some(next)) if goes_on() => query.from = Some(next),
+                (None, _) => return Ok(None),
+            }
+        }
+    }
+
+    /// How many lines have it; `heard` is told how many there are so far, and whether those are all, and says whether to go on.
+    pub async fn count(
+        &self,
+        mut query: LogSearchQuery,
+        mut heard: impl FnMut(u64, bool) -> bool,
+    ) -> Result<(), Problem> {
+        query.limit = Some(0);
+        let mut count = 0;
+        loop {
+            let told = self.port.job_log_search(self.job.clone(), query.clone()).await?;
+            count += told.count;
+            let goes_on = heard(count, told.next.is_none());
+            match told.next.filter(|_| goes_on) {
+                Some(next) => query.from = Some(next),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// All that a page says of it that is sent whole.
+    pub async fn all(&self, wish: &Wish) -> Result<Found, Problem> {
+        let query = wish.search(self.attempt);
+        let mut left = SLICES;
+        let mut goes_on = move || {
+            left = left.saturating_sub(1);
+            left > 0
+        };
+        let asked = wish.lines.map(|(first, _)| first);
+        let line = match asked {
+            Some(line) => Some(line),
+            None => self.seek(LogSearchQuery { from: wish.from, ..query.clone() }, &mut goes_on).await?,
+        };
+        let mut found = Found { line, ..Found::default() };
+        if let Some(line) = line {
+            found.after = self.seek(LogSearchQuery { from: Some(line + 1), ..query.clone() }, &mut goes_on).await?;
+            if let Some(before) = line.checked_sub(1).filter(|before| *before > 0) {
+                let back = LogSearchQuery { from: Some(before), backward: true, ..query.clone() };
+                found.before = self.seek(back, &mut goes_on).await?;
+            }
+            let until = LogSearchQuery { until: Some(line), ..query.clone() };
+            self.count(until, |count, is_all| {
+                found.rank = is_all.then_some(count + 1);
+                goes_on()
+            })
+            .await?;
+        }
+        self.count(query, |count, is_all| {
+            (found.count, found.is_all) = (count, is_all);
+            goes_on()
+        })
+        .await?;
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_knows_which_line_of_those_it_has_come_to() {
+        let begun = Found { line: Some(50), rank: Some(2), count: 3, is_all: true, ..Found::default() };
+        for (line, backward, rank) in
+            [(70, false, Some(3)), (10, true, Some(1)), (10, false, Some(1)), (70, true, Some(3)), (50, false, Some(2))]
+        {
+            let mut found = begun.clone();
+            found.step(50, line, backward);
+            assert_eq!((found.line, found.rank), (Some(line), rank), "{line} {backward}");
+        }
+        let mut elsewhere = begun;
+        elsewhere.step(60, 70, false);
+        assert_eq!(elsewhere.rank, None, "somebody chose another line meanwhile");
+    }
+}

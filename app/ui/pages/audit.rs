@@ -1,0 +1,301 @@
+//! The audit trail: who did what, when, by filters that stand in the address.
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_query_map;
+use leptos_router::params::ParamsMap;
+
+use super::{Skeleton, use_desk};
+use crate::domain::text::{escaped, escaped_lines};
+use crate::protocol::audit::{AuditEntry, AuditFilters, AuditPage as Page, AuditQuery};
+use crate::ui::audit_words::ACTIONS;
+use crate::ui::components::empty::Empty;
+use crate::ui::components::failure::Failure;
+use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::page_head::PageHead;
+use crate::ui::components::time::Moment;
+use crate::ui::erase::Erase;
+use crate::ui::format::{query_string, short_id};
+use crate::ui::i18n::t;
+
+/// How many entries a page shows.
+const PAGE: u32 = 50;
+
+fn filters_of(params: &ParamsMap) -> AuditFilters {
+    let text = |name| params.get(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    // A form sends a moment without seconds and zone; a link of ours, or of a script, has them.
+    let moment = |name| text(name).map(|moment| if moment.len() == 16 { format!("{moment}:00Z") } else { moment });
+    AuditFilters {
+        actor: text("actor"),
+        action: text("action"),
+        target: text("target"),
+        request_id: text("request_id"),
+        since: moment("since"),
+        until: moment("until"),
+    }
+}
+
+fn href(path: &str, filters: &AuditFilters, cursor: Option<String>) -> String {
+    let AuditFilters { actor, action, target, request_id, since, until } = filters.clone();
+    let pairs = [
+        ("actor", actor),
+        ("action", action),
+        ("target", target),
+        ("request_id", request_id),
+        ("since", since),
+        ("until", until),
+        ("cursor", cursor),
+    ];
+    format!("{path}{}", query_string(&pairs))
+}
+
+/// The page.
+#[component]
+pub(crate) fn AuditPage() -> impl IntoView {
+    let words = &t().plain().audit;
+    let desk = use_desk();
+    let (filters, cursor) = use_query_map().with_untracked(|params| (filters_of(params), params.get("cursor")));
+    let export = href("/api/audit/export", &filters, None);
+    let query = AuditQuery { filters: filters.clone(), limit: Some(PAGE), cursor: cursor.clone() };
+    let page = Resource::new(|| (), move |()| desk.audit(query.clone()));
+    let shown = {
+        let filters = filters.clone();
+        move || {
+            let (filters, later) = (filters.clone(), cursor.is_some());
+            Suspend::new(async move {
+                match page.await {
+                    Ok(page) => view! { <Entries page=page filters=filters later=later/> }.erased(),
+                    Err(problem) => view! { <Failure problem=problem/> }.erased(),
+                }
+            })
+        }
+    };
+    view! {
+        <PageHead title=t().nav.audit intro=words.intro>
+            <a class="btn btn-sm" href="/admin/audit/verify"><Icon glyph=Glyph::Shield/>{words.verify}</a>
+            <a class="btn btn-sm" href=export><Icon glyph=Glyph::Download/>{words.export}</a>
+        </PageHead>
+        <Choices filters=filters/>
+        <Suspense fallback=Skeleton>{shown}</Suspense>
+    }
+    .erased()
+}
+
+#[component]
+fn Choices(filters: AuditFilters) -> impl IntoView {
+    let words = &t().plain().audit;
+    let any = filters != AuditFilters::default();
+    let text = |name: &'static str, label: &'static str, value: Option<String>| {
+        view! {
+            <div class="field">
+                <label for=name>{label}</label>
+                <input class="input input-sm" id=name name=name value=value autocomplete="off" spellcheck="false"/>
+            </div>
+        }
+    };
+    let moment = |name: &'static str, label: &'static str, value: Option<String>| {
+        let value = value.map(|moment| moment.chars().take(16).collect::<String>());
+        view! {
+            <div class="field">
+                <label for=name>{label}" (UTC)"</label>
+                <input class="input input-sm" type="datetime-local" id=name name=name value=value/>
+            </div>
+        }
+    };
+    view! {
+        <form method="get" action="/admin/audit" class="panel filter-form" aria-label=words.filter>
+            {text("actor", words.actor, filters.actor)}
+            <div class="field">
+                <label for="action">{words.action}</label>
+                <ActionSelect chosen=filters.action/>
+            </div>
+            {text("target", words.target, filters.target)}
+            {text("request_id", words.request, filters.request_id)}
+            {moment("since", words.since, filters.since)}
+            {moment("until", words.until, filters.until)}
+            <div class="form-actions">
+                <button class="btn btn-sm btn-primary"><Icon glyph=Glyph::Search/>{words.show}</button>
+                {any.then(|| view! { <a class="btn btn-sm btn-ghost" href="/admin/audit">{words.clear}</a> })}
+            </div>
+        </form>
+    }
+    .erased()
+}
+
+/// All actions, by the word before the dot.
+#[component]
+fn ActionSelect(chosen: Option<String>) -> impl IntoView {
+    let words = &t().plain().audit;
+    let area = |action: &str| action.split('.').next().unwrap_or_default().to_owned();
+    let option = |value: String, label: String| {
+        let selected = chosen.as_deref() == Some(&value);
+        view! { <option value=value selected=selected>{label}</option> }
+    };
+    let known: Vec<(&str, &str)> = ACTIONS.into_iter().zip(words.actions).collect();
+    let groups = known.chunk_by(|a, b| area(a.0) == area(b.0)).map(|group| {
+        let area = area(group[0].0);
+        let all = option(format!("{area}."), words.all_of.of(&area));
+        let each = group.iter().map(|(action, label)| option((*action).to_owned(), (*label).to_owned()));
+        view! { <optgroup label=area>{all}{each.collect_view()}</optgroup> }
+    });
+    let groups = groups.collect_view();
+    let is_known = chosen.as_ref().is_none_or(|word| word.ends_with('.') || sentence(word).is_some());
+    let strange = chosen.clone().filter(|_| !is_known).map(|word| option(word.clone(), word));
+    view! {
+        <select class="select select-sm" id="action" name="action">
+            <option value="">{words.any_action}</option>
+            {strange}
+            {groups}
+        </select>
+    }
+    .erased()
+}
+
+/// What an action's word says in the reader's language.
+fn sentence(word: &str) -> Option<&'static str> {
+    let place = ACTIONS.iter().position(|action| *action == word)?;
+    Some(t().plain().audit.actions[place])
+}
+
+#[component]
+fn Entries(page: Page, filters: AuditFilters, later: bool) -> impl IntoView {
+    let language = t();
+    let words = &language.plain().audit;
+    if page.entries.is_empty() {
+        return view! {
+            <div class="panel">
+                <Empty glyph=Glyph::Search title=words.none text=words.none_hint>
+                    <a class="btn btn-sm" href="/admin/audit">{words.clear}</a>
+                </Empty>
+            </div>
+        }
+        .erased();
+    }
+    let newest = later.then(|| href("/admin/audit", &filters, None));
+    let older = page.next_cursor.map(|cursor| href("/admin/audit", &filters, Some(cursor)));
+    let rows = page.entries.into_iter().map(|entry| view! { <Row entry=entry/> }).collect_view();
+    view! {
+        <div class="panel">
+            <table class="data trail">
+                <caption class="sr-only">{words.caption}</caption>
+                <thead>
+                    <tr>
+                        <th scope="col" class="max-md:hidden">{words.when}</th>
+                        <th scope="col">{words.action}</th>
+                        <th scope="col" class="max-md:hidden">{words.actor}</th>
+                        <th scope="col" class="max-lg:hidden">{words.target}</th>
+                        <th scope="col" class="max-md:hidden">{words.detail}</th>
+                    </tr>
+                </thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
+        <nav class="pager" aria-label=words.caption>
+            <span></span>
+            {newest.map(|href| view! { <a class="btn btn-sm" href=href>{language.common.newer}</a> })}
+            {older.map(|href| view! { <a class="btn btn-sm" href=href>{language.common.older}</a> })}
+        </nav>
+    }
+    .erased()
+}
+
+#[component]
+fn Row(entry: AuditEntry) -> impl IntoView {
+    let language = t();
+    let words = &language.plain().audit;
+    let said = sentence(&entry.action).map_or_else(|| escaped(&entry.action).into_owned(), ToOwned::to_owned);
+    let request = entry.request_id.clone().map(|id| {
+        let only = AuditFilters { request_id: Some(id.clone()), ..AuditFilters::default() };
+        view! { <a class="quiet-link" href=href("/admin/audit", &only, None)>{words.request}" "{escaped(&id).into_owned()}</a> }
+    });
+    let particulars = match &entry.detail {
+        serde_json::Value::Null => None,
+        serde_json::Value::Object(fields) if fields.is_empty() => None,
+        detail => serde_json::to_string_pretty(detail).ok().map(|text| escaped_lines(&text).into_owned()),
+    };
+    let place = words.entry.with(&[&language.whole(entry.seq.unsigned_abs()), &escaped(&entry.chain).into_owned()]);
+    let subject = || view! { <Subject name=entry.target.clone()/> };
+    view! {
+        <tr>
+            <td class="max-md:hidden"><Moment at=entry.at/></td>
+            <th scope="row">
+                <span class="font-medium">{said}</span>
+                <code class="row-sub">{escaped(&entry.action).into_owned()}</code>
+                <span class="row-sub md:hidden"><Moment at=entry.at/>" · "<Subject name=entry.actor.clone()/></span>
+                <span class="row-sub lg:hidden">{subject()}</span>
+            </th>
+            <td class="max-md:hidden"><Subject name=entry.actor.clone()/></td>
+            <td class="max-lg:hidden">{subject()}</td>
+            <td class="trail-detail max-md:hidden">
+                <details class="fold">
+                    <summary aria-label=format!("{}: {place}", words.detail)>{words.detail}</summary>
+                    {particulars.map(|text| view! { <pre><code>{text}</code></pre> })}
+                    <span class="row-sub">{place}</span>
+                    <code class="row-sub" title=entry.hash.clone()>{entry.hash.chars().take(16).collect::<String>()}</code>
+                    {request}
+                </details>
+            </td>
+        </tr>
+    }
+    .erased()
+}
+
+/// Who did it, or to what: a link where there is a page of it.
+#[component]
+fn Subject(name: String) -> impl IntoView {
+    let (prefix, id) = match name.split_once(':') {
+        Some(("worker", id)) => ("worker:", id),
+        _ => ("", name.as_str()),
+    };
+    match page_of(id) {
+        Some(page) => {
+            let shown = format!("{prefix}{}", short_id(id));
+            view! { <a class="quiet-link wrap-anywhere" href=page rel="external" title=name.clone()>{shown}</a> }
+                .erased()
+        }
+        None => view! { <bdi class="wrap-anywhere">{escaped(&name).into_owned()}</bdi> }.erased(),
+    }
+}
+
+/// The page of what an id names. A person's name is no id, and ids are letters and digits.
+fn page_of(id: &str) -> Option<String> {
+    let plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let (kind, rest) = id.split_once('_').filter(|_| plain)?;
+    let area = match kind {
+        "j" => "/jobs",
+        "w" => "/admin/workers",
+        "u" => "/admin/users",
+        _ => return None,
+    };
+    (rest.len() == 26).then(|| format!("{area}/{id}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::time::Timestamp;
+
+    #[test]
+    fn filters_stand_in_the_address_as_the_api_takes_them() {
+        let mut params = ParamsMap::new();
+        for (name, value) in [("actor", " ada "), ("action", "worker."), ("target", ""), ("since", "2024-01-02T03:04")]
+        {
+            params.insert(name.to_owned(), value.to_owned());
+        }
+        let filters = filters_of(&params);
+        assert_eq!((filters.actor.as_deref(), filters.target.as_deref()), (Some("ada"), None));
+        assert!(filters.since.as_deref().is_some_and(|text| Timestamp::parse_rfc3339(text).is_some()), "{filters:?}");
+        let address = href("/admin/audit", &filters, Some("5.1.c".to_owned()));
+        assert_eq!(address, "/admin/audit?actor=ada&action=worker.&since=2024-01-02T03%3A04%3A00Z&cursor=5.1.c");
+    }
+
+    #[test]
+    fn only_whole_ids_lead_anywhere() {
+        for name in
+            ["j_1", "ada", "w_ada", "javascript:alert(1)", "j_../../admin/users/u_1", "x_01HN8Z0000000000000000000X"]
+        {
+            assert_eq!(page_of(name), None, "{name}");
+        }
+        let id = crate::domain::ids::JobId::new(Timestamp(0), [1; 10]);
+        assert_eq!(page_of(id.as_str()), Some(format!("/jobs/{id}")));
+    }
+}

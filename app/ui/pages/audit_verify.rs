@@ -1,0 +1,121 @@
+//! Whether the audit trail is as it was written.
+
+use leptos::prelude::*;
+
+use super::{Skeleton, use_desk};
+use crate::domain::text::escaped;
+use crate::protocol::audit::{AuditFault, AuditVerdict};
+use crate::ui::components::failure::Failure;
+use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::page_head::PageHead;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+
+/// The words of the API, in the order in which each language has its sentences.
+const FAULTS: [&str; 12] = [
+    "edited",
+    "replaced",
+    "removed",
+    "inserted",
+    "truncated",
+    "added",
+    "head_differs",
+    "no_head",
+    "gone",
+    "not_as_signed",
+    "signed_gone",
+    "bad_checkpoint",
+];
+
+/// The page.
+#[component]
+pub(crate) fn AuditVerifyPage() -> impl IntoView {
+    let words = &t().plain().audit;
+    let desk = use_desk();
+    let verdict = Resource::new(|| (), move |()| desk.verify_audit());
+    let shown = move || {
+        Suspend::new(async move {
+            match verdict.await {
+                Ok(verdict) => view! { <Verdict verdict=verdict/> }.erased(),
+                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+            }
+        })
+    };
+    view! {
+        <PageHead title=words.verify_title above=("/admin/audit", t().nav.audit) intro=words.verify_intro/>
+        <Suspense fallback=Skeleton>{shown}</Suspense>
+    }
+    .erased()
+}
+
+#[component]
+fn Verdict(verdict: AuditVerdict) -> impl IntoView {
+    let words = &t().plain().audit;
+    let (class, glyph, said) = if verdict.intact {
+        ("status status-good", Glyph::CheckCircle, words.intact)
+    } else {
+        ("status status-bad", Glyph::CrossCircle, words.broken)
+    };
+    let foreign = (verdict.checkpoints_of_other_keys > 0).then(|| words.foreign.of(verdict.checkpoints_of_other_keys));
+    let no_key = (!verdict.key_found).then_some(words.no_key);
+    let lines =
+        verdict.broken_checkpoint_lines.iter().map(|line| view! { <p class="text-bad">{words.bad_line.of(line)}</p> });
+    let lines = lines.collect_view();
+    let more =
+        (verdict.more_faults > 0).then(|| view! { <p class="panel-empty">{words.more.of(verdict.more_faults)}</p> });
+    let faults = (!verdict.faults.is_empty()).then(|| {
+        view! {
+            <section class="panel" aria-labelledby="faults">
+                <h2 id="faults" class="panel-head">{words.fault}</h2>
+                <table class="data">
+                    <caption class="sr-only">{words.fault}</caption>
+                    <thead>
+                        <tr>
+                            <th scope="col">{words.which}</th>
+                            <th scope="col">{words.fault}</th>
+                            <th scope="col">{words.chain}</th>
+                        </tr>
+                    </thead>
+                    <tbody>{verdict.faults.into_iter().map(|fault| view! { <Fault fault=fault/> }).collect_view()}</tbody>
+                </table>
+                {more}
+            </section>
+        }
+    });
+    view! {
+        <div class="space-y-6">
+            <section class="panel verdict" role="status">
+                <span class=class><Icon glyph=glyph/><span>{said}</span></span>
+                <span>{words.entries.of(verdict.entries)}</span>
+                <span>{words.chains.of(verdict.chains)}</span>
+                <span>{words.signed.of(verdict.checkpoints_signed)}</span>
+                {foreign.map(|foreign| view! { <span class="text-muted">{foreign}</span> })}
+                {no_key.map(|no_key| view! { <span class="text-muted">{no_key}</span> })}
+                {lines}
+            </section>
+            {faults}
+        </div>
+    }
+    .erased()
+}
+
+#[component]
+fn Fault(fault: AuditFault) -> impl IntoView {
+    let language = t();
+    let words = &language.plain().audit;
+    let number = |seq: i64| language.whole(seq.unsigned_abs());
+    let which = match (fault.from, fault.to) {
+        (Some(from), Some(to)) if from == to => number(from),
+        (Some(from), Some(to)) => format!("{}–{}", number(from), number(to)),
+        _ => words.whole_chain.to_owned(),
+    };
+    let said = FAULTS.iter().position(|word| *word == fault.fault).map_or("", |place| words.faults[place]);
+    view! {
+        <tr>
+            <th scope="row" class="tabular-nums whitespace-nowrap">{which}</th>
+            <td>{said}<code class="row-sub">{fault.fault}</code></td>
+            <td><code class="wrap-anywhere">{escaped(&fault.chain).into_owned()}</code></td>
+        </tr>
+    }
+    .erased()
+}

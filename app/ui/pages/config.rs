@@ -1,0 +1,301 @@
+//! A configuration: the files of a revision, what changed between two, and which jobs run them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use leptos::prelude::*;
+use leptos_router::hooks::{use_location, use_query_map};
+
+use super::configs::Summary;
+use super::{Skeleton, use_desk};
+use crate::domain::access::Permission;
+use crate::domain::text::escaped;
+use crate::protocol::configs::{ConfigDetail, RevisionView, RevisionsPage};
+use crate::protocol::problem::Problem;
+use crate::ui::components::code::FileText;
+use crate::ui::components::diff_table::DiffTable;
+use crate::ui::components::failure::Failure;
+use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::page_head::PageHead;
+use crate::ui::components::time::Moment;
+use crate::ui::configs::changes::{Change, changes};
+use crate::ui::configs::readable;
+use crate::ui::erase::Erase;
+use crate::ui::format::config_address;
+use crate::ui::format::{percent_decoded, query_string};
+use crate::ui::i18n::t;
+use crate::ui::prefs::Prefs;
+
+/// So many changed values are told one by one.
+const MOST: usize = 40;
+
+/// What is asked of the page, by its address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Asked {
+    name: String,
+    revision: Option<u32>,
+    against: Option<u32>,
+    split: bool,
+}
+
+impl Asked {
+    fn address(&self) -> String {
+        let number = |number: Option<u32>| number.map(|number| number.to_string());
+        let view = self.split.then(|| "split".to_owned());
+        let query = [("revision", number(self.revision)), ("against", number(self.against)), ("view", view)];
+        config_address(&self.name) + &query_string(&query)
+    }
+}
+
+struct Snapshot {
+    page: RevisionsPage,
+    shown: ConfigDetail,
+    /// What it is compared with.
+    earlier: Option<ConfigDetail>,
+}
+
+/// The page.
+#[component]
+pub(crate) fn ConfigPage() -> impl IntoView {
+    let words = &t().plain().configs;
+    // The router would decode it twice.
+    let path = use_location().pathname.get_untracked();
+    let name = percent_decoded(path.rsplit('/').next().unwrap_or_default());
+    let asked = use_query_map().with_untracked(|query| Asked {
+        name,
+        revision: query.get("revision").and_then(|number| number.parse().ok()),
+        against: query.get("against").and_then(|number| number.parse().ok()),
+        split: query.get("view").as_deref() == Some("split"),
+    });
+    let desk = use_desk();
+    let of = asked.clone();
+    let shown = move || {
+        let (desk, asked) = (desk.clone(), of.clone());
+        Suspend::new(async move {
+            let found = async {
+                let page = desk.revisions(asked.name.clone()).await?;
+                let revision = asked.revision.or_else(|| page.revisions.first().map(|newest| newest.revision));
+                let shown = desk.config(asked.name.clone(), revision).await?;
+                let earlier = match asked.against {
+                    Some(against) => Some(desk.config(asked.name.clone(), Some(against)).await?),
+                    None => None,
+                };
+                Ok::<_, Problem>(Snapshot { page, shown, earlier })
+            };
+            match found.await {
+                Ok(snapshot) => view! { <Shown asked=asked snapshot=snapshot/> }.erased(),
+                Err(problem) => {
+                    view! { <PageHead title=asked.name above=("/configs", words.title)/> <Failure problem=problem/> }
+                        .erased()
+                }
+            }
+        })
+    };
+    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.erased()
+}
+
+#[component]
+fn Shown(asked: Asked, snapshot: Snapshot) -> impl IntoView {
+    let words = &t().plain().configs;
+    let Snapshot { page, shown, earlier } = snapshot;
+    let submits = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::JobSubmit)) && !page.removed;
+    let train = format!("/train{}", query_string(&[("config", Some(asked.name.clone()))]));
+    let asked = Asked { revision: Some(shown.config.revision), ..asked };
+    let config = shown.config.clone();
+    let heading = match &earlier {
+        Some(earlier) => words.compared.with(&[&earlier.config.revision, &config.revision]),
+        None => t().plain().train.revision.of(config.revision),
+    };
+    let removed = page.removed;
+    view! {
+        <PageHead title=asked.name.clone() above=("/configs", words.title)>
+            {submits.then(|| view! { <a class="btn btn-sm btn-primary" href=train><Icon glyph=Glyph::Train/>{words.train}</a> })}
+        </PageHead>
+        {removed.then(|| view! { <div class="notice notice-warn"><Icon glyph=Glyph::Warning/><p>{words.removed}</p></div> })}
+        <div class="config-grid">
+            <div class="min-w-0 space-y-4">
+                <div class="config-head">
+                    <h2 class="text-base font-semibold">{heading}</h2>
+                    {if earlier.is_some() { view! { <ViewSwitch asked=asked.clone()/> }.erased() } else { view! { <Summary config=config/> }.erased() }}
+                </div>
+                {match earlier {
+                    Some(earlier) => view! { <Compared earlier=earlier shown=shown split=asked.split/> }.erased(),
+                    None => files(shown).erased(),
+                }}
+            </div>
+            <Revisions page=page asked=asked/>
+        </div>
+    }
+    .erased()
+}
+
+fn files(shown: ConfigDetail) -> impl IntoView {
+    let files = shown.bundle.files.into_iter().map(|(name, text)| {
+        let size = t().bytes(text.len() as u64);
+        let label = name.clone();
+        view! {
+            <section class="panel" aria-label=label>
+                <h3 class="panel-head font-mono"><span class="grow wrap-anywhere">{name.clone()}</span><span class="panel-note">{size}</span></h3>
+                <FileText name=name text=text/>
+            </section>
+        }
+    });
+    files.collect_view()
+}
+
+/// In one column, or side by side; and back to the text.
+#[component]
+fn ViewSwitch(asked: Asked) -> impl IntoView {
+    let words = &t().plain().configs;
+    let link = |to: Asked, label: &'static str, here: bool| {
+        view! { <li><a class="filter" href=to.address() aria-current=here.then_some("true")>{label}</a></li> }
+    };
+    let split = asked.split;
+    view! {
+        <ul class="filters" aria-label=words.view>
+            {link(Asked { split: false, ..asked.clone() }, words.unified, !split)}
+            {link(Asked { split: true, ..asked.clone() }, words.split, split)}
+            {link(Asked { against: None, split: false, ..asked }, words.back, false)}
+        </ul>
+    }
+    .erased()
+}
+
+/// What changed: the values of JSON files first, then each file's lines.
+#[component]
+fn Compared(earlier: ConfigDetail, shown: ConfigDetail, split: bool) -> impl IntoView {
+    let words = &t().plain().configs;
+    let (old, new) = (earlier.bundle.files, shown.bundle.files);
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let read = |files: &BTreeMap<String, String>, name: &String| {
+        files.get(name).map(|text| readable(name, text)).unwrap_or_default()
+    };
+    let pairs: Vec<_> = names.into_iter().map(|name| (name.clone(), read(&old, name), read(&new, name))).collect();
+    let told: Vec<(String, Change)> = pairs
+        .iter()
+        .flat_map(|(name, before, after)| changes(before, after).into_iter().map(move |change| (name.clone(), change)))
+        .collect();
+    let changed = pairs.into_iter().filter(|(_, before, after)| before != after).map(|(name, before, after)| {
+        let word = if !old.contains_key(&name) { Some(words.came) } else if !new.contains_key(&name) { Some(words.went) } else { None };
+        let label = name.clone();
+        view! {
+            <section class="panel" aria-label=label>
+                <h3 class="panel-head font-mono"><span class="grow wrap-anywhere">{name.clone()}</span><span class="panel-note">{word}</span></h3>
+                <DiffTable name=name old=before new=after split=split/>
+            </section>
+        }
+    });
+    let changed = changed.collect_view();
+    if changed.is_empty() {
+        return view! { <p class="panel panel-empty">{words.same}</p> }.erased();
+    }
+    view! { <Values told=told/> {changed} }.erased()
+}
+
+/// The values that changed: "learning_rate 0.005 → 0.01".
+#[component]
+fn Values(told: Vec<(String, Change)>) -> impl IntoView {
+    let words = &t().plain().configs;
+    if told.is_empty() {
+        return ().erased();
+    }
+    let more = told.len().saturating_sub(MOST) as u64;
+    let side = |value: Option<String>| match value {
+        Some(value) => view! { <code class="value">{escaped(&value).into_owned()}</code> }.into_any(),
+        None => view! { <span class="text-muted">{words.was_not}</span> }.into_any(),
+    };
+    let rows = told.into_iter().take(MOST).map(|(file, Change { path, before, after })| {
+        let file = (file != "config.json").then(|| view! { <span class="row-sub">{file}</span> });
+        view! {
+            <tr>
+                <th scope="row"><span class="font-mono wrap-anywhere">{escaped(&path).into_owned()}</span>{file}</th>
+                <td>{side(before)}</td>
+                <td>{side(after)}</td>
+            </tr>
+        }
+    });
+    let rows = rows.collect_view();
+    view! {
+        <section class="panel" aria-labelledby="values">
+            <h3 id="values" class="panel-head">{words.values}</h3>
+            <table class="data values" aria-labelledby="values">
+                <thead><tr><th scope="col">{words.setting}</th><th scope="col">{words.before}</th><th scope="col">{words.after}</th></tr></thead>
+                <tbody>{rows}</tbody>
+            </table>
+            {(more > 0).then(|| view! { <p class="code-note">{words.more.of(more)}</p> })}
+        </section>
+    }
+    .erased()
+}
+
+/// Every revision, and two to compare.
+#[component]
+fn Revisions(page: RevisionsPage, asked: Asked) -> impl IntoView {
+    let words = &t().plain().configs;
+    let numbers: Vec<u32> = page.revisions.iter().map(|revision| revision.revision).collect();
+    let first = numbers.last().copied().unwrap_or(1);
+    let rows = page
+        .revisions
+        .into_iter()
+        .map(|revision| view! { <Revision revision=revision first=first asked=asked.clone()/> });
+    let rows = rows.collect_view();
+    let several = numbers.len() > 1;
+    let to = asked.revision.unwrap_or(first);
+    let from = asked.against.unwrap_or_else(|| if to > first { to - 1 } else { first });
+    let select = move |id: &'static str, label: &'static str, chosen: u32| {
+        let options = numbers
+            .iter()
+            .map(|number| view! { <option value=*number selected={*number == chosen}>{*number}</option> });
+        view! {
+            <label class="text-muted" for=id>{label}</label>
+            <select class="select select-sm w-auto" id=id name=id>{options.collect_view()}</select>
+        }
+        .erased()
+    };
+    view! {
+        <section class="panel self-start min-w-0" aria-labelledby="revisions">
+            <h2 id="revisions" class="panel-head">{words.revisions}</h2>
+            <table class="data" aria-labelledby="revisions">
+                <thead><tr>
+                    <th scope="col">{words.revision}</th>
+                    <th scope="col">{words.stored}</th>
+                    <th scope="col" class="num">{words.jobs}</th>
+                </tr></thead>
+                <tbody>{rows}</tbody>
+            </table>
+            {several.then(|| view! {
+                <form method="get" action=config_address(&asked.name) class="compare">
+                    {select("against", words.from, from)}
+                    {select("revision", words.to, to)}
+                    {asked.split.then(|| view! { <input type="hidden" name="view" value="split"/> })}
+                    <button class="btn btn-sm">{words.compare}</button>
+                </form>
+            })}
+        </section>
+    }
+    .erased()
+}
+
+#[component]
+fn Revision(revision: RevisionView, first: u32, asked: Asked) -> impl IntoView {
+    let words = &t().plain().configs;
+    let number = revision.revision;
+    let here = asked.revision == Some(number);
+    let to = Asked { revision: Some(number), against: None, split: false, ..asked.clone() }.address();
+    let changed = (number > first).then(|| {
+        let to = Asked { revision: Some(number), against: Some(number - 1), ..asked }.address();
+        view! { <a class="quiet-link revision-changes" href=to aria-label=words.what_changed_in.of(number)>{words.what_changed}</a> }
+    });
+    let active = (revision.active_jobs > 0)
+        .then(|| view! { <span class="row-sub">{words.active.of(revision.active_jobs)}</span> });
+    view! {
+        <tr class=if here { "is-here" } else { "" }>
+            <th scope="row">
+                <a class="row-link revision-number" href=to aria-current=here.then_some("true")>{number}</a>
+                {changed}
+            </th>
+            <td><Moment at=revision.created_at/> {revision.created_by.map(|by| view! { <span class="row-sub wrap-anywhere">{by}</span> })}</td>
+            <td class="num">{t().whole(revision.jobs)}{active}</td>
+        </tr>
+    }
+    .erased()
+}

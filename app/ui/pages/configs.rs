@@ -1,0 +1,106 @@
+//! The configurations.
+
+use leptos::prelude::*;
+
+use super::{Skeleton, use_desk};
+use crate::domain::access::Permission;
+use crate::protocol::configs::{ConfigView, ConfigsPage};
+use crate::ui::components::empty::Empty;
+use crate::ui::components::failure::Failure;
+use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::page_head::PageHead;
+use crate::ui::components::time::Moment;
+use crate::ui::erase::Erase;
+use crate::ui::format::{config_address, query_string};
+use crate::ui::i18n::t;
+use crate::ui::prefs::Prefs;
+
+/// The list.
+#[component]
+pub(crate) fn ConfigsListPage() -> impl IntoView {
+    let words = &t().plain().configs;
+    let desk = use_desk();
+    let configs = Resource::new(|| (), move |()| desk.configs());
+    let shown = move || {
+        Suspend::new(async move {
+            match configs.await {
+                Ok(page) if page.configs.is_empty() => view! { <div class="panel"><NoConfigs/></div> }.erased(),
+                Ok(page) => view! { <List page=page/> }.erased(),
+                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+            }
+        })
+    };
+    view! {
+        <PageHead title=words.title intro=words.intro/>
+        <Suspense fallback=Skeleton>{shown}</Suspense>
+    }
+    .erased()
+}
+
+/// That there are none, and how one comes.
+#[component]
+pub(crate) fn NoConfigs() -> impl IntoView {
+    let words = &t().plain().train;
+    view! {
+        <Empty glyph=Glyph::File title=words.none text=words.none_hint>
+            <code class="font-mono text-sm">"simpletuner configs push DIRECTORY"</code>
+            <code class="font-mono text-sm">"PUT /api/configs/{name}"</code>
+        </Empty>
+    }
+    .erased()
+}
+
+#[component]
+fn List(page: ConfigsPage) -> impl IntoView {
+    let words = &t().plain().configs;
+    let submits = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::JobSubmit));
+    let rows = page.configs.into_iter().map(|config| view! { <Row config=config submits=submits/> }).collect_view();
+    view! {
+        <div class="panel table-scroll">
+            <table class="data">
+                <caption class="sr-only">{words.caption}</caption>
+                <thead>
+                    <tr>
+                        <th scope="col">{words.name}</th>
+                        <th scope="col" class="max-sm:hidden">{words.what}</th>
+                        <th scope="col">{words.changed}</th>
+                        {submits.then(|| view! { <th scope="col"><span class="sr-only">{words.train}</span></th> })}
+                    </tr>
+                </thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
+    }
+    .erased()
+}
+
+#[component]
+fn Row(config: ConfigView, submits: bool) -> impl IntoView {
+    let (words, train) = (&t().plain().configs, &t().plain().train);
+    let href = config_address(&config.name);
+    let with_it = format!("/train{}", query_string(&[("config", Some(config.name.clone()))]));
+    let label = words.train_named.of(&config.name);
+    view! {
+        <tr>
+            <th scope="row">
+                <a class="row-link" href=href>{config.name.clone()}</a>
+                <span class="row-sub whitespace-nowrap">{train.revision.of(config.revision)}" · "{train.files.of(config.files.len() as u64)}</span>
+            </th>
+            <td class="max-sm:hidden"><Summary config=config.clone()/></td>
+            <td><Moment at=config.updated_at/></td>
+            {submits.then(|| view! {
+                <td class="num"><a class="btn btn-sm" href=with_it aria-label=label><Icon glyph=Glyph::Train/>{words.train}</a></td>
+            })}
+        </tr>
+    }
+    .erased()
+}
+
+/// What a configuration says of itself.
+#[component]
+pub(crate) fn Summary(config: ConfigView) -> impl IntoView {
+    let chips = config.summary.into_iter().map(|(key, value)| {
+        view! { <span class="chip"><span class="text-muted">{key}"="</span><span>{value}</span></span> }
+    });
+    view! { <span class="flex flex-wrap gap-1">{chips.collect_view()}</span> }.erased()
+}

@@ -1,0 +1,76 @@
+//! Whether to cancel a job: where a list leads, which has no room to say what will happen.
+
+use leptos::prelude::*;
+use leptos_router::hooks::{use_params_map, use_query_map};
+
+use crate::domain::ids::JobId;
+use crate::protocol::queue::JobView;
+use crate::protocol::status::Phase;
+use crate::ui::components::failure::Failure;
+use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::page_head::PageHead;
+use crate::ui::components::status::JobBadge;
+use crate::ui::components::worker_link::WorkerLink;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+use crate::ui::pages::not_found::NotFoundPage;
+use crate::ui::pages::{Skeleton, use_port};
+use crate::ui::safe_url::SafeUrl;
+
+/// Says what will happen, and asks.
+#[component]
+pub(crate) fn JobCancelPage() -> impl IntoView {
+    let port = use_port();
+    let params = use_params_map();
+    let back = use_query_map().with_untracked(|query| query.get("back"));
+    let Some(id) = params.with_untracked(|params| params.get("id")).and_then(|id| JobId::parse(&id).ok()) else {
+        return view! { <NotFoundPage/> }.erased();
+    };
+    let job = Resource::new(|| (), move |()| port.job(id.clone()));
+    let shown = move || {
+        let back = back.clone();
+        Suspend::new(async move {
+            match job.await {
+                Ok(job) => view! { <Question job=job back=back/> }.erased(),
+                Err(problem) => view! {
+                    <PageHead title=t().jobs.job above=("/jobs", t().jobs.title)/>
+                    <Failure problem=problem/>
+                }
+                .erased(),
+            }
+        })
+    };
+    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.erased()
+}
+
+#[component]
+fn Question(job: JobView, back: Option<String>) -> impl IntoView {
+    let words = t();
+    let page = back.filter(|back| back.starts_with('/')).unwrap_or_else(|| format!("/jobs/{}", job.job_id));
+    let page = SafeUrl::from_data(&page).into_string();
+    let waits = job.status.is_in(Phase::Waiting);
+    let ended = job.status.is_terminal();
+    let text = if waits { words.work.cancel_waiting } else { words.job.cancel_text };
+    let question = (!ended).then(|| view! { <p>{text}</p> });
+    let confirm = (!ended).then(|| {
+        view! { <button class="btn btn-error"><Icon glyph=Glyph::StopCircle/>{words.job.cancel_confirm}</button> }
+    });
+    view! {
+        <PageHead title=words.plain().job.cancel_title.of(&job.config_name) above=("/jobs", words.jobs.title)/>
+        <div class="panel form">
+            <p class="flex flex-wrap items-center gap-x-4 gap-y-1">
+                <JobBadge status=job.status/>
+                <a class="quiet-link font-mono text-xs break-all" href=format!("/jobs/{}", job.job_id)>{job.job_id.to_string()}</a>
+                <span>{words.job.submitted_by.of(&job.submitted_by)}</span>
+                <WorkerLink job=job.clone()/>
+            </p>
+            {question}
+            <form method="post" action=format!("/ui/jobs/{}/cancel", job.job_id) class="form-actions">
+                <input type="hidden" name="back" value=page.clone()/>
+                {confirm}
+                <a class="btn btn-ghost" href=page>{if waits { words.work.keep_waiting } else { words.job.keep }}</a>
+            </form>
+        </div>
+    }
+    .erased()
+}

@@ -1,0 +1,97 @@
+//! The configuration that a job was submitted with. It never changes, so the page is plain.
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_params_map;
+
+use super::frame::JobFrame;
+use super::tabs::Tab;
+use crate::domain::ids::JobId;
+use crate::protocol::configs::ConfigDetail;
+use crate::protocol::problem::Problem;
+use crate::protocol::queue::JobView;
+use crate::ui::components::code::FileText;
+use crate::ui::components::copy::IdText;
+use crate::ui::components::failure::Failure;
+use crate::ui::components::page_head::PageHead;
+use crate::ui::components::time::Moment;
+use crate::ui::erase::Erase;
+use crate::ui::format::config_address;
+use crate::ui::i18n::t;
+use crate::ui::pages::not_found::NotFoundPage;
+use crate::ui::pages::{Skeleton, use_desk, use_port};
+
+/// See the module.
+#[component]
+pub(crate) fn JobConfigurationPage() -> impl IntoView {
+    let (port, desk) = (use_port(), use_desk());
+    let params = use_params_map();
+    let Some(id) = params.with_untracked(|params| params.get("id")).and_then(|id| JobId::parse(&id).ok()) else {
+        return view! { <NotFoundPage/> }.erased();
+    };
+    let snapshot = Resource::new(
+        || (),
+        move |()| {
+            let (port, desk, id) = (port.clone(), desk.clone(), id.clone());
+            async move { Ok::<_, Problem>((port.job(id.clone()).await?, desk.job_config(id).await?)) }
+        },
+    );
+    let shown = move || {
+        Suspend::new(async move {
+            match snapshot.await {
+                Ok((job, config)) => view! { <Shown job=job config=config/> }.erased(),
+                Err(problem) => view! {
+                    <PageHead title=t().jobs.job above=("/jobs", t().jobs.title)/>
+                    <Failure problem=problem/>
+                }
+                .erased(),
+            }
+        })
+    };
+    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.erased()
+}
+
+#[component]
+fn Shown(job: JobView, config: ConfigDetail) -> impl IntoView {
+    let words = t();
+    let ConfigDetail { config, bundle } = config;
+    let named = config_address(&config.name);
+    let summary = config.summary.into_iter().map(|(key, value)| {
+        view! { <li class="chip"><span class="text-muted">{key}"="</span>{value}</li> }
+    });
+    let summary = summary.collect_view();
+    let many = bundle.files.len() > 1;
+    let ids = bundle.files.keys().enumerate().map(|(number, path)| (format!("file-{number}"), path.clone()));
+    let links = ids
+        .map(|(id, path)| view! { <li><a class="quiet-link inline-block py-1 font-mono text-xs" href=format!("#{id}")>{path}</a></li> });
+    let links = links.collect_view();
+    let files = bundle.files.into_iter().enumerate().map(|(number, (path, text))| {
+        let id = format!("file-{number}");
+        let labelled = id.clone();
+        view! {
+            <section class="panel" aria-labelledby=labelled>
+                <h2 id=id class="panel-head font-mono wrap-anywhere">{path.clone()}</h2>
+                <FileText name=path text=text/>
+            </section>
+        }
+    });
+    let files = files.collect_view();
+    view! {
+        <JobFrame job=Signal::stored(job) tab=Signal::stored(Tab::Configuration)/>
+        <div class="space-y-6">
+            <section class="panel" aria-labelledby="revision">
+                <h2 id="revision" class="panel-head">
+                    {words.job.revision.of(config.revision)}
+                    <a class="more-link" rel="external" href=format!("{named}?revision={}", config.revision)>{words.plain().job.all_revisions}</a>
+                </h2>
+                <dl class="facts">
+                    <div><dt>{words.plain().job.stored}</dt><dd><Moment at=config.updated_at/></dd></div>
+                    <div><dt>{words.job.sha256}</dt><dd><IdText id=config.sha256/></dd></div>
+                    <div><dt>{words.plain().job.in_short}</dt><dd><ul class="flex flex-wrap gap-1">{summary}</ul></dd></div>
+                    {many.then(|| view! { <div><dt>{words.job.artifacts}</dt><dd><ul class="flex flex-wrap gap-x-4">{links}</ul></dd></div> })}
+                </dl>
+            </section>
+            {files}
+        </div>
+    }
+    .erased()
+}

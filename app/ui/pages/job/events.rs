@@ -1,0 +1,162 @@
+//! Everything that happened to a job, in sentences; the record itself is a fold away.
+
+use std::collections::BTreeMap;
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_params_map;
+use serde_json::Value;
+
+use super::frame::JobFrame;
+use super::tabs::Tab;
+use crate::domain::ids::JobId;
+use crate::protocol::problem::Problem;
+use crate::protocol::queue::{JobEvent, JobEvents, JobView};
+use crate::ui::components::failure::Failure;
+use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::page_head::PageHead;
+use crate::ui::erase::Erase;
+use crate::ui::format::short_id;
+use crate::ui::i18n::t;
+use crate::ui::pages::not_found::NotFoundPage;
+use crate::ui::pages::{Skeleton, use_desk, use_port};
+
+/// See the module.
+#[component]
+pub(crate) fn JobEventsPage() -> impl IntoView {
+    let (port, desk) = (use_port(), use_desk());
+    let params = use_params_map();
+    let Some(id) = params.with_untracked(|params| params.get("id")).and_then(|id| JobId::parse(&id).ok()) else {
+        return view! { <NotFoundPage/> }.erased();
+    };
+    let snapshot = Resource::new(
+        || (),
+        move |()| {
+            let (port, desk, id) = (port.clone(), desk.clone(), id.clone());
+            async move { Ok::<_, Problem>((port.job(id.clone()).await?, desk.job_events(id).await?)) }
+        },
+    );
+    let shown = move || {
+        Suspend::new(async move {
+            match snapshot.await {
+                Ok((job, events)) => view! { <Shown job=job events=events/> }.erased(),
+                Err(problem) => view! {
+                    <PageHead title=t().jobs.job above=("/jobs", t().jobs.title)/>
+                    <Failure problem=problem/>
+                }
+                .erased(),
+            }
+        })
+    };
+    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.erased()
+}
+
+/// The names of the workers that a job met.
+type Names = BTreeMap<String, String>;
+
+#[component]
+fn Shown(job: JobView, events: JobEvents) -> impl IntoView {
+    let words = &t().plain().job;
+    let met = job.attempts.iter().flatten();
+    let names: Names =
+        met.filter_map(|attempt| Some((attempt.worker_id.to_string(), attempt.worker_name.clone()?))).collect();
+    let mut before = None;
+    let entries = events.events.into_iter().map(|event| {
+        let since = before.replace(event.at).map(|before| t().span(event.at - before));
+        view! { <Entry event=event names=names.clone() since=since/> }
+    });
+    let entries = entries.collect_view();
+    view! {
+        <JobFrame job=Signal::stored(job) tab=Signal::stored(Tab::Events)/>
+        <section class="panel" aria-labelledby="events">
+            <h2 id="events" class="panel-head">{t().work.events}<span class="panel-note">{words.events_hint}</span></h2>
+            <ol class="events">{entries}</ol>
+        </section>
+    }
+    .erased()
+}
+
+#[component]
+fn Entry(event: JobEvent, names: Names, since: Option<String>) -> impl IntoView {
+    let words = &t().plain().job;
+    let (class, glyph) = look(&event.event);
+    let raw = serde_json::to_string_pretty(&event.detail).unwrap_or_default();
+    let text = sentence(&event, &names);
+    view! {
+        <li class="event">
+            <span class=class><Icon glyph=glyph/></span>
+            <div class="min-w-0">
+                <p class="wrap-anywhere">{text}</p>
+                <p class="row-sub wrap-anywhere">
+                    <time datetime=event.at.to_string()>{t().moment(event.at)}</time>
+                    {since.map(|since| format!(" · +{since}"))}
+                    " · "
+                    {actor(&event.actor, &names)}
+                </p>
+                <details class="fold">
+                    <summary>{words.details}</summary>
+                    <pre class="source" tabindex="0" role="region" aria-label=event.event.clone()><code>{format!("{}\n{raw}", event.event)}</code></pre>
+                </details>
+            </div>
+        </li>
+    }
+    .erased()
+}
+
+fn look(event: &str) -> (&'static str, Glyph) {
+    match event {
+        "job.completed" => ("status status-good", Glyph::CheckCircle),
+        "job.failed" => ("status status-bad", Glyph::CrossCircle),
+        "job.requeued" | "job.kept_back" => ("status status-warn", Glyph::Warning),
+        "job.cancelling" | "job.cancelled" => ("status status-off", Glyph::StopCircle),
+        "job.running" | "job.starting" => ("status status-active", Glyph::Play),
+        "job.offered" | "job.offer_expired" => ("status status-wait", Glyph::HalfCircle),
+        _ => ("status status-wait", Glyph::Ring),
+    }
+}
+
+/// What happened. A word that is not known here is told as it is.
+fn sentence(event: &JobEvent, names: &Names) -> String {
+    let words = &t().plain().job;
+    let detail = |key: &str| match &event.detail[key] {
+        Value::String(text) => text.clone(),
+        Value::Null => "–".to_owned(),
+        other => other.to_string(),
+    };
+    let attempt = detail("attempt");
+    let worker = {
+        let id = detail("worker_id");
+        names.get(&id).cloned().unwrap_or_else(|| short_id(&id))
+    };
+    let both: &[&dyn std::fmt::Display] = &[&attempt, &worker];
+    match event.event.as_str() {
+        "job.submitted" if event.detail["retry_of"].is_string() => words.resubmitted.of(detail("retry_of")),
+        "job.submitted" => words.submitted.with(&[&detail("config"), &detail("revision")]),
+        "job.prioritised" => words.prioritised.with(&[&detail("before"), &detail("after")]),
+        "job.offered" => words.offered.with(both),
+        "job.offer_expired" => words.offer_expired.with(both),
+        "job.starting" => words.starting.with(both),
+        "job.running" => words.running.with(both),
+        "job.kept_back" => words.kept_back.of(detail("until")),
+        "job.requeued" => words.requeued.with(&[&attempt, &detail("reason")]),
+        "job.cancelling" => words.cancelling.of(worker),
+        "job.cancelled" => words.cancelled.to_owned(),
+        "job.completed" => words.completed.with(both),
+        "job.failed" => words.failed.of(detail("reason")),
+        "secret.given" => words.secrets_given.with(&[&attempt, &list(&event.detail["names"])]),
+        other => other.to_owned(),
+    }
+}
+
+fn list(names: &Value) -> String {
+    let names = names.as_array().into_iter().flatten().filter_map(Value::as_str);
+    names.collect::<Vec<_>>().join(", ")
+}
+
+fn actor(actor: &str, names: &Names) -> String {
+    let words = &t().plain().job;
+    match actor.strip_prefix("worker:") {
+        Some(id) => words.by_worker.of(names.get(id).cloned().unwrap_or_else(|| short_id(id))),
+        None if actor == "system" => words.by_server.to_owned(),
+        None => t().job.submitted_by.of(actor),
+    }
+}

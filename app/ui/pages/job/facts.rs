@@ -1,0 +1,47 @@
+//! What was asked for, and who has it.
+
+use leptos::prelude::*;
+
+use crate::domain::time::Millis;
+use crate::protocol::queue::JobView;
+use crate::ui::components::labels::LabelChips;
+use crate::ui::components::status::target_word;
+use crate::ui::components::time::Moment;
+use crate::ui::components::worker_link::WorkerLink;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+
+/// The panel of facts.
+#[component]
+pub(super) fn Facts(job: Memo<JobView>) -> impl IntoView {
+    view! {
+        <section class="panel" aria-labelledby="facts">
+            <h2 id="facts" class="panel-head">{t().job.facts}</h2>
+            <dl class="facts">{move || job.with(facts)}</dl>
+        </section>
+    }
+    .erased()
+}
+
+fn facts(job: &JobView) -> impl IntoView + use<> {
+    let words = t();
+    let gpus = job.gpu_count.map_or_else(|| words.job.one_slot.to_owned(), |count| count.to_string());
+    let memory = job.min_vram_gb.map(|gb| words.work.memory_each.of(gb));
+    let used = words.common.of.with(&[&job.attempt, &job.max_attempts]);
+    let allowed = job.max_runtime_seconds.and_then(|seconds| i64::try_from(seconds).ok()).map(Millis::seconds);
+    view! {
+        <div><dt>{words.job.worker}</dt><dd><WorkerLink job=job.clone()/></dd></div>
+        <div><dt>{words.job.configuration}</dt><dd>{job.config_name.clone()}<span class="text-muted">", "{words.job.revision.of(job.config_revision)}</span></dd></div>
+        <div><dt>{words.job.target}</dt><dd>{target_word(&words.status, job.target)}</dd></div>
+        <div><dt>{words.job.gpus}</dt><dd>{gpus}{memory.map(|memory| view! { <span class="text-muted">", "{memory}</span> })}</dd></div>
+        {job.accelerator_type.clone().map(|kind| view! { <div><dt>{words.work.accelerator}</dt><dd>{kind}</dd></div> })}
+        <div><dt>{words.job.labels}</dt><dd><LabelChips labels=job.worker_labels.clone() none=words.job.any_label/></dd></div>
+        <div><dt>{words.work.priority}</dt><dd>{job.priority}</dd></div>
+        <div><dt>{words.job.retries}</dt><dd>{used}</dd></div>
+        {allowed.map(|span| view! { <div><dt>{words.work.longest}</dt><dd>{words.span(span)}</dd></div> })}
+        {job.exclusive.then(|| view! { <div><dt>{words.work.exclusive}</dt><dd>{words.work.exclusive_text}</dd></div> })}
+        {job.started_at.map(|at| view! { <div><dt>{words.job.started}</dt><dd><Moment at=at/></dd></div> })}
+        {job.ended_at.map(|at| view! { <div><dt>{words.job.ended}</dt><dd><Moment at=at/></dd></div> })}
+    }
+    .erased()
+}

@@ -1,0 +1,112 @@
+//! Everything that a job made: the weights, its checkpoints, the rest.
+
+use leptos::prelude::*;
+
+use crate::protocol::artifacts::{ArtifactView, ArtifactsPage, ResumePoint};
+use crate::protocol::status::ArtifactKind;
+use crate::ui::checkpoints::{Checkpoint, checkpoints};
+use crate::ui::components::artifacts::FileTable;
+use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::status::kind_word;
+use crate::ui::components::time::Moment;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+
+/// See the module.
+#[component]
+pub(super) fn Files(files: Memo<ArtifactsPage>) -> impl IntoView {
+    let words = t();
+    let checkpoints = Memo::new(move |_| files.with(|page| checkpoints(&page.artifacts)));
+    // Samples, and whatever calls itself a checkpoint and is in no directory of one.
+    let rest = move |kind| files.with(|page| of_kind(&page.artifacts, kind, &checkpoints.get()));
+    let panel = move |id, kind| {
+        let files = rest(kind);
+        let (title, total) = (kind_word(&words.status, kind), total(&files));
+        let panel = (!files.is_empty()).then(|| {
+            view! {
+                <section class="panel" aria-labelledby=id>
+                    <h2 id=id class="panel-head">{title}<span class="panel-note">{total}</span></h2>
+                    <FileTable caption=title files=files/>
+                </section>
+            }
+        });
+        panel.erased()
+    };
+    let resumes = Memo::new(move |_| files.with(|page| page.resumes_from.clone()));
+    let saved = move || {
+        let all = checkpoints.get();
+        let panel = (!all.is_empty()).then(|| {
+            let resumes = resumes.get();
+            let each = all.into_iter().map(|checkpoint| {
+                let next = resumes.as_ref().is_some_and(|point| is_at(point, &checkpoint));
+                view! { <Saved checkpoint=checkpoint next=next/> }
+            });
+            view! {
+                <section class="panel" aria-labelledby="checkpoints">
+                    <h2 id="checkpoints" class="panel-head">{words.work.checkpoints}</h2>
+                    <ul class="rows">{each.collect_view()}</ul>
+                </section>
+            }
+        });
+        panel.erased()
+    };
+    let empty = move || {
+        files.with(|page| page.artifacts.is_empty()).then(|| {
+            view! { <p class="panel panel-empty"><Icon glyph=Glyph::Download/>{words.job.no_artifacts}</p> }
+        })
+    };
+    view! {
+        <div class="space-y-6">
+            {empty}
+            {move || panel("weights", ArtifactKind::Final)}
+            {saved}
+            {move || panel("loose", ArtifactKind::Checkpoint)}
+            {move || panel("samples", ArtifactKind::Sample)}
+            {move || panel("other", ArtifactKind::Other)}
+        </div>
+    }
+    .erased()
+}
+
+fn of_kind(files: &[ArtifactView], kind: ArtifactKind, saved: &[Checkpoint]) -> Vec<ArtifactView> {
+    let is_saved = |file: &ArtifactView| {
+        kind == ArtifactKind::Checkpoint && saved.iter().any(|checkpoint| checkpoint.files.contains(file))
+    };
+    files.iter().filter(|file| file.kind == kind && !is_saved(file)).cloned().collect()
+}
+
+fn total(files: &[ArtifactView]) -> String {
+    t().job.files.with(files.len() as u64, &t().bytes(files.iter().map(|file| file.size_bytes).sum()))
+}
+
+fn is_at(point: &ResumePoint, checkpoint: &Checkpoint) -> bool {
+    // That of another job is not among these files; its attempt and name may be.
+    let here = checkpoint.files.first().is_some_and(|file| file.url.contains(point.job_id.as_str()));
+    here && (point.attempt, &point.name) == (checkpoint.attempt, &checkpoint.name)
+}
+
+/// One checkpoint; its files are a fold away.
+#[component]
+fn Saved(checkpoint: Checkpoint, next: bool) -> impl IntoView {
+    let words = t();
+    let total = total(&checkpoint.files);
+    let chip =
+        next.then(|| view! { <span class="chip chip-good"><Icon glyph=Glyph::Play/>{words.work.resumes_here}</span> });
+    view! {
+        <li>
+            <details class="fold">
+                <summary>
+                    <span class="saved">
+                        <span class="saved-name">{words.job.samples_step.of(words.whole(checkpoint.step))}</span>
+                        <span>{words.log.attempt.of(checkpoint.attempt)}</span>
+                        <span>{total}</span>
+                        <Moment at=checkpoint.at/>
+                        {chip}
+                    </span>
+                </summary>
+                <FileTable caption=checkpoint.name.clone() files=checkpoint.files/>
+            </details>
+        </li>
+    }
+    .erased()
+}

@@ -1,0 +1,224 @@
+//! The samples of a job: a step, two steps side by side, or one sample over all steps. What is shown stands in the address.
+
+use leptos::prelude::*;
+use leptos_router::NavigateOptions;
+use leptos_router::hooks::{use_navigate, use_query_map};
+use leptos_router::params::ParamsMap;
+
+use super::viewer::{Viewer, opens};
+use crate::domain::ids::JobId;
+use crate::protocol::artifacts::ArtifactsPage;
+use crate::ui::browser;
+use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::samples::Tile;
+use crate::ui::erase::Erase;
+use crate::ui::format::query_string;
+use crate::ui::i18n::t;
+use crate::ui::samples::{Sample, samples, steps};
+
+/// What the address asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Wish {
+    step: Option<u64>,
+    /// The step to compare with.
+    against: Option<u64>,
+    /// One sample over all steps.
+    sample: Option<String>,
+}
+
+impl Wish {
+    fn of(params: &ParamsMap) -> Self {
+        let number = |name| params.get(name).and_then(|text| text.parse().ok());
+        let sample = params.get("sample").filter(|key| !key.is_empty());
+        Self { step: number("step"), against: number("against"), sample }
+    }
+
+    fn href(&self, id: &JobId) -> String {
+        let number = |number: Option<u64>| number.map(|number| number.to_string());
+        let query = query_string(&[
+            ("show", Some("samples".to_owned())),
+            ("step", number(self.step)),
+            ("against", number(self.against)),
+            ("sample", self.sample.clone()),
+        ]);
+        format!("/jobs/{id}{query}")
+    }
+
+    /// The step that is shown: the newest, if nothing else is asked for.
+    fn step(&self, steps: &[u64]) -> Option<u64> {
+        self.step.filter(|step| steps.contains(step)).or(steps.last().copied())
+    }
+}
+
+/// See the module.
+#[component]
+pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>) -> impl IntoView {
+    let words = t();
+    let all = Memo::new(move |_| files.with(|page| samples(&page.artifacts)));
+    let steps = Memo::new(move |_| all.with(|all| steps(all)));
+    let params = use_query_map();
+    let wish = Memo::new(move |_| params.with(Wish::of));
+    let open = RwSignal::new(None::<usize>);
+    let id = StoredValue::new(id);
+    let tile = move |sample: &Sample| {
+        let place = all.with_untracked(|all| all.iter().position(|other| other == sample));
+        let show = Callback::new(move |event| {
+            if opens(&event) {
+                open.set(place);
+            }
+        });
+        view! { <Tile sample=sample.clone() open=show/> }.erased()
+    };
+    let shown = move || {
+        let wish = wish.get();
+        let steps = steps.get();
+        all.with(|all| {
+            if let Some(key) = &wish.sample {
+                let of_key = all.iter().filter(|sample| sample.key == *key);
+                let tiles = of_key.map(|sample| view! { <li>{tile(sample)}</li> });
+                view! { <ul class="gallery is-large">{tiles.collect_view()}</ul> }.erased()
+            } else {
+                let step = wish.step(&steps);
+                // Images whose names tell no step belong to none in particular.
+                let here = all
+                    .iter()
+                    .filter(|sample| sample.step == step || (sample.step.is_none() && step == steps.last().copied()));
+                let figures = here.map(|sample| {
+                    let before = wish.against.map(|against| {
+                        let before = all.iter().find(|other| other.step == Some(against) && other.key == sample.key);
+                        before.map_or_else(
+                            || view! { <p class="gallery-none">{words.gallery.not_made}</p> }.erased(),
+                            tile,
+                        )
+                    });
+                    let class = if before.is_some() { "pair" } else { "" };
+                    let over = Wish { sample: Some(sample.key.clone()), ..Wish::default() }.href(&id.get_value());
+                    view! {
+                        <li>
+                            <div class=class>{before}{tile(sample)}</div>
+                            <a class="gallery-more" href=over>{words.gallery.over_steps}</a>
+                        </li>
+                    }
+                });
+                let class = if wish.against.is_some() { "gallery is-paired" } else { "gallery is-large" };
+                view! { <ul class=class>{figures.collect_view()}</ul> }.erased()
+            }
+        })
+    };
+    let bar = move || {
+        let (wish, steps, id) = (wish.get(), steps.get(), id.get_value());
+        match &wish.sample {
+            Some(key) => view! {
+                <div class="gallery-bar">
+                    <p class="font-medium wrap-anywhere">{words.gallery.sample.of(key)}</p>
+                    <a class="btn btn-sm" href=Wish::default().href(&id)>{words.gallery.all}</a>
+                </div>
+            }
+            .erased(),
+            None if steps.is_empty() => ().erased(),
+            None => view! { <Steps id=id wish=wish steps=steps/> }.erased(),
+        }
+    };
+    let is_empty = Memo::new(move |_| all.with(Vec::is_empty));
+    view! {
+        <section class="panel" aria-labelledby="samples">
+            <h2 id="samples" class="panel-head">{words.job.samples}<span class="panel-note">{words.gallery.hint}</span></h2>
+            {move || if is_empty.get() {
+                view! { <p class="panel-empty"><Icon glyph=Glyph::Image/>{words.job.no_samples}</p> }.erased()
+            } else {
+                view! { {bar} {shown} }.erased()
+            }}
+        </section>
+        <Viewer all=all open=open/>
+    }
+    .erased()
+}
+
+/// From step to step, and what to compare with.
+#[component]
+fn Steps(id: JobId, wish: Wish, steps: Vec<u64>) -> impl IntoView {
+    let words = t();
+    let step = wish.step(&steps).unwrap_or_default();
+    let place = steps.iter().position(|other| *other == step).unwrap_or_default();
+    let at = |place: Option<usize>| place.and_then(|place| steps.get(place).copied());
+    let to = |step: u64| Wish { step: Some(step), ..wish.clone() }.href(&id);
+    let link = |step: Option<u64>, name: &'static str, class: &'static str| {
+        step.map(
+            |step| view! { <a class=class href=to(step) aria-label=name title=name><Icon glyph=Glyph::Arrow/></a> },
+        )
+    };
+    let earlier = link(at(place.checked_sub(1)), words.gallery.earlier, "icon-button is-back");
+    let later = link(at(Some(place + 1)), words.gallery.later, "icon-button");
+    let named = |step| words.job.samples_step.of(words.whole(step));
+    let options = steps.iter().filter(|other| **other != step).map(|other| {
+        let chosen = wish.against == Some(*other);
+        view! { <option value=other.to_string() selected=chosen>{named(*other)}</option> }
+    });
+    let options = options.collect_view();
+    let navigate = use_navigate();
+    let slide = {
+        let (steps, wish, id) = (steps.clone(), wish.clone(), id.clone());
+        move |event| {
+            let chosen = event_target_value(&event).parse::<usize>().ok().and_then(|place| steps.get(place).copied());
+            if let Some(step) = chosen {
+                let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
+                navigate(&Wish { step: Some(step), ..wish.clone() }.href(&id), options);
+            }
+        }
+    };
+    let many = steps.len() > 1;
+    let slider = many.then(|| {
+        view! {
+            <input
+                type="range"
+                class="js-only slider"
+                min="0"
+                max=(steps.len() - 1).to_string()
+                prop:value=place.to_string()
+                aria-label=words.job.step
+                aria-valuetext=named(step)
+                on:input=slide
+            />
+        }
+    });
+    view! {
+        <div class="gallery-bar">
+            {earlier}
+            {slider}
+            {later}
+            <p class="font-medium tabular-nums">{named(step)}</p>
+            {many.then(|| view! {
+                <form method="get" action=format!("/jobs/{id}") class="gallery-compare">
+                    <input type="hidden" name="show" value="samples"/>
+                    <input type="hidden" name="step" value=step.to_string()/>
+                    <label for="against">{words.gallery.compare}</label>
+                    <select id="against" name="against" class="select select-sm" on:change=move |event| browser::submit_form_of(&event)>
+                        <option value="">{words.gallery.nothing}</option>
+                        {options}
+                    </select>
+                    <button class="no-js-only btn btn-sm">{words.gallery.show}</button>
+                </form>
+            })}
+        </div>
+    }
+    .erased()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_wishes_are_inverse() {
+        let mut params = ParamsMap::new();
+        params.insert("step", "200".to_owned());
+        params.insert("against", "x".to_owned());
+        params.insert("sample", "a/b&c".to_owned());
+        let wish = Wish::of(&params);
+        assert_eq!(wish, Wish { step: Some(200), against: None, sample: Some("a/b&c".to_owned()) });
+        let id = JobId::parse("j_1").expect("an id");
+        assert_eq!(wish.href(&id), "/jobs/j_1?show=samples&step=200&sample=a%2Fb%26c");
+        assert_eq!(wish.step(&[100, 200, 300]), Some(200));
+        assert_eq!(wish.step(&[100, 300]), Some(300), "a step that is not there is the newest");
+    }
+}

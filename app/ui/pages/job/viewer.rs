@@ -1,0 +1,82 @@
+//! One image as large as the window. The arrow keys go through the samples of a step and through the steps of a sample.
+
+use leptos::html::Dialog;
+use leptos::prelude::*;
+
+use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::samples::caption;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+use crate::ui::safe_url::SafeUrl;
+use crate::ui::samples::{Sample, Way, next};
+
+/// Whether a click is for the page; one with a key pressed opens a tab or a window, as everywhere. The page takes it.
+pub(super) fn opens(event: &leptos::ev::MouseEvent) -> bool {
+    let plain = event.button() == 0 && !(event.ctrl_key() || event.meta_key() || event.shift_key() || event.alt_key());
+    if plain {
+        event.prevent_default();
+    }
+    plain
+}
+
+/// The dialog; `open` is the place of its image among all.
+#[component]
+pub(super) fn Viewer(all: Memo<Vec<Sample>>, open: RwSignal<Option<usize>>) -> impl IntoView {
+    let words = &t().gallery;
+    let dialog = NodeRef::<Dialog>::new();
+    let is_open = Memo::new(move |_| open.get().is_some());
+    Effect::new(move |_| {
+        let Some(dialog) = dialog.get() else { return };
+        if is_open.get() {
+            // It fails only where the dialog is open already.
+            _ = dialog.show_modal();
+        } else {
+            dialog.close();
+        }
+    });
+    let go = move |way| {
+        let to = open.get_untracked().and_then(|from| all.with_untracked(|all| next(all, from, way)));
+        if to.is_some() {
+            open.set(to);
+        }
+    };
+    let on_key = move |event: leptos::ev::KeyboardEvent| {
+        let way = match event.key().as_str() {
+            "ArrowLeft" => Way::Left,
+            "ArrowRight" => Way::Right,
+            "ArrowUp" => Way::Up,
+            "ArrowDown" => Way::Down,
+            _ => return,
+        };
+        event.prevent_default();
+        go(way);
+    };
+    let shown = Memo::new(move |_| all.with(|all| open.get().and_then(|place| all.get(place).cloned())));
+    let image = move || {
+        shown.get().map(|sample| {
+            let url = SafeUrl::from_data(&sample.file.url).into_string();
+            view! {
+                <figure>
+                    <img src=url alt=t().job.sample_alt.of(&sample.file.path) width="1024" height="1024"/>
+                    <figcaption aria-live="polite">{caption(&sample)}</figcaption>
+                </figure>
+            }
+        })
+    };
+    let button = move |way, name: &'static str, class: &'static str| {
+        view! { <button type="button" class=class aria-label=name title=name on:click=move |_| go(way)><Icon glyph=Glyph::Arrow/></button> }
+    };
+    view! {
+        <dialog class="viewer" node_ref=dialog aria-label=words.full on:keydown=on_key on:close=move |_| open.set(None)>
+            {image}
+            <div class="viewer-bar">
+                {button(Way::Left, words.before, "icon-button is-back")}
+                {button(Way::Right, words.after, "icon-button")}
+                {button(Way::Down, words.earlier, "icon-button is-down")}
+                {button(Way::Up, words.later, "icon-button is-up")}
+                <button type="button" class="btn btn-sm ml-auto" on:click=move |_| open.set(None)>{words.close}</button>
+            </div>
+        </dialog>
+    }
+    .erased()
+}

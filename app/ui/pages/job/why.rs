@@ -1,0 +1,172 @@
+//! Why a job waits: in one sentence, and worker by worker.
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_query_map;
+
+use crate::domain::access::Permission;
+use crate::domain::ids::JobId;
+use crate::domain::time::Timestamp;
+use crate::protocol::explain::{BlockerView, ExplanationView, VerdictCode, WorkerAnswer};
+use crate::protocol::topic::Topic;
+use crate::ui::clock::use_clock;
+use crate::ui::components::action::ButtonLink;
+use crate::ui::components::blocker_words::{change, withheld, wrong};
+use crate::ui::components::failure::Failure;
+use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::worker_link::NamedWorker;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+use crate::ui::live::refreshed;
+use crate::ui::pages::Skeleton;
+use crate::ui::port::SharedPort;
+use crate::ui::prefs::Prefs;
+
+/// So many workers are shown; the rest is one click away.
+const SHOWN: usize = 10;
+
+/// The panel of a job that waits.
+#[component]
+pub(super) fn Why(id: JobId, port: SharedPort) -> impl IntoView {
+    let why = Resource::new(|| (), {
+        let (port, id) = (port.clone(), id.clone());
+        move |()| port.job_explain(id.clone())
+    });
+    let shown = move || {
+        let (port, id) = (port.clone(), id.clone());
+        Suspend::new(async move {
+            match why.await {
+                Ok(first) => {
+                    let topics = [Topic::Job(id.clone()), Topic::Jobs, Topic::Workers];
+                    let asked = id.clone();
+                    let why = refreshed(first, &topics, move || port.job_explain(asked.clone()));
+                    view! { <Shown id=id why=why/> }.erased()
+                }
+                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+            }
+        })
+    };
+    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.erased()
+}
+
+#[component]
+fn Shown(id: JobId, why: RwSignal<ExplanationView>) -> impl IntoView {
+    let words = &t().why;
+    let clock = use_clock();
+    let creates = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::AdminWorkers));
+    let params = use_query_map();
+    let all = Memo::new(move |_| params.with(|params| params.get("workers").as_deref() == Some("all")));
+    let workers = move || {
+        let all = all.get();
+        why.with(|why| {
+            let shown = if all { why.workers.len() } else { why.workers.len().min(SHOWN) };
+            let rows = why.workers[..shown].iter().map(|answer| view! { <AnswerRows answer=answer.clone()/> });
+            let rows = rows.collect_view();
+            let rest = (why.workers.len() - shown) as u64;
+            let more = (rest > 0).then(|| {
+                let href = format!("/jobs/{id}?workers=all#why");
+                view! { <p class="panel-foot"><a class="quiet-link" href=href>{words.more.of(rest)}</a></p> }
+            });
+            let table = (!why.workers.is_empty()).then(|| {
+                view! {
+                    <table class="data">
+                        <caption class="sr-only">{words.caption}</caption>
+                        <thead>
+                            <tr>
+                                <th scope="col">{words.worker}</th>
+                                <th scope="col">{words.in_the_way}</th>
+                                <th scope="col" class="max-md:hidden">{words.what_helps}</th>
+                            </tr>
+                        </thead>
+                        <tbody>{rows}</tbody>
+                    </table>
+                }
+            });
+            view! { {table} {more} }.erased()
+        })
+    };
+    let create = move || {
+        let none = why.with(|why| why.verdict == VerdictCode::NoWorkers);
+        (none && creates)
+            .then(|| view! { <ButtonLink href="/admin/workers/new" label=t().workers.create glyph=Glyph::Plus/> })
+    };
+    view! {
+        <section class="panel" aria-labelledby="why">
+            <h2 id="why" class="panel-head">{words.title}</h2>
+            <div class="why-verdict">
+                <p aria-live="polite">{move || why.with(|why| verdict(why, clock.now()))}</p>
+                {create}
+            </div>
+            {workers}
+        </section>
+    }
+    .erased()
+}
+
+fn verdict(why: &ExplanationView, now: Timestamp) -> String {
+    let words = &t().why;
+    let rest = |until: Option<Timestamp>| t().span(until.unwrap_or(now) - now);
+    match why.verdict {
+        VerdictCode::NotWaiting => words.not_waiting.to_owned(),
+        VerdictCode::Fits => {
+            let name = why.workers.iter().find(|answer| Some(&answer.worker_id) == why.worker_id.as_ref());
+            words.fits.of(name.map_or("", |answer| answer.name.as_str()))
+        }
+        VerdictCode::BackOff => words.backs_off.of(rest(why.until)),
+        VerdictCode::KeptBack => words.kept_back.of(rest(why.until)),
+        VerdictCode::Limited => match why.limit {
+            Some(limit) if limit.per_user => words.limited_user.of(limit.jobs.into()),
+            limit => words.limited.of(limit.map_or(0, |limit| limit.jobs.into())),
+        },
+        VerdictCode::Busy => words.busy.to_owned(),
+        VerdictCode::Away => words.away.to_owned(),
+        VerdictCode::Never => words.never.to_owned(),
+        VerdictCode::NoWorkers => words.no_workers.to_owned(),
+    }
+}
+
+/// A row for each thing in the way, beside what would help.
+#[component]
+fn AnswerRows(answer: WorkerAnswer) -> impl IntoView {
+    let words = &t().why;
+    let name = |note| {
+        let (id, name) = (answer.worker_id.clone(), answer.name.clone());
+        view! { <NamedWorker id=id name=name/> <span class="row-sub">{note}</span> }
+    };
+    let Some((first, others)) = answer.blockers.split_first() else {
+        return view! {
+            <tr>
+                <th scope="row">{name("")}</th>
+                <td colspan="2"><span class="why-rule is-pass"><Icon glyph=Glyph::Check/>{words.takes_it}</span></td>
+            </tr>
+        }
+        .erased();
+    };
+    let count = answer.blockers.len().to_string();
+    view! {
+        <tr>
+            <th scope="row" rowspan=count>{name(words.rest_fits)}</th>
+            {cells(first)}
+        </tr>
+        {others.iter().map(|blocker| view! { <tr class="is-more">{cells(blocker)}</tr> }).collect_view()}
+    }
+    .erased()
+}
+
+/// What does not fit, and what would help; on a small screen below it.
+fn cells(blocker: &BlockerView) -> impl IntoView + use<> {
+    let each = withheld(blocker).into_iter().map(|gpu| view! { <span class="row-sub wrap-anywhere">{gpu}</span> });
+    view! {
+        <td>
+            <span class="why-rule">
+                <Icon glyph=Glyph::Cross/>
+                <span class="min-w-0 wrap-anywhere">
+                    {wrong(blocker)}
+                    {each.collect_view()}
+                    <span class="row-sub md:hidden">{change(blocker)}</span>
+                </span>
+            </span>
+        </td>
+        <td class="text-muted max-md:hidden">{change(blocker)}</td>
+    }
+    .erased()
+}

@@ -1,0 +1,88 @@
+//! How a browser likes its pages; cookies keep it.
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_query_map;
+
+use crate::ui::components::page_head::PageHead;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+use crate::ui::locales::sentence::Text;
+use crate::ui::prefs::{Density, Keys, Locale, Prefs, Theme, Zone};
+
+/// The page. It leads back to where the reader came from, which then looks as chosen.
+#[component]
+pub(crate) fn PreferencesPage() -> impl IntoView {
+    let (words, habits, nav) = (&t().plain().preferences, &t().habits, &t().nav);
+    let prefs = use_context::<Prefs>().unwrap_or_default();
+    let next = use_query_map().with_untracked(|query| query.get("next")).unwrap_or_else(|| "/preferences".to_owned());
+    let theme = |choice| match choice {
+        Theme::Light => nav.theme_light,
+        Theme::System => nav.theme_system,
+        Theme::Dark => nav.theme_dark,
+    };
+    let themes = Theme::ALL.map(|choice| (choice.as_str(), theme(choice), choice == prefs.theme)).to_vec();
+    let densities = options(Density::ALL, prefs.density, Density::as_str, [habits.comfortable, habits.compact]);
+    let zones = options(Zone::ALL, prefs.zone, Zone::as_str, [habits.utc, habits.local]);
+    let keys = options(Keys::ALL, prefs.keys, Keys::as_str, [habits.keys_on, habits.keys_off]);
+    view! {
+        <PageHead title=habits.preferences intro=words.intro/>
+        <section class="panel form">
+            <form method="post" action="/ui/preferences" class="space-y-5">
+                <input type="hidden" name="next" value=next/>
+                <Language/>
+                <Segments name="theme" label=nav.theme hint=words.theme_hint options=themes/>
+                <Segments name="density" label=habits.density hint=words.density_hint options=densities/>
+                <Segments name="zone" label=habits.zone hint=words.zone_hint options=zones/>
+                <Segments name="keys" label=habits.keys hint=words.keys_hint options=keys/>
+                <div class="form-actions"><button class="btn btn-primary">{words.save}</button></div>
+            </form>
+        </section>
+    }
+    .erased()
+}
+
+/// Word, label, and whether it is the one.
+type Options = Vec<(&'static str, Text, bool)>;
+
+fn options<C: Copy + PartialEq>(all: [C; 2], chosen: C, word: fn(C) -> &'static str, labels: [Text; 2]) -> Options {
+    all.into_iter().zip(labels).map(|(choice, label)| (word(choice), label, choice == chosen)).collect()
+}
+
+/// Every language by its own name.
+#[component]
+fn Language() -> impl IntoView {
+    let current = t().locale;
+    let options = Locale::ALL.map(|locale| {
+        view! { <option value=locale.tag() lang=locale.tag() selected={locale == current}>{locale.name()}</option> }
+    });
+    view! {
+        <div class="field">
+            <label for="language">{t().nav.language}</label>
+            <select class="select w-full max-w-xs" id="language" name="language">{options.collect_view()}</select>
+        </div>
+    }
+    .erased()
+}
+
+/// A few choices side by side.
+#[component]
+fn Segments(name: &'static str, label: Text, hint: Text, options: Options) -> impl IntoView {
+    let option = |(word, label, chosen): (&'static str, Text, bool)| {
+        view! {
+            <label>
+                <input type="radio" class="radio radio-sm radio-primary" name=name value=word checked=chosen/>
+                {label}
+            </label>
+        }
+    };
+    let hint_id = format!("{name}-hint");
+    let described_by = hint_id.clone();
+    view! {
+        <fieldset class="field" aria-describedby=described_by>
+            <legend>{label}</legend>
+            <p class="field-hint" id=hint_id>{hint}</p>
+            <div class="segments">{options.into_iter().map(option).collect_view()}</div>
+        </fieldset>
+    }
+    .erased()
+}

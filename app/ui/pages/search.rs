@@ -1,0 +1,93 @@
+//! The search for anything as a page: where no program runs, and to link to.
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_query_map;
+
+use super::{Skeleton, use_port};
+use crate::protocol::search::SearchPage as Answer;
+use crate::ui::components::empty::Empty;
+use crate::ui::components::failure::Failure;
+use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::page_head::PageHead;
+use crate::ui::erase::Erase;
+use crate::ui::format::query_string;
+use crate::ui::i18n::t;
+use crate::ui::palette::{Entry, Goal, asked, entries};
+use crate::ui::prefs::Prefs;
+
+/// The page.
+#[component]
+pub(crate) fn SearchPage() -> impl IntoView {
+    let words = t();
+    let port = use_port();
+    let prefs = use_context::<Prefs>().unwrap_or_default();
+    let question = use_query_map().with_untracked(|query| query.get("q")).unwrap_or_default();
+    let query = asked(words, &question);
+    let answer = Resource::new(
+        || (),
+        move |()| {
+            let answer = query.clone().map(|query| port.search(query));
+            async move {
+                match answer {
+                    Some(answer) => answer.await,
+                    None => Ok(Answer::default()),
+                }
+            }
+        },
+    );
+    let asked = question.clone();
+    let shown = move || {
+        let (asked, prefs) = (asked.clone(), prefs.clone());
+        Suspend::new(async move {
+            match answer.await {
+                Ok(page) => {
+                    let entries = entries(words, &prefs, &asked, &page.found);
+                    if entries.is_empty() {
+                        return view! { <Empty glyph=Glyph::Search title=words.habits.nothing_found text=words.habits.search_hint/> }.erased();
+                    }
+                    let lines = entries.into_iter().map(|entry| view! { <Line entry=entry asked=asked.clone()/> });
+                    view! { <ul class="rows search-page">{lines.collect_view()}</ul> }.erased()
+                }
+                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+            }
+        })
+    };
+    view! {
+        <PageHead title=words.habits.search intro=words.plain().preferences.search_intro/>
+        <form method="get" action="/search" role="search" class="search search-wide">
+            <Icon glyph=Glyph::Search/>
+            <label class="sr-only" for="q">{words.habits.search}</label>
+            <input class="input" id="q" name="q" type="search" maxlength="100" placeholder=words.habits.search_hint value=question autofocus=true/>
+            <button class="btn">{words.habits.search}</button>
+        </form>
+        <section class="panel" aria-label=words.habits.search>
+            <Suspense fallback=Skeleton>{shown}</Suspense>
+        </section>
+    }
+    .erased()
+}
+
+#[component]
+fn Line(entry: Entry, asked: String) -> impl IntoView {
+    let Entry { glyph, title, note, kind, look, goal } = entry;
+    let text = view! {
+        <Icon glyph=glyph/>
+        <span class="palette-title">{title}</span>
+        <span class="palette-note">{note}</span>
+        {look.map(|look| view! { <span class=look.class><Icon glyph=look.glyph/>{look.word}</span> })}
+        <span class="palette-kind">{kind}</span>
+    };
+    let search = |question: String| format!("/search{}", query_string(&[("q", Some(question))]));
+    let line = match goal {
+        Goal::Page { href, .. } => view! { <a class="palette-option" href=href>{text}</a> }.erased(),
+        Goal::Ask(question) => view! { <a class="palette-option" href=search(question)>{text}</a> }.erased(),
+        Goal::Choice { name, value } => view! {
+            <form method="post" action="/ui/preferences">
+                <input type="hidden" name="next" value=search(asked)/>
+                <button class="palette-option" name=name value=value>{text}</button>
+            </form>
+        }
+        .erased(),
+    };
+    view! { <li>{line}</li> }.erased()
+}

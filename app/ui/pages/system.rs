@@ -1,0 +1,262 @@
+//! How the server is set up, and how it does.
+
+use leptos::prelude::*;
+
+use super::{Skeleton, use_desk};
+use crate::domain::text::escaped;
+use crate::domain::time::Millis;
+use crate::protocol::system::{CheckView, InForceView, ServerView, SettingView, SystemView};
+use crate::ui::components::failure::Failure;
+use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::page_head::PageHead;
+use crate::ui::components::scale::Scale;
+use crate::ui::components::time::Moment;
+use crate::ui::erase::Erase;
+use crate::ui::format::to_f64;
+use crate::ui::i18n::t;
+
+/// Less than this is no difference between two clocks.
+const SAME: i64 = 1_000;
+
+/// The page.
+#[component]
+pub(crate) fn SystemPage() -> impl IntoView {
+    let desk = use_desk();
+    let system = Resource::new(|| (), move |()| desk.system());
+    let shown = move || {
+        Suspend::new(async move {
+            match system.await {
+                Ok(system) => view! { <Shown system=system/> }.erased(),
+                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+            }
+        })
+    };
+    view! {
+        <PageHead title=t().nav.system intro=t().plain().system.intro/>
+        <Suspense fallback=Skeleton>{shown}</Suspense>
+    }
+    .erased()
+}
+
+#[component]
+fn Shown(system: SystemView) -> impl IntoView {
+    let settings = system.settings.clone();
+    let (checks, servers, in_force) = (system.checks.clone(), system.servers.clone(), system.in_force);
+    view! {
+        <div class="space-y-6">
+            <div class="system-grid">
+                <div class="space-y-6"><Checks checks=checks/><Server system=system.clone()/><InForce values=in_force/></div>
+                <div class="space-y-6"><Database system=system.clone() servers=servers/><Storage system=system/></div>
+            </div>
+            <Settings settings=settings/>
+        </div>
+    }
+    .erased()
+}
+
+/// A panel of names and values.
+#[component]
+fn Facts(id: &'static str, title: &'static str, children: Children) -> impl IntoView {
+    view! {
+        <section class="panel" aria-labelledby=id>
+            <h2 id=id class="panel-head">{title}</h2>
+            <dl class="facts">{children()}</dl>
+        </section>
+    }
+    .erased()
+}
+
+#[component]
+fn Fact(name: &'static str, children: Children) -> impl IntoView {
+    view! { <div><dt>{name}</dt><dd>{children()}</dd></div> }.erased()
+}
+
+#[component]
+fn Checks(checks: Vec<CheckView>) -> impl IntoView {
+    let words = &t().plain().system;
+    let row = |check: CheckView| {
+        let (class, glyph, said) = match check.status.as_str() {
+            "ok" => ("status status-good", Glyph::CheckCircle, words.ok),
+            "warning" => ("status status-warn", Glyph::Warning, words.warning),
+            _ => ("status status-bad", Glyph::CrossCircle, words.failed),
+        };
+        view! {
+            <li class="fleet-row">
+                <span class="min-w-0">
+                    <code>{check.name}</code>
+                    {check.detail.map(|detail| view! { <span class="row-sub">{detail}</span> })}
+                </span>
+                <span class=class><Icon glyph=glyph/><span>{said}</span></span>
+            </li>
+        }
+    };
+    view! {
+        <section class="panel" aria-labelledby="checks">
+            <h2 id="checks" class="panel-head">{words.checks}<code class="panel-note ml-auto">"/readyz"</code></h2>
+            <ul class="rows">{checks.into_iter().map(row).collect_view()}</ul>
+        </section>
+    }
+    .erased()
+}
+
+#[component]
+fn Server(system: SystemView) -> impl IntoView {
+    let language = t();
+    let words = &language.plain().system;
+    let off = language.span(Millis(system.clock_ahead_ms.abs()));
+    let clock = match system.clock_ahead_ms {
+        ahead if ahead.abs() < SAME => words.clock_same.to_owned(),
+        ahead if ahead > 0 => words.clock_ahead.of(off),
+        _ => words.clock_behind.of(off),
+    };
+    let streams = &system.streams;
+    let whole = |number| language.whole(number);
+    let streams =
+        words.streams_of.with(&[&whole(streams.workers), &whole(streams.most_workers), &whole(streams.listeners)]);
+    let tls = match system.tls {
+        None => view! { <Fact name=words.tls>{words.no_tls}</Fact> }.erased(),
+        Some(tls) => {
+            let ends =
+                tls.ends_at.map(|at| view! { <span class="row-sub">{words.ends}" "{language.moment(at)}</span> });
+            let signed = if tls.vouched_for { words.vouched } else { words.own_made };
+            view! {
+                <Fact name=words.tls>{signed}{ends}</Fact>
+                <Fact name=words.fingerprint><code class="setting-value">{tls.fingerprint.to_string()}</code></Fact>
+            }
+            .erased()
+        }
+    };
+    view! {
+        <Facts id="server" title=words.server>
+            <Fact name=words.version>{system.version}</Fact>
+            <Fact name=words.started><Moment at=system.started_at/></Fact>
+            <Fact name=words.clock>{language.moment(system.server_time)}<span class="row-sub">{clock}</span></Fact>
+            {tls}
+            <Fact name=words.streams>{streams}</Fact>
+        </Facts>
+    }
+    .erased()
+}
+
+#[component]
+fn Database(system: SystemView, servers: Vec<ServerView>) -> impl IntoView {
+    let language = t();
+    let words = &language.plain().system;
+    let database = system.database;
+    let name = if database.engine == "sqlite" { "SQLite" } else { "PostgreSQL" };
+    let wal = database.wal_bytes.map(|bytes| view! { <Fact name=words.wal>{language.bytes(bytes)}</Fact> });
+    let schema = if database.schema == database.known_schema {
+        database.schema.to_string()
+    } else {
+        language.common.of.with(&[&database.schema, &database.known_schema])
+    };
+    let backup = match system.backed_up_at {
+        Some(at) => view! { <Moment at=at/> }.erased(),
+        None => view! { <span class="text-muted">{words.no_backup}</span> }.erased(),
+    };
+    let row = |server: ServerView| {
+        let marks = [server.this.then_some(words.this_server), server.leads.then_some(words.leads)];
+        let marks =
+            marks.into_iter().flatten().map(|mark| view! { " "<span class="chip">{mark}</span> }).collect_view();
+        let seen = server.seen_at.map(|at| view! { <span class="row-sub"><Moment at=at/></span> });
+        view! { <li><code class="wrap-anywhere">{escaped(&server.id).into_owned()}</code>{marks}{seen}</li> }
+    };
+    view! {
+        <Facts id="database" title=words.database>
+            <Fact name=words.engine>{name}" "{database.version}</Fact>
+            <Fact name=words.size>{language.bytes(database.bytes)}</Fact>
+            {wal}
+            <Fact name=words.schema>{schema}</Fact>
+            <Fact name=words.backup>{backup}</Fact>
+            <Fact name=words.servers><ul class="space-y-1">{servers.into_iter().map(row).collect_view()}</ul></Fact>
+        </Facts>
+    }
+    .erased()
+}
+
+#[component]
+fn Storage(system: SystemView) -> impl IntoView {
+    let language = t();
+    let words = &language.plain().system;
+    let disk = system.disk.map(|disk| {
+        let used = disk.total.saturating_sub(disk.free);
+        let full = disk.full_since.map(|at| view! { <span class="status status-warn"><Icon glyph=Glyph::Warning/><span>{words.full_since}" "<Moment at=at/></span></span> });
+        view! {
+            <Fact name=words.disk>
+                {words.disk_free.with(&[&language.bytes(disk.free), &language.bytes(disk.total)])}
+                <Scale percent=Some(to_f64(used) * 100.0 / to_f64(disk.total.max(1))) label=words.disk over=true/>
+                <span class="row-sub">{words.disk_floor.of(language.bytes(disk.floor))}</span>
+                {full}
+            </Fact>
+        }
+    });
+    view! {
+        <Facts id="storage" title=words.storage>
+            {disk}
+            <Fact name=words.logs>{language.bytes(system.log_bytes)}</Fact>
+            <Fact name=words.artifacts>{language.bytes(system.artifact_bytes)}</Fact>
+            <Fact name=words.trail>{language.plain().audit.entries.of(system.audit_entries)}</Fact>
+        </Facts>
+    }
+    .erased()
+}
+
+#[component]
+fn InForce(values: InForceView) -> impl IntoView {
+    let language = t();
+    let words = &language.plain().system;
+    let seconds = |seconds: u64| language.span(Millis::seconds(i64::try_from(seconds).unwrap_or(i64::MAX)));
+    view! {
+        <Facts id="in-force" title=words.in_force>
+            <Fact name=words.heartbeat_interval>{seconds(values.heartbeat_interval)}</Fact>
+            <Fact name=words.heartbeat_timeout>{seconds(values.heartbeat_timeout)}</Fact>
+            <Fact name=words.offer_timeout>{seconds(values.offer_timeout)}</Fact>
+            <Fact name=words.artifact_limit>{language.bytes(values.artifact_limit)}</Fact>
+            <Fact name=words.log_limit>{language.bytes(values.log_limit)}</Fact>
+            <Fact name=words.most_artifacts>{language.whole(values.most_artifacts)}</Fact>
+        </Facts>
+    }
+    .erased()
+}
+
+#[component]
+fn Settings(settings: Vec<SettingView>) -> impl IntoView {
+    let words = &t().plain().system;
+    let row = |setting: SettingView| {
+        let source = match setting.source.as_str() {
+            "flag" => words.from_flag,
+            "environment" => words.from_environment,
+            _ => words.from_default,
+        };
+        let chosen = setting.source != "default";
+        let value = match setting.value {
+            None => view! { <span class="text-muted">{words.not_set}</span> }.erased(),
+            Some(value) if value == "(not shown)" => view! { <span class="text-muted">{words.hidden}</span> }.erased(),
+            Some(value) => view! { <code class="setting-value">{escaped(&value).into_owned()}</code> }.erased(),
+        };
+        view! {
+            <tr>
+                <th scope="row"><code>{setting.flag}</code>{setting.variable.map(|name| view! { <code class="row-sub max-md:hidden">{name}</code> })}</th>
+                <td>{value}</td>
+                <td class=if chosen { "font-medium" } else { "text-muted" }>{source}</td>
+            </tr>
+        }
+    };
+    view! {
+        <section class="panel" aria-labelledby="settings">
+            <div class="panel-head"><h2 id="settings">{words.settings}</h2><span class="panel-note max-md:hidden">{words.settings_hint}</span></div>
+            <table class="data">
+                <caption class="sr-only">{words.settings_hint}</caption>
+                <thead>
+                    <tr>
+                        <th scope="col">{words.setting}</th>
+                        <th scope="col">{words.value}</th>
+                        <th scope="col">{words.source}</th>
+                    </tr>
+                </thead>
+                <tbody>{settings.into_iter().map(row).collect_view()}</tbody>
+            </table>
+        </section>
+    }
+    .erased()
+}

@@ -1,0 +1,289 @@
+//! What the search for anything offers: pages, choices and actions, which a page knows by itself, and what a server has
+//! found. An action leads to the page that asks before it acts.
+
+use super::components::icon::Glyph;
+use super::components::status::{Look, job_look, worker_look};
+use super::format::config_address;
+use super::locales::Language;
+use super::locales::sentence::Text;
+use super::places::places;
+use super::prefs::{Density, Keys, Locale, Prefs, Theme, Zone};
+use crate::domain::access::Permission;
+use crate::domain::fuzzy::score;
+use crate::protocol::search::{Found, FoundKind, SearchQuery};
+use crate::protocol::status::{JobStatus, WorkerStatus};
+
+/// How much of what a page knows by itself is shown to a question.
+const OWN: usize = 7;
+
+/// Where an entry leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Goal {
+    /// To a page; one that does not live in the browser is loaded.
+    Page { href: String, live: bool },
+    /// A choice is kept, and the page shown anew.
+    Choice { name: &'static str, value: &'static str },
+    /// On with this question.
+    Ask(String),
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub glyph: Glyph,
+    pub title: String,
+    pub note: Option<String>,
+    /// What kind of thing it is.
+    pub kind: Text,
+    /// How it stands.
+    pub look: Option<Look>,
+    pub goal: Goal,
+}
+
+/// Something that is done with one of several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Drain,
+    Resume,
+    Cancel,
+}
+
+impl Verb {
+    const ALL: [Self; 3] = [Self::Drain, Self::Resume, Self::Cancel];
+
+    fn label(self, words: &Language) -> Text {
+        match self {
+            Self::Drain => words.worker.drain,
+            Self::Resume => words.worker.resume,
+            Self::Cancel => words.job.cancel,
+        }
+    }
+
+    const fn needs(self) -> Permission {
+        match self {
+            Self::Drain | Self::Resume => Permission::AdminWorkers,
+            Self::Cancel => Permission::JobCancelOwn,
+        }
+    }
+
+    /// How the ids begin of what it is done with: with nothing else to go by, all are offered.
+    const fn any(self) -> &'static str {
+        match self {
+            Self::Drain | Self::Resume => "w_",
+            Self::Cancel => "j_",
+        }
+    }
+
+    /// Whether it can be done with this.
+    fn suits(self, found: &Found) -> bool {
+        match self {
+            Self::Drain => found.worker_status.is_some_and(|status| status != WorkerStatus::Draining),
+            Self::Resume => found.worker_status == Some(WorkerStatus::Draining),
+            Self::Cancel => found.job_status.is_some_and(|status| !status.is_terminal()),
+        }
+    }
+}
+
+/// The verb that a question begins with, and the rest of it.
+fn verb<'q>(words: &Language, question: &'q str) -> (Option<Verb>, &'q str) {
+    let begins = |verb: Verb| {
+        let label = verb.label(words);
+        let head = question.get(..label.len()).filter(|head| head.to_lowercase() == label.to_lowercase())?;
+        let rest = &question[head.len()..];
+        (rest.is_empty() || rest.starts_with(' ')).then_some((Some(verb), rest.trim()))
+    };
+    Verb::ALL.into_iter().find_map(begins).unwrap_or((None, question))
+}
+
+/// What to ask a server; none where there is nothing to ask.
+pub(crate) fn asked(words: &Language, question: &str) -> Option<SearchQuery> {
+    let (verb, rest) = verb(words, question.trim());
+    let q = match (verb, rest) {
+        (Some(verb), "") => verb.any(),
+        (None, "") => return None,
+        (_, rest) => rest,
+    };
+    // Of what is found, the verb may not suit all.
+    Some(SearchQuery { q: q.chars().take(100).collect(), limit: Some(if verb.is_some() { 50 } else { 12 }) })
+}
+
+/// Everything that is offered to a question.
+pub(crate) fn entries(words: &'static Language, prefs: &Prefs, question: &str, found: &[Found]) -> Vec<Entry> {
+    let (verb, rest) = verb(words, question.trim());
+    let mut entries = if verb.is_some() { Vec::new() } else { own(words, prefs, rest) };
+    let suits = found.iter().filter(|found| verb.is_none_or(|verb| verb.suits(found)));
+    entries.extend(suits.map(|found| entry(words, verb, found)));
+    entries
+}
+
+/// Pages, actions and choices.
+fn own(words: &'static Language, prefs: &Prefs, question: &str) -> Vec<Entry> {
+    let habits = &words.habits;
+    let page = |glyph, title: Text, href: &str, live| Entry {
+        glyph,
+        title: title.to_owned(),
+        note: None,
+        kind: habits.page,
+        look: None,
+        goal: Goal::Page { href: href.to_owned(), live },
+    };
+    let mut all: Vec<Entry> =
+        places(prefs).map(|place| page(place.glyph, (place.label)(words), place.href, place.live)).collect();
+    if prefs.may(Permission::AdminWorkers) {
+        all.push(page(Glyph::Plus, words.workers.create, "/admin/workers/new", false));
+    }
+    if prefs.session.as_ref().is_some_and(|session| !session.single_user) {
+        all.push(page(Glyph::Person, words.nav.account, "/account", false));
+    }
+    all.push(page(Glyph::Gear, habits.preferences, "/preferences", false));
+    let verbs = Verb::ALL.into_iter().filter(|verb| prefs.may(verb.needs()));
+    all.extend(verbs.map(|verb| {
+        Entry {
+            kind: habits.action,
+            goal: Goal::Ask(format!("{} ", verb.label(words))),
+            ..page(Glyph::Arrow, "", "", false)
+        }
+        .titled(habits.verb.of(verb.label(words)))
+    }));
+    if question.is_empty() {
+        return all;
+    }
+    all.extend(choices(words).into_iter().map(|(name, value, title)| {
+        Entry { kind: habits.preferences, goal: Goal::Choice { name, value }, ..page(Glyph::Gear, "", "", false) }
+            .titled(title)
+    }));
+    let worth = |entry: Entry| Some((score(question, &[&entry.title])?, entry));
+    let mut near: Vec<(u32, Entry)> = all.into_iter().filter_map(worth).collect();
+    near.sort_by(|(a, _), (b, _)| b.cmp(a));
+    near.into_iter().take(OWN).map(|(_, entry)| entry).collect()
+}
+
+impl Entry {
+    fn titled(self, title: String) -> Self {
+        Self { title, ..self }
+    }
+}
+
+/// Every choice of a reader's: field, word, and what it is called.
+fn choices(words: &Language) -> Vec<(&'static str, &'static str, String)> {
+    let (nav, habits) = (&words.nav, &words.habits);
+    let theme = |theme| match theme {
+        Theme::Light => nav.theme_light,
+        Theme::System => nav.theme_system,
+        Theme::Dark => nav.theme_dark,
+    };
+    let mut all = Vec::new();
+    let mut add =
+        |field, name: Text, value, choice: Text| all.push((field, value, habits.choice.with(&[&name, &choice])));
+    for choice in Theme::ALL {
+        add("theme", nav.theme, choice.as_str(), theme(choice));
+    }
+    for choice in Locale::ALL {
+        add("language", nav.language, choice.tag(), choice.name());
+    }
+    for (choice, word) in Density::ALL.into_iter().zip([habits.comfortable, habits.compact]) {
+        add("density", habits.density, choice.as_str(), word);
+    }
+    for (choice, word) in Zone::ALL.into_iter().zip([habits.utc, habits.local]) {
+        add("zone", habits.zone, choice.as_str(), word);
+    }
+    for (choice, word) in Keys::ALL.into_iter().zip([habits.keys_on, habits.keys_off]) {
+        add("keys", habits.keys, choice.as_str(), word);
+    }
+    all
+}
+
+/// Something that was found, or what is to be done with it.
+fn entry(words: &'static Language, verb: Option<Verb>, found: &Found) -> Entry {
+    let (glyph, kind, path) = match found.kind {
+        FoundKind::Worker => (Glyph::Workers, words.workers.worker, format!("/admin/workers/{}", found.id)),
+        FoundKind::Job => (Glyph::Jobs, words.jobs.job, format!("/jobs/{}", found.id)),
+        FoundKind::Config => (Glyph::File, words.job.configuration, config_address(&found.id)),
+    };
+    let ask = match verb {
+        Some(Verb::Drain) => "?ask=drain",
+        Some(Verb::Resume) => "?ask=resume",
+        Some(Verb::Cancel) => "?ask=cancel",
+        None => "",
+    };
+    let title = match verb {
+        Some(verb) => words.habits.choice.with(&[&verb.label(words), &found.name]),
+        None => found.name.clone(),
+    };
+    let id = (found.kind == FoundKind::Job).then(|| super::format::short_id(&found.id));
+    let note: Vec<String> = id.into_iter().chain(found.note.clone()).collect();
+    let worker = found.worker_status.map(|status| worker_look(&words.status, status, found.note.is_some()));
+    let job = |status: JobStatus| job_look(&words.status, status);
+    Entry {
+        glyph,
+        title,
+        note: Some(note.join(" · ")).filter(|note| !note.is_empty()),
+        kind,
+        look: worker.or_else(|| found.job_status.map(job)),
+        goal: Goal::Page { href: path + ask, live: found.kind != FoundKind::Config },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::access::Permissions;
+    use crate::protocol::access::SessionView;
+
+    fn prefs(permissions: Permissions) -> Prefs {
+        let session = SessionView {
+            name: "ada".to_owned(),
+            permissions,
+            single_user: false,
+            server_version: String::new(),
+            base_url: String::new(),
+            fingerprint: None,
+        };
+        Prefs { session: Some(session), ..Prefs::default() }
+    }
+
+    fn found(kind: FoundKind, id: &str, worker: Option<WorkerStatus>, job: Option<JobStatus>) -> Found {
+        Found { kind, id: id.to_owned(), name: "gpu-1".to_owned(), note: None, worker_status: worker, job_status: job }
+    }
+
+    fn titles(prefs: &Prefs, question: &str, found: &[Found]) -> Vec<String> {
+        let words = Language::of(Locale::En);
+        entries(words, prefs, question, found).into_iter().map(|entry| entry.title).collect()
+    }
+
+    #[test]
+    fn what_a_reader_may_is_what_is_offered() {
+        let all = titles(&prefs(Permissions::all()), "", &[]);
+        for title in ["Workers", "Jobs", "Train in Cloud", "Preferences", "Drain …", "Cancel job …"] {
+            assert!(all.iter().any(|shown| shown == title), "{title} in {all:?}");
+        }
+        let few = titles(&prefs(Permissions::default()), "", &[]);
+        assert!(!few.iter().any(|shown| ["Workers", "Drain …", "Create worker"].contains(&shown.as_str())), "{few:?}");
+        assert_eq!(titles(&prefs(Permissions::all()), "dark", &[])[0], "Theme: Dark");
+        assert_eq!(titles(&prefs(Permissions::all()), "日本", &[]), ["Language: 日本語"]);
+    }
+
+    #[test]
+    fn a_verb_offers_what_it_suits_and_asks_on_its_page() {
+        let words = Language::of(Locale::En);
+        let all = [
+            found(FoundKind::Worker, "w_1", Some(WorkerStatus::Idle), None),
+            found(FoundKind::Worker, "w_2", Some(WorkerStatus::Draining), None),
+            found(FoundKind::Job, "j_1", None, Some(JobStatus::Running)),
+            found(FoundKind::Job, "j_2", None, Some(JobStatus::Completed)),
+        ];
+        for (question, leads) in [
+            ("Drain gpu", "/admin/workers/w_1?ask=drain"),
+            ("resume ", "/admin/workers/w_2?ask=resume"),
+            ("cancel job g", "/jobs/j_1?ask=cancel"),
+        ] {
+            let offered = entries(words, &prefs(Permissions::all()), question, &all);
+            let goals: Vec<_> = offered.into_iter().map(|entry| entry.goal).collect();
+            assert_eq!(goals, [Goal::Page { href: leads.to_owned(), live: true }], "{question}");
+        }
+        assert_eq!(titles(&prefs(Permissions::all()), "drained", &all).len(), 4, "another word is none");
+        let q = |question| asked(words, question).map(|query| query.q);
+        assert_eq!(q("drain"), Some("w_".to_owned()));
+        assert_eq!((q("drain gpu"), q("  "), q("gpu 1")), (Some("gpu".to_owned()), None, Some("gpu 1".to_owned())));
+    }
+}

@@ -1,0 +1,104 @@
+//! A page instead of the one that was asked for: why there is none, and where to go on. In the frame, where it is known who
+//! reads.
+
+use leptos::prelude::*;
+use leptos_meta::{Title, provide_meta_context};
+use leptos_router::components::{ParentRoute, Route, Router, Routes};
+use leptos_router::path;
+
+use super::clock::Clock;
+use super::components::icon::{Glyph, Icon};
+use super::components::layout::{Brand, Layout};
+use super::components::time::Moment;
+use super::erase::Erase;
+use super::flash::{CurrentFlash, Flash};
+use super::i18n::t;
+use super::prefs::Prefs;
+use super::told::told;
+use crate::domain::time::Timestamp;
+use crate::protocol::problem::Problem;
+
+/// What there is to say.
+#[derive(Debug, Clone)]
+pub struct Trouble {
+    /// Why there is no page.
+    pub problem: Problem,
+    /// Since when the database has not answered, if that is why.
+    pub away_since: Option<Timestamp>,
+    /// The address that was asked for.
+    pub path: String,
+}
+
+/// The application of such a page.
+#[component]
+pub(super) fn Troubled() -> impl IntoView {
+    provide_meta_context();
+    let prefs: Prefs = use_context().unwrap_or_default();
+    let known = prefs.session.is_some();
+    provide_context(Clock::starting_at(prefs.now, prefs.zone));
+    provide_context(CurrentFlash(RwSignal::new(None::<Flash>)));
+    provide_context(prefs);
+    if known {
+        view! {
+            <Router>
+                <Routes fallback=Alone>
+                    <ParentRoute path=path!("") view=Layout>
+                        <Route path=path!("/*any") view=Said/>
+                    </ParentRoute>
+                </Routes>
+            </Router>
+        }
+        .erased()
+    } else {
+        view! { <Router><Alone/></Router> }.erased()
+    }
+}
+
+#[component]
+fn Alone() -> impl IntoView {
+    view! {
+        <main class="login" id="content">
+            <div class="login-card"><Brand/><div class="mt-6"><Said/></div></div>
+        </main>
+    }
+    .erased()
+}
+
+#[component]
+fn Said() -> impl IntoView {
+    let language = t();
+    let (words, refused) = (&language.problem, &language.plain().refused);
+    let Some(Trouble { problem, away_since, path }) = use_context::<Trouble>() else { return ().erased() };
+    let problem = told(problem, language.locale);
+    let title = match problem.status {
+        401 => words.signed_out,
+        403 => words.forbidden,
+        404 => words.not_found_page,
+        405 => refused.title_method,
+        429 => refused.title_too_many,
+        500 => refused.title_failed,
+        503 if problem.code == "database_unavailable" => refused.title_no_database,
+        _ => words.title,
+    };
+    let text = if problem.status == 404 { words.not_found_page_text.to_owned() } else { problem.detail };
+    // What may be better in a moment can be tried again; what is not allowed, or not there, will not be.
+    let again = problem.status >= 429;
+    let since =
+        away_since.map(|at| view! { <p class="mt-2 text-sm text-muted">{refused.away_since}" "<Moment at=at/></p> });
+    view! {
+        <Title text=language.common.title.of(title)/>
+        <div class="panel empty">
+            <span class="empty-icon is-bad"><Icon glyph=Glyph::Warning class="icon-lg"/></span>
+            <p class="font-mono text-muted">{problem.status}</p>
+            <h1 class="empty-title">{title}</h1>
+            <p class="empty-text">{text}</p>
+            {since}
+            <p class="mt-4 flex flex-wrap justify-center gap-2">
+                {again.then(|| view! { <a class="btn btn-sm btn-primary" href=path>{words.retry}</a> })}
+                <a class=if again { "btn btn-sm" } else { "btn btn-sm btn-primary" } href="/">{words.home}</a>
+            </p>
+            {problem.request_id.map(|id| view! { <p class="mt-3 font-mono text-xs text-muted">{words.request_id.of(&id)}</p> })}
+        </div>
+    }
+    .erased()
+}

@@ -1,0 +1,179 @@
+// A GPU host whose agent does what a test says: it registers, listens, takes what it is offered, and reports.
+import { expect } from '@playwright/test';
+import { createHash } from 'node:crypto';
+import { deflateSync } from 'node:zlib';
+import type { Server } from './fixtures';
+import { submit } from './steps';
+
+export interface Offer {
+  job_id: string;
+  attempt: number;
+  upload_token: string;
+}
+
+export interface HostOptions {
+  gpus?: number;
+  model?: string;
+  vram?: number;
+  labels?: Record<string, string>;
+  version?: string;
+}
+
+export class Host {
+  private readonly offers: Offer[] = [];
+  private readonly closing = new AbortController();
+
+  private constructor(
+    private readonly server: Server,
+    readonly id: string,
+    readonly token: string,
+    readonly gpus: string[],
+  ) {}
+
+  /** A new worker, registered and listening. */
+  static async connect(server: Server, name: string, options: HostOptions = {}): Promise<Host> {
+    const { gpus = 4, model = 'NVIDIA A100-SXM4-80GB', vram = 80, labels = {}, version = '0.1.0' } = options;
+    const body = JSON.stringify({ name, worker_type: 'persistent', labels });
+    const made = await server.api('/api/admin/workers', { method: 'POST', body });
+    expect(made.status).toBe(201);
+    const { worker_id: id, token } = await made.json();
+    const devices = Array.from({ length: gpus }, (_, index) => ({ index, uuid: `GPU-${name}-${index}`, name: model, vram_gb: vram }));
+    const host = new Host(server, id, token, devices.map(({ uuid }) => uuid));
+    await host.post('register', {
+      protocol: 1, persistent: true, accelerator_type: 'cuda', gpus: devices, boot_id: name, hostname: `${name}.example.org`,
+      agent_version: version, tls_verify: true,
+    });
+    await host.listen();
+    return host;
+  }
+
+  private async post(path: string, body: unknown): Promise<void> {
+    const headers = { 'x-worker-token': this.token, 'content-type': 'application/json' };
+    const answer = await fetch(`${this.server.url}/api/workers/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    expect(answer.status, await answer.clone().text()).toBe(200);
+  }
+
+  private async listen(): Promise<void> {
+    const headers = { 'x-worker-token': this.token };
+    const answer = await fetch(`${this.server.url}/api/workers/stream`, { headers, signal: this.closing.signal });
+    expect(answer.status).toBe(200);
+    void this.hear(answer.body!).catch(() => {}); // ended by us, or with the server
+  }
+
+  private async hear(stream: ReadableStream<Uint8Array>): Promise<void> {
+    let text = '';
+    const decoder = new TextDecoder();
+    for await (const part of stream) {
+      text += decoder.decode(part, { stream: true });
+      const events = text.split('\n\n');
+      text = events.pop() ?? '';
+      for (const event of events) {
+        const data = event.split('\n').find((line) => line.startsWith('data:'));
+        const told = data && JSON.parse(data.slice('data:'.length));
+        if (told?.type === 'job_submit') this.offers.push(told);
+      }
+    }
+  }
+
+  /** The next offer. */
+  async offer(): Promise<Offer> {
+    await expect.poll(() => this.offers.length, { timeout: 15_000 }).toBeGreaterThan(0);
+    return this.offers.shift()!;
+  }
+
+  /** Takes the next offer and runs it. */
+  async run(): Promise<Offer> {
+    const offer = await this.offer();
+    await this.report(offer, 'starting');
+    await this.report(offer, 'running');
+    return offer;
+  }
+
+  report(offer: Offer, status: string, more: object = {}): Promise<void> {
+    return this.post(`job/${offer.job_id}/status`, { attempt: offer.attempt, status, ...more });
+  }
+
+  progress(offer: Offer, points: object[]): Promise<void> {
+    return this.post(`job/${offer.job_id}/progress`, { attempt: offer.attempt, points });
+  }
+
+  /** How its GPUs are; `at` is now unless it says otherwise. */
+  tell(gpus: object[], at = new Date()): Promise<void> {
+    return this.post('heartbeat', { telemetry: [{ at: at.toISOString(), gpus }] });
+  }
+
+  private async put(path: string, body: Uint8Array | string, headers: Record<string, string> = {}): Promise<void> {
+    const answer = await fetch(`${this.server.url}/api/workers/${path}`, {
+      method: 'PUT', body: body as BodyInit, headers: { 'x-worker-token': this.token, ...headers },
+    });
+    expect(answer.status, await answer.clone().text()).toBe(200);
+  }
+
+  /** Sends the log from an offset on, before which so many bytes were lost; tells the offset behind it. */
+  async log(offer: Offer, text: string, offset = 0, dropped = 0): Promise<number> {
+    const bytes = Buffer.from(text);
+    const piece = 1_000_000; // the server takes a little more
+    for (let at = 0; at < bytes.length; at += piece) {
+      const lost = dropped && at === 0 ? `&dropped=${dropped}` : '';
+      await this.put(`job/${offer.job_id}/logs?attempt=${offer.attempt}&offset=${offset + at}${lost}`, bytes.subarray(at, at + piece));
+    }
+    return offset + bytes.length;
+  }
+
+  file(offer: Offer, path: string, kind: string, bytes: Uint8Array): Promise<void> {
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    const way = path.split('/').map(encodeURIComponent).join('/');
+    return this.put(`job/${offer.job_id}/artifacts/${way}?attempt=${offer.attempt}&kind=${kind}`, bytes, { 'x-content-sha256': sha256 });
+  }
+
+  /** It is gone without a word. */
+  close(): void {
+    this.closing.abort();
+  }
+}
+
+/** A host of its own, and the job that it runs. */
+export async function running(server: Server): Promise<{ host: Host; offer: Offer }> {
+  const host = await Host.connect(server, 'gpu-1');
+  await submit(server, 'digits');
+  return { host, offer: await host.run() };
+}
+
+/** A PNG of a training that learns: noise that becomes a gradient, `share` from 0 to 1. */
+export function sample(share: number, seed: number, size = 128): Buffer {
+  const rows = Buffer.alloc(size * (size * 3 + 1));
+  let random = seed * 7_919 + 1;
+  for (let y = 0; y < size; y += 1) {
+    for (let x = 0; x < size; x += 1) {
+      random = (random * 1_103_515_245 + 12_345) % 2 ** 31;
+      const noise = (random % 256) * (1 - share);
+      const at = y * (size * 3 + 1) + 1 + x * 3;
+      const picture = [x * 2, y * 2, 255 - Math.abs(x - y) * 2];
+      for (let c = 0; c < 3; c += 1) rows[at + c] = Math.max(0, Math.min(255, noise + (picture[(c + seed) % 3] ?? 0) * share));
+    }
+  }
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(size, 0);
+  header.writeUInt32BE(size, 4);
+  header.set([8, 2, 0, 0, 0], 8);
+  const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+  return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', deflateSync(rows)), chunk('IEND', Buffer.alloc(0))]);
+}
+
+function chunk(kind: string, data: Buffer): Buffer {
+  const body = Buffer.concat([Buffer.from(kind, 'latin1'), data]);
+  const out = Buffer.alloc(body.length + 8);
+  out.writeUInt32BE(data.length, 0);
+  out.set(body, 4);
+  out.writeUInt32BE(crc(body), body.length + 4);
+  return out;
+}
+
+function crc(bytes: Buffer): number {
+  let sum = ~0;
+  for (const byte of bytes) {
+    sum ^= byte;
+    for (let bit = 0; bit < 8; bit += 1) sum = (sum >>> 1) ^ (sum & 1 ? 0xedb88320 : 0);
+  }
+  return ~sum >>> 0;
+}

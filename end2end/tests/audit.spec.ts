@@ -1,0 +1,61 @@
+// The audit trail: filters that stand in the address, pages, and whether it holds.
+import { expect, expectAccessible, picture, test } from '../fixtures';
+import { makeWorker, signIn, signInAs } from '../steps';
+
+test('the trail is filtered, paged, and leads to what it speaks of', async ({ page, server }) => {
+  test.setTimeout(120_000); // so many workers take their time
+  for (let n = 0; n < 55; n++) await makeWorker(server, `gpu-${n}`);
+  await makeWorker(server, '<b>bold</b>');
+  await signIn(page, server);
+  await page.getByRole('link', { name: 'Audit trail' }).first().click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Audit trail');
+  const rows = page.getByRole('table').locator('tbody tr');
+  await expect(rows).toHaveCount(50);
+  await expect(rows.first()).toContainText('Signed in');
+  await expect(rows.nth(1)).toContainText('Made a worker');
+  await rows.nth(1).locator('summary').click();
+  await expect(rows.nth(1).locator('pre')).toContainText('"name": "<b>bold</b>"');
+  for (const [width, scheme] of [[1280, 'light'], [380, 'dark']] as const) {
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.setViewportSize({ width, height: 800 });
+    const beyond = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    expect(beyond, 'wider than its window').toBeLessThanOrEqual(0);
+    await picture(page, `audit-${scheme}-${width}`);
+    await expectAccessible(page);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.getByRole('link', { name: 'Older' }).click();
+  await expect(page).toHaveURL(/cursor=/);
+  await expect(rows.filter({ hasText: 'Admin token came from the environment' })).toHaveCount(1);
+  await page.getByRole('link', { name: 'Newest' }).click();
+  await page.getByLabel('What', { exact: true }).selectOption('worker.created');
+  await page.getByLabel('Who').fill('admin');
+  await page.getByRole('button', { name: 'Show' }).click();
+  await expect(page).toHaveURL(/actor=admin&action=worker.created/);
+  await expect(page.getByLabel('Who')).toHaveValue('admin');
+  await expect(rows.first()).toContainText('worker.created');
+  const lines = await page.request.get((await page.getByRole('link', { name: 'Export JSONL' }).getAttribute('href'))!);
+  expect((await lines.text()).trim().split('\n')).toHaveLength(56);
+  await rows.nth(1).getByRole('link', { name: /^w_/ }).first().click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('gpu-54');
+  await page.goto('/admin/audit?target=nothing');
+  await expect(page.getByText('No such entry')).toBeVisible();
+  await page.getByRole('link', { name: 'Clear filters' }).last().click();
+  await expect(rows).toHaveCount(50);
+});
+
+test('the chain is verified, and who may not read it finds no trail', async ({ page, server, complaints }) => {
+  await signIn(page, server);
+  await page.goto('/admin/audit');
+  await page.getByRole('link', { name: 'Verify the chain' }).click();
+  await expect(page.getByText('The trail is as it was written')).toBeVisible();
+  await expect(page.getByText('1 chain')).toBeVisible();
+  await picture(page, 'audit-verify-1280');
+  await expectAccessible(page);
+  await page.context().clearCookies();
+  await signInAs(page, server, 'lea', 'lead');
+  await expect(page.getByRole('link', { name: 'Audit trail' })).toHaveCount(0);
+  await page.goto('/admin/audit');
+  await expect(page.getByText('admin.audit')).toBeVisible();
+  complaints.splice(0, complaints.length, ...complaints.filter((line) => !/status of 403/.test(line)));
+});

@@ -1,0 +1,42 @@
+// What only a living page does with its charts: reading them by pointer and by keys.
+import { expect, test } from '../fixtures';
+import { live, makeWorker, registerGpus, signIn, tellGpus } from '../steps';
+
+test.use({ timezoneId: 'Asia/Kolkata' });
+
+test('charts are read by pointer and keys, all of a group at the same place', async ({ page, server, context }) => {
+  await signIn(page, server);
+  await context.addCookies([{ name: 'zone', value: 'local', url: server.url }]);
+  const { worker_id: id, token } = await makeWorker(server, 'gpu-1');
+  await registerGpus(server, token, 1);
+  const tell = async (use: number, power: number) => tellGpus(server, token, [{ uuid: 'GPU-0', utilization_percent: use, power_watts: power }]);
+  await tell(40, 100);
+  await page.goto(`/admin/workers/${id}`);
+  await live(page);
+  const use = page.getByRole('img', { name: /^Utilisation/ }).first();
+  const box = (title: string) => page.getByRole('figure').filter({ hasText: title });
+  await expect(box('Utilisation').locator('.chart-value')).toHaveText('40%');
+  await use.hover();
+  await expect(box('Power').locator('.chart-at')).toHaveText(/^\d\d:\d\d$/);
+  await page.mouse.move(0, 0);
+  await expect(box('Power').locator('.chart-at')).toHaveText('');
+  await use.focus();
+  await page.keyboard.press('Home');
+  await expect(box('Power').locator('.chart-value')).toHaveText('100\u{a0}W');
+  await expect(box('Utilisation').locator('[aria-live]')).toHaveText(/^\d\d:\d\d: 40%$/);
+  await expect(box('Power').locator('[aria-live]')).toHaveText('');
+  // News draw it again, and the focus stays where it is.
+  await tell(80, 300);
+  await expect(use).toHaveAccessibleName(/highest/);
+  await expect(use).toBeFocused();
+  await page.keyboard.press('Escape');
+  await expect(box('Power').locator('.chart-at')).toHaveText('');
+  // The time of day is the reader's, half an hour off that of the server.
+  const minutes = await page.evaluate(() => new Date().getTimezoneOffset());
+  expect(minutes).toBe(-330);
+  const now = new Date(Date.now() + 330 * 60_000).toISOString().slice(11, 13);
+  await use.focus();
+  await page.keyboard.press('End');
+  const at = (await box('Power').locator('.chart-at').textContent()) ?? '';
+  expect(Math.abs(Number(at.slice(0, 2)) - Number(now)) % 23).toBeLessThanOrEqual(1);
+});

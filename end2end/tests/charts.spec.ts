@@ -1,0 +1,155 @@
+// What is measured over time: of trainings, of their GPUs, of workers, and of all together.
+import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
+import { makeWorker, registerGpus, say, signIn, submit } from '../steps';
+import type { Page } from '@playwright/test';
+
+/** Tells of the last hour in as many moments, with ten minutes of silence in it. */
+async function tellHour(server: Server, token: string, count: number): Promise<void> {
+  const now = Date.now();
+  const moment = (back: number) => {
+    const turn = back / 7;
+    const gpu = (index: number) => ({
+      uuid: `GPU-${index}`,
+      utilization_percent: 60 + 35 * Math.sin(turn + index * 2),
+      memory_used_gb: 40 + 12 * index + 3 * Math.cos(turn),
+      temperature_celsius: 55 + 12 * Math.sin(turn + index) + index,
+      power_watts: 250 + 120 * Math.sin(turn + index * 2),
+      power_limit_watts: 400,
+    });
+    return { at: new Date(now - back * 60_000).toISOString(), gpus: Array.from({ length: count }, (_, index) => gpu(index)) };
+  };
+  const backs = Array.from({ length: 58 }, (_, place) => 58 - place).filter((back) => back < 25 || back > 35);
+  // The newest moment of a heartbeat is now.
+  for (let first = 0; first < backs.length; first += 11) {
+    const telemetry = [...backs.slice(first, first + 11), 0].map(moment);
+    await say(server, token, 'heartbeat', { telemetry });
+  }
+}
+
+/** Runs a job of so many points on a worker of this key, in the words of its agent. */
+async function train(server: Server, token: string, points: number): Promise<string> {
+  const job = await submit(server, 'digits');
+  const next = async () => (await fetch(`${server.url}/api/workers/next`, { headers: { 'x-worker-token': token } })).json();
+  await expect.poll(async () => (await next()).desired.offers.length).toBe(1);
+  const [offer] = (await next()).desired.offers;
+  const headers = { 'x-upload-token': offer.upload_token, 'content-type': 'application/json' };
+  const report = async (path: string, body: unknown) => {
+    const answer = await fetch(`${server.url}/api/workers/job/${job}/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    expect(answer.status, await answer.text()).toBe(200);
+  };
+  await report('status', { status: 'running', attempt: 1 });
+  const began = Date.now() - points * 1_000;
+  const noise = (step: number) => Math.sin(step * 12.9898) * 0.5;
+  const point = (step: number) => ({
+    step,
+    total_steps: points * 2,
+    at: new Date(began + step * 1_000).toISOString(),
+    loss: step === 137 ? 9 : 2 * Math.exp(-step / 120) + 0.1 + Math.abs(noise(step)) * 0.2,
+    learning_rate: 0.001 * (1 - step / points / 2),
+    epoch: Math.floor(step / 60),
+    metrics: { grad_norm: 1 + noise(step), '<b>accuracy</b>\u202e': 1 - Math.exp(-step / 90) },
+  });
+  await report('progress', { attempt: 1, points: Array.from({ length: points }, (_, step) => point(step)) });
+  return job;
+}
+
+async function looks(page: Page, name: string): Promise<void> {
+  for (const [width, scheme] of [[1280, 'light'], [380, 'dark']] as const) {
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.setViewportSize({ width, height: 900 });
+    await picture(page, `${name}-${scheme}-${width}`);
+    await expectAccessible(page);
+    expect(await page.locator('html').evaluate((html) => html.scrollWidth), `${name} fits`).toBeLessThanOrEqual(width);
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+}
+
+const chart = (page: Page, name: string | RegExp) => page.getByRole('img', { name });
+
+test('a worker shows how its GPUs did, in the last hour and day', async ({ page, server }) => {
+  test.setTimeout(120_000);
+  await signIn(page, server);
+  const { worker_id: id, token } = await makeWorker(server, 'gpu-1');
+  await page.goto(`/admin/workers/${id}`);
+  await expect(page.getByText('Nothing was heard of its GPUs')).toBeVisible();
+  await registerGpus(server, token, 3);
+  await tellHour(server, token, 3);
+  await page.goto(`/admin/workers/${id}`);
+  for (const name of ['Utilisation', 'Memory', 'Temperature', 'Power']) {
+    await expect(chart(page, new RegExp(`^${name}: GPU 0 first`)).first()).toBeVisible();
+  }
+  // Ten silent minutes are a gap: each line begins anew behind it.
+  const lines = await chart(page, /^Utilisation: GPU 0/).first().locator('path').evaluateAll((paths) => paths.map((path) => path.getAttribute('d')));
+  expect(lines.map((line) => line?.split('M').length)).toEqual([3, 3, 3]);
+  await looks(page, 'worker-charts');
+  await page.getByText('Numbers: Power').click();
+  await expect(page.getByRole('table', { name: 'Power' }).getByRole('row')).toHaveCount(17);
+  await expect(page.getByRole('table', { name: 'Power' })).toContainText('GPU 2');
+  await page.getByRole('navigation', { name: 'Range' }).getByRole('link', { name: 'Last day' }).click();
+  await expect(page).toHaveURL(/\?range=day/);
+  await expect(page.getByRole('link', { name: 'Last day' })).toHaveAttribute('aria-current', 'true');
+  await expect(chart(page, /^Utilisation: GPU 0 first/).first()).toBeVisible();
+  await page.goBack();
+  await expect(page.getByRole('link', { name: 'Last hour' })).toHaveAttribute('aria-current', 'true');
+});
+
+test('what a trainer measured has a chart each, and what its GPUs did too', async ({ page, server }) => {
+  test.setTimeout(120_000);
+  await signIn(page, server);
+  const { token } = await makeWorker(server, 'gpu-1');
+  await registerGpus(server, token, 2);
+  const stream = await fetch(`${server.url}/api/workers/stream`, { headers: { 'x-worker-token': token } });
+  const job = await train(server, token, 300);
+  await tellHour(server, token, 2);
+  await page.goto(`/jobs/${job}`);
+  for (const name of ['Loss', 'Learning rate', 'Epoch', 'Steps per second', 'grad_norm', '<b>accuracy</b>']) {
+    await expect(chart(page, name).first()).toBeVisible();
+  }
+  // One spike among three hundred is drawn.
+  await expect(chart(page, /^Loss: first \S+, last \S+, lowest \S+, highest \S+/).first()).toBeVisible();
+  const told = await (await server.api(`/api/queue/${job}/metrics`)).json();
+  expect(Math.max(...told.metrics[0].values)).toBe(9);
+  await expect(page.getByRole('heading', { name: 'GPUs of this job' })).toBeVisible();
+  await looks(page, 'job-charts');
+  await page.getByRole('link', { name: 'Log', exact: true }).click();
+  await expect(page).toHaveURL(/scale=log/);
+  await page.getByRole('navigation', { name: 'Horizontal axis' }).getByRole('link', { name: 'Time' }).click();
+  await expect(page).toHaveURL(/scale=log.*x=time|x=time.*scale=log/);
+  await expect(chart(page, /^Loss/).first()).toContainText('min');
+  await picture(page, 'job-charts-log-time');
+  await page.reload();
+  await expect(page.getByRole('link', { name: 'Log', exact: true })).toHaveAttribute('aria-current', 'true');
+  await stream.body?.cancel();
+});
+
+test('every GPU has its last hour beside it, and the overview has that of all', async ({ page, server }) => {
+  test.setTimeout(120_000);
+  await signIn(page, server);
+  await expect(page.getByRole('heading', { name: 'GPU utilisation' })).toHaveCount(0);
+  const { token } = await makeWorker(server, 'gpu-1');
+  await registerGpus(server, token, 4);
+  await tellHour(server, token, 3);
+  await page.goto('/gpus');
+  const sparks = page.getByRole('img', { name: /GPU \d.*: first/ });
+  await expect(sparks).toHaveCount(3);
+  await looks(page, 'gpus-sparks');
+  await page.getByRole('navigation', { name: 'Range' }).getByRole('link', { name: 'Last day' }).click();
+  await page.getByRole('link', { name: 'Tables' }).click();
+  await expect(page).toHaveURL(/view=table&range=day/);
+  await expect(sparks).toHaveCount(3);
+  await picture(page, 'gpus-sparks-table');
+  await page.goto('/');
+  await expect(chart(page, /^0 of 3 GPUs with a job: Utilisation first/).first()).toBeVisible();
+  await looks(page, 'overview-chart');
+});
+
+test('what was heard is still known after a restart', async ({ page, server }) => {
+  await signIn(page, server);
+  const { worker_id: id, token } = await makeWorker(server, 'gpu-1');
+  await registerGpus(server, token, 1);
+  await tellHour(server, token, 1);
+  await page.goto('about:blank'); // a page that is open would complain
+  await server.restart();
+  await page.goto(`/admin/workers/${id}`);
+  await expect(chart(page, /^Utilisation: first/).first()).toBeVisible();
+});

@@ -1,0 +1,245 @@
+// What only the hydrated page does: keys, the search over the page, notes, and times of the reader's own clock.
+import { expect, expectAccessible, picture, test } from '../fixtures';
+import { jobIs, live, makeWorker, signIn, submit } from '../steps';
+
+const SEARCH = 'Search for anything';
+
+test('the whole product by keyboard: sign in, submit, cancel, drain, undo', async ({ page, server }) => {
+  test.setTimeout(60_000);
+  const { worker_id: id } = await makeWorker(server, 'gpu-1');
+  const keys = page.keyboard;
+  /** Goes on by Tab until what is meant has the focus. */
+  const tabTo = async (selector: string) => {
+    for (let steps = 0; steps < 60; steps += 1) {
+      if (await page.evaluate((wanted) => document.activeElement?.matches(wanted) ?? false, selector)) return;
+      await keys.press('Tab');
+    }
+    throw new Error(`${selector} is not reached by Tab`);
+  };
+
+  await page.goto('/login');
+  await tabTo('[name=password]');
+  await keys.type(server.adminToken);
+  await keys.press('Enter');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
+  await live(page);
+
+  await keys.press('g');
+  await keys.press('t');
+  await expect(page).toHaveURL(/\/train/);
+  await tabTo('input[name=config]');
+  await keys.press('Space');
+  await keys.press('Enter');
+  await expect(page).toHaveURL(/\/jobs\/j_/);
+  const job = page.url().split('/').pop() ?? '';
+  await live(page);
+
+  await keys.press('Control+k');
+  await keys.type('cancel job');
+  await expect(page.getByRole('option', { name: /Cancel job: / })).toBeVisible();
+  await keys.press('Enter');
+  await expect(page.getByRole('button', { name: 'Cancel this job' })).toBeVisible();
+  await tabTo('.confirm-body form button');
+  await keys.press('Enter');
+  await jobIs(server, job, 'cancelled');
+  await expect(page.locator('.toast')).toContainText('The job is being cancelled.');
+
+  await keys.press('g');
+  await keys.press('w');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Workers');
+  await expect(page.getByRole('link', { name: 'gpu-1' })).toBeVisible();
+  await keys.press('j');
+  await expect(page.getByRole('link', { name: 'gpu-1' })).toBeFocused();
+  await keys.press('Enter');
+  await expect(page).toHaveURL(`${server.url}/admin/workers/${id}`);
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('gpu-1');
+  const draining = async () => (await (await server.api(`/api/admin/workers/${id}`)).json()).draining;
+
+  await keys.press('d');
+  await expect(page.getByRole('button', { name: 'Drain this worker' })).toBeVisible();
+  expect(await draining(), 'the key only asks').toBe(false);
+  await tabTo('.confirm-body form button');
+  await keys.press('Enter');
+  await expect.poll(draining).toBe(true);
+  await expect(page.getByRole('button', { name: 'Resume' }), 'the focus goes to what is there now').toBeFocused();
+  await keys.press('u');
+  await expect(page.getByRole('button', { name: 'Undo' })).toBeFocused();
+  await picture(page, 'toast');
+  await keys.press('Enter');
+  await expect.poll(draining).toBe(false);
+});
+
+test('the search opens over the page, is read out, and gives the focus back', async ({ page, server, context }) => {
+  const { worker_id: id } = await makeWorker(server, 'gpu-1');
+  await makeWorker(server, 'gpu-2');
+  await submit(server, 'digits');
+  await signIn(page, server);
+  await page.goto('/jobs');
+  await live(page);
+  const button = page.locator('.sidebar .search-button');
+  await button.click();
+  const field = page.getByRole('combobox', { name: 'Search' });
+  await expect(field).toBeFocused();
+  await expect(page.getByRole('option', { name: /Overview/ })).toHaveAttribute('aria-selected', 'true');
+  await picture(page, 'palette-empty');
+  await field.fill('gpu');
+  await expect(page.getByRole('option', { name: /gpu-2/ })).toBeVisible();
+  await expectAccessible(page);
+  await picture(page, 'palette');
+  const chosen = async () => page.locator(`#${await field.getAttribute('aria-activedescendant')}`).innerText();
+  const first = await chosen();
+  await field.press('ArrowDown');
+  expect(await chosen()).not.toBe(first);
+  await field.press('ArrowUp');
+  expect(await chosen()).toBe(first);
+  await field.press('Escape');
+  await expect(field).toBeHidden();
+  await expect(button).toBeFocused();
+  expect(page.url()).toBe(`${server.url}/jobs`);
+
+  await page.keyboard.press('Control+k');
+  await field.fill('gpu-1');
+  await expect(page.getByRole('option').first()).toContainText('gpu-1');
+  const opened = context.waitForEvent('page');
+  await field.press('Control+Enter');
+  expect((await opened).url()).toContain(`/admin/workers/${id}`);
+  await expect(field).toBeVisible();
+  await field.press('Enter');
+  await expect(page).toHaveURL(`${server.url}/admin/workers/${id}`);
+  await expect(field).toBeHidden();
+});
+
+test('a choice that is searched for is made, and the page stays', async ({ page, server }) => {
+  await signIn(page, server);
+  await page.goto('/jobs?phase=active');
+  await live(page);
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('compact');
+  await expect(page.getByRole('option').first()).toContainText('Density: Compact');
+  await page.keyboard.press('Enter');
+  await expect(page.locator('html')).toHaveClass(/is-compact/);
+  expect(page.url()).toBe(`${server.url}/jobs?phase=active`);
+});
+
+test('? lists the keys, and they go where they say', async ({ page, server }) => {
+  await signIn(page, server);
+  await live(page);
+  await page.keyboard.press('?');
+  const help = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+  await expect(help).toBeVisible();
+  await expect(help).toContainText(SEARCH);
+  await expect(help).toContainText('Go to GPUs');
+  await expectAccessible(page);
+  await picture(page, 'shortcuts');
+  await page.keyboard.press('g');
+  await page.keyboard.press('j');
+  await expect(help, 'a dialog has its own keys').toBeVisible();
+  await page.keyboard.press('Escape');
+  await expect(help).toBeHidden();
+  for (const [key, path] of [['j', '/jobs'], ['w', '/admin/workers'], ['g', '/gpus'], ['o', '/']] as const) {
+    await page.keyboard.press('g');
+    await page.keyboard.press(key);
+    await expect(page).toHaveURL(`${server.url}${path}`);
+  }
+});
+
+test('keys are text while somebody types, and can be switched off', async ({ page, server, context }) => {
+  await makeWorker(server, 'gpu-1');
+  await signIn(page, server);
+  await page.goto('/admin/workers');
+  await live(page);
+  await page.keyboard.press('/');
+  const field = page.getByRole('searchbox');
+  await expect(field).toBeFocused();
+  await page.keyboard.type('j?gjd');
+  await expect(field).toHaveValue('j?gjd');
+  await expect(page).toHaveURL(`${server.url}/admin/workers`);
+
+  await context.addCookies([{ name: 'keys', value: 'off', url: server.url }]);
+  await page.goto('/admin/workers');
+  await live(page);
+  for (const key of ['?', 'g', 'j', '/']) await page.keyboard.press(key);
+  await expect(page.locator('body')).toBeFocused();
+  await expect(page.getByRole('dialog')).toHaveCount(0);
+  await page.keyboard.press('Control+k');
+  await expect(page.getByRole('combobox')).toBeFocused();
+});
+
+test('what was refused stays, can be quoted, and is read again on other pages', async ({ page, server, complaints }) => {
+  const { worker_id: id } = await makeWorker(server, 'gpu-1');
+  await signIn(page, server);
+  await page.goto(`/admin/workers/${id}`);
+  await live(page);
+  await page.route('**/api/admin/workers/*/drain', (route) => route.fulfill({
+    status: 503,
+    contentType: 'application/problem+json',
+    body: JSON.stringify({ type: 'about:blank', title: 'Unavailable', status: 503, code: 'database_unavailable', detail: 'The <b>database</b> is away.', request_id: 'req_42' }),
+  }));
+  await page.keyboard.press('d');
+  await page.getByRole('button', { name: 'Drain this worker' }).click();
+  const toast = page.locator('[role=alert] .toast');
+  await expect(toast).toContainText('The <b>database</b> is away.');
+  await expect(toast).toContainText('req_42');
+  await expect(page.locator('.confirm summary'), 'what was shown at once is taken back').toHaveText('Drain');
+  await expectAccessible(page);
+  await picture(page, 'toast-refused');
+  await toast.getByRole('button', { name: 'Dismiss' }).click();
+  await expect(toast).toHaveCount(0);
+
+  await page.goto('/preferences');
+  await page.goto('/jobs');
+  const notes = page.locator('.sidebar .notes');
+  await notes.locator('summary').click();
+  await expect(notes).toContainText('The <b>database</b> is away.');
+  await expect(notes).toContainText('req_42');
+  await expectAccessible(page);
+  await picture(page, 'notes');
+  complaints.splice(0, complaints.length, ...complaints.filter((line) => !line.includes('503')));
+});
+
+test.describe('by the reader’s own clock', () => {
+  test.use({ timezoneId: 'Asia/Kolkata' });
+
+  test('moments are exact on focus, in UTC or local time', async ({ page, server, context }) => {
+    const job = await submit(server, 'digits');
+    await signIn(page, server);
+    const age = page.locator('.byline .moment');
+    const bubble = async () => {
+      await age.focus();
+      return age.evaluate((element) => getComputedStyle(element, '::after').content);
+    };
+    await page.goto(`/jobs/${job}`);
+    await live(page);
+    await expect(age).toHaveAttribute('title', /\d UTC$/);
+    expect(await bubble()).toContain('UTC');
+    await context.addCookies([{ name: 'zone', value: 'local', url: server.url }]);
+    await page.goto(`/jobs/${job}`);
+    await live(page);
+    await expect(age).toHaveAttribute('title', /UTC\+05:30$/);
+    expect(await bubble()).toContain('UTC+05:30');
+    await picture(page, 'moment');
+    // In a table it comes with the row, so that the next Tab leads on.
+    await page.goto('/jobs');
+    await live(page);
+    await page.keyboard.press('j');
+    const shown = page.getByRole('row').filter({ hasText: 'digits' }).locator('th .moment');
+    expect(await shown.evaluate((element) => getComputedStyle(element, '::after').content)).toContain('UTC+05:30');
+  });
+});
+
+test('what is old looks old, and says since when, on a phone too', async ({ page, server, complaints }) => {
+  test.setTimeout(90_000);
+  await makeWorker(server, 'gpu-1');
+  await page.setViewportSize({ width: 380, height: 800 });
+  await signIn(page, server);
+  await page.goto('/admin/workers');
+  await live(page);
+  await server.program.stop();
+  await expect(page.locator('.topbar .is-off')).toHaveText(/Offline since \d\d:\d\d/, { timeout: 45_000 });
+  await expect(page.locator('.frame')).toHaveClass(/is-stale/);
+  expect(await page.locator('.panel').first().evaluate((panel) => getComputedStyle(panel).filter)).toContain('grayscale');
+  await picture(page, 'stale-380');
+  await server.restart();
+  await expect(page.locator('.frame')).not.toHaveClass(/is-stale/, { timeout: 45_000 });
+  complaints.splice(0, complaints.length, ...complaints.filter((line) => !/ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/.test(line)));
+});

@@ -1,0 +1,124 @@
+// What people do on every page, with and without JavaScript: preferences, search, and taking something back.
+import type { Page } from '@playwright/test';
+import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
+import { makeWorker, signIn, submit } from '../steps';
+
+const draining = async (server: Server, id: string) => (await (await server.api(`/api/admin/workers/${id}`)).json()).draining;
+
+async function choose(page: Page, label: string): Promise<void> {
+  await page.getByRole('main').getByLabel(label, { exact: true }).check();
+}
+
+test('preferences are kept, and lead back to where one was', async ({ page, server }) => {
+  await makeWorker(server, 'gpu-1');
+  await signIn(page, server);
+  await page.goto('/jobs');
+  await page.locator('.sidebar').getByRole('link', { name: 'Preferences' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Preferences');
+  await expectAccessible(page);
+  await picture(page, 'preferences');
+  await choose(page, 'Compact');
+  await choose(page, 'Dark');
+  await choose(page, 'Local time');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page).toHaveURL(`${server.url}/jobs`);
+  await expect(page.locator('html')).toHaveAttribute('data-theme', 'dark');
+  await page.goto('/admin/workers');
+  await expect(page.locator('html')).toHaveClass(/is-compact/);
+  await picture(page, 'workers-compact');
+  await expectAccessible(page);
+  await page.goto('/preferences');
+  for (const label of ['Compact', 'Dark', 'Local time', 'On']) await expect(page.getByRole('main').getByLabel(label, { exact: true })).toBeChecked();
+});
+
+test('density is in the document, not painted later', async ({ page, server, context }) => {
+  await makeWorker(server, 'gpu-1');
+  await signIn(page, server);
+  const height = async () => {
+    await page.goto('/admin/workers');
+    return (await page.getByRole('row').filter({ hasText: 'gpu-1' }).boundingBox())!.height;
+  };
+  const before = await height();
+  await context.addCookies([{ name: 'density', value: 'compact', url: server.url }]);
+  expect(await height()).toBeLessThan(before);
+  const html = await (await page.request.get('/admin/workers')).text();
+  expect(html).toMatch(/<html[^>]*class="is-compact"/);
+});
+
+test('a phone reaches preferences and search', async ({ page, server }) => {
+  await page.setViewportSize({ width: 380, height: 800 });
+  await signIn(page, server);
+  await page.locator('.top-menu > summary').click();
+  await picture(page, 'menu-380');
+  await page.locator('.top-menu').getByRole('link', { name: 'Preferences' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Preferences');
+  await picture(page, 'preferences-380');
+  expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(380);
+  // There, where no program runs, the button is a link.
+  await page.locator('.topbar').getByRole('link', { name: 'Search' }).click();
+  await expect(page).toHaveURL(/\/search$/);
+  await page.getByRole('searchbox').fill('gpus');
+  await page.getByRole('searchbox').press('Enter');
+  await page.getByRole('main').getByRole('link', { name: /GPUs/ }).click();
+  await expect(page).toHaveURL(/\/gpus$/);
+});
+
+test('anything is found by a few of its letters, and shown as text', async ({ page, server }) => {
+  const { worker_id: id } = await makeWorker(server, 'rack-4-box');
+  await server.api(`/api/admin/workers/${id}`, { method: 'PATCH', body: JSON.stringify({ labels: { team: '<b>nlp</b>' } }) });
+  await makeWorker(server, '<img src=x onerror=alert(1)>');
+  const job = await submit(server, 'digits-quick');
+  await signIn(page, server);
+  const lines = page.getByRole('main').locator('.palette-option');
+  const search = async (question: string) => {
+    await page.goto('/search');
+    await page.getByRole('searchbox').fill(question);
+    await page.getByRole('button', { name: 'Search' }).click();
+  };
+  await search('r4b');
+  await expect(lines).toHaveCount(1);
+  await expect(lines).toContainText('rack-4-box');
+  await search('<b>nlp');
+  await expect(lines).toContainText('rack-4-box');
+  await search('onerror');
+  await expect(lines).toContainText('<img src=x onerror=alert(1)>');
+  await search(job);
+  await expect(lines).toContainText('digits-quick');
+  await search('dq');
+  await expect(lines).toHaveCount(2);
+  await picture(page, 'search');
+  await expectAccessible(page);
+  await lines.filter({ hasText: 'Queued' }).click();
+  await expect(page).toHaveURL(`${server.url}/jobs/${job}`);
+  await search('no such thing');
+  await expect(page.getByText('Nothing here is called that.')).toBeVisible();
+  await expectAccessible(page);
+  await search('Theme: Dark');
+  await lines.first().click();
+  await expect(page.locator('html')).toHaveAttribute('data-theme', 'dark');
+});
+
+test('an action that is searched for asks before it acts', async ({ page, server }) => {
+  const { worker_id: id } = await makeWorker(server, 'gpu-1');
+  await signIn(page, server);
+  await page.goto('/search');
+  await page.getByRole('main').getByRole('link', { name: /^Drain/ }).click();
+  await page.getByRole('main').getByRole('link', { name: /Drain: gpu-1/ }).click();
+  await expect(page.getByRole('button', { name: 'Drain this worker' })).toBeVisible();
+  expect(await draining(server, id)).toBe(false);
+});
+
+test('a drain is taken back', async ({ page, server }) => {
+  const { worker_id: id } = await makeWorker(server, 'gpu-1');
+  await signIn(page, server);
+  await page.goto(`/admin/workers/${id}?ask=drain`);
+  await page.getByRole('button', { name: 'Drain this worker' }).click();
+  const said = page.locator('.toast, .notice');
+  await expect(said.filter({ hasText: 'The worker takes no new jobs.' })).toBeVisible();
+  expect(await draining(server, id)).toBe(true);
+  await picture(page, 'drained');
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await expect(said.filter({ hasText: 'The worker takes jobs again.' })).toBeVisible();
+  expect(await draining(server, id)).toBe(false);
+});

@@ -1,0 +1,58 @@
+// What only the living pages of jobs do: news without a reload, samples as large as the window.
+import { expect, expectAccessible, picture, test } from '../fixtures';
+import { jobIs, live, makeWorker, registerGpus, signIn, submit } from '../steps';
+
+test('why a job waits is news when workers come and go', async ({ page, server }) => {
+  const job = await submit(server, 'digits');
+  await signIn(page, server);
+  await page.goto(`/jobs/${job}`);
+  await live(page);
+  const why = page.getByRole('region', { name: 'Why it waits' });
+  await expect(why).toContainText('There are no workers yet');
+  const { token } = await makeWorker(server, 'rack-1');
+  await expect(why.getByRole('row').filter({ hasText: 'rack-1' })).toContainText('Its agent is not connected.');
+  await registerGpus(server, token, 1);
+  await expect(why.getByRole('row').filter({ hasText: 'rack-1' })).toContainText('does not listen yet');
+});
+
+test('an open menu stays its own job\'s while others come', async ({ page, server }) => {
+  const job = await submit(server, 'digits');
+  await signIn(page, server);
+  await page.goto('/jobs');
+  await live(page);
+  await page.locator('.row-menu summary').first().click();
+  await submit(server, 'digits-quick');
+  await expect(page.getByRole('row').filter({ hasText: 'digits-quick' })).toBeVisible();
+  await expect(page.locator('.row-menu[open]')).toHaveCount(1);
+  await expect(page.locator('.row-menu[open] a')).toHaveAttribute('href', new RegExp(`^/jobs/${job}/cancel`));
+});
+
+test('samples are looked at by keys and by a slider, and the focus comes back', async ({ page, server, agent }) => {
+  test.setTimeout(120_000);
+  const { token } = await makeWorker(server, 'gpu-1');
+  agent({ token, args: ['--persistent'] });
+  const job = await submit(server, 'digits-quick');
+  await jobIs(server, job, 'completed');
+  await signIn(page, server);
+  await page.goto(`/jobs/${job}?show=samples`);
+  await live(page);
+  const slider = page.getByRole('slider', { name: 'Step' });
+  const last = await slider.getAttribute('aria-valuetext');
+  await slider.press('ArrowLeft');
+  await expect(page).toHaveURL(/step=\d+/);
+  await expect(slider).not.toHaveAttribute('aria-valuetext', last ?? '');
+  const tile = page.locator('.gallery a').first();
+  await tile.focus();
+  await tile.press('Enter');
+  const viewer = page.getByRole('dialog', { name: 'Sample in full size' });
+  await expect(viewer).toBeVisible();
+  const caption = viewer.locator('figcaption');
+  const before = await caption.innerText();
+  await page.keyboard.press('ArrowUp');
+  await expect(caption).not.toHaveText(before);
+  await expectAccessible(page);
+  await picture(page, 'job-viewer');
+  await page.keyboard.press('Escape');
+  await expect(viewer).toBeHidden();
+  await expect(tile).toBeFocused();
+});

@@ -1,0 +1,223 @@
+// Jobs: the list, a job's views, why it waits, what people do with it. With and without JavaScript.
+import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
+import { Host } from '../host';
+import { jobIs, makeWorker, registerGpus, signIn, signInAs, submit } from '../steps';
+
+/** What a stranger would like to have run. */
+const HOSTILE = `<img src=x onerror=alert(1)>`;
+
+async function submitWith(server: Server, more: object): Promise<string> {
+  const answer = await server.api('/api/queue/submit', { method: 'POST', body: JSON.stringify({ config_name: 'digits', ...more }) });
+  expect(answer.status, await answer.clone().text()).toBe(201);
+  return (await answer.json()).job_id;
+}
+
+test('the list says what each job asks for, and who may do what with it', async ({ page, server }) => {
+  test.setTimeout(90_000);
+  await signIn(page, server);
+  await page.goto('/jobs');
+  await expect(page.getByText('No job yet')).toBeVisible();
+  await picture(page, 'jobs-empty');
+  const first = await submitWith(server, { gpu_count: 2, min_vram_gb: 40, worker_labels: { team: 'nlp' }, priority: 20 });
+  const second = await submitWith(server, { config_name: 'digits-quick', worker_labels: { note: HOSTILE } });
+  await page.goto('/jobs');
+  const row = (text: string) => page.getByRole('row').filter({ hasText: text });
+  await expect(row('2 GPUs')).toContainText('40 GB each');
+  await expect(row('2 GPUs')).toContainText('No. 1 in line');
+  await expect(row('digits-quick')).toContainText('<img src=x onerror=alert(1)>');
+  for (const [width, height] of [[1280, 900], [380, 900]] as const) {
+    await page.setViewportSize({ width, height });
+    await picture(page, `jobs-${width}`);
+    await expectAccessible(page);
+    expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(width);
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+
+  // By label, by person, by state; all of it stands in the address.
+  await page.getByRole('link', { name: /^team=\s?nlp/ }).click();
+  await expect(page).toHaveURL(/label=team%3Dnlp/);
+  await expect(row('digits-quick')).toHaveCount(0);
+  await expect(page.getByText('1 job', { exact: true })).toBeVisible();
+  await page.getByRole('link', { name: /^Remove the filter/ }).click();
+  await expect(row('digits-quick')).toHaveCount(1);
+  await page.getByPlaceholder('Submitted by').fill('nobody-here');
+  await page.getByRole('button', { name: 'Filter' }).click();
+  await expect(page.getByText('No job matches')).toBeVisible();
+  await page.getByRole('link', { name: 'Show all jobs' }).click();
+  await page.getByRole('link', { name: 'Waiting' }).click();
+  await expect(page).toHaveURL(/phase=waiting/);
+
+  // More urgent, and cancelled: the list is where one comes back to.
+  await row('digits-quick').locator('summary').click();
+  await row('digits-quick').getByRole('button', { name: 'Raise priority to 15' }).click();
+  await expect(page.locator('#content').getByText("The job's priority is changed.")).toBeVisible();
+  await expect(page).toHaveURL(/phase=waiting/);
+  expect((await (await server.api(`/api/queue/${second}`)).json()).priority).toBe(15);
+  await row('2 GPUs').locator('summary').click();
+  await row('2 GPUs').getByRole('link', { name: 'Cancel job' }).click();
+  await expect(page.getByText('It leaves the queue')).toBeVisible();
+  await expectAccessible(page);
+  await picture(page, 'job-cancel');
+  await page.getByRole('button', { name: 'Cancel this job' }).click();
+  await jobIs(server, first, 'cancelled');
+  await expect(page).toHaveURL(/phase=waiting/);
+});
+
+test('a job that waits says why, worker by worker, and what would help', async ({ page, server }) => {
+  test.setTimeout(90_000);
+  const { token } = await makeWorker(server, `small ${HOSTILE}`);
+  await registerGpus(server, token, 1);
+  for (let number = 1; number <= 11; number += 1) await makeWorker(server, `spare-${number}`);
+  const job = await submitWith(server, { gpu_count: 2, worker_labels: { team: 'nlp' } });
+  await signIn(page, server);
+  await page.goto(`/jobs/${job}`);
+  const why = page.getByRole('region', { name: 'Why it waits' });
+  await expect(why).toContainText('No worker there is can take it as it was submitted');
+  await expect(why).toContainText('It asks for team=nlp, and the worker has no label team.');
+  await expect(why).toContainText('Give the worker a label team that matches nlp');
+  await picture(page, 'job-why-1280');
+  await why.getByRole('link', { name: '2 more workers' }).click();
+  await expect(page).toHaveURL(/workers=all/);
+  await expect(why).toContainText('<img src=x onerror=alert(1)>');
+  await expect(why).toContainText('It asks for 2 GPUs, and the worker has 1.');
+  await expect(why).toContainText('Ask for at most 1 GPU.');
+  await page.setViewportSize({ width: 380, height: 900 });
+  await picture(page, 'job-why-380');
+  await expectAccessible(page);
+  expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(380);
+});
+
+test('why it waits is told in the language of the reader', async ({ page, server }) => {
+  const job = await submitWith(server, { target: 'worker' });
+  await signIn(page, server);
+  await page.context().addCookies([{ name: 'language', value: 'ja', url: server.url }]);
+  await page.goto(`/jobs/${job}`);
+  await expect(page.getByRole('region', { name: '待機している理由' })).toContainText('ワーカーがまだありません');
+});
+
+test('a waiting job is made more urgent, cancelled, and run again', async ({ page, server }) => {
+  const job = await submitWith(server, { gpu_count: 3, worker_labels: { team: 'a&b' } });
+  await signIn(page, server);
+  await page.goto(`/jobs/${job}`);
+  const clone = page.getByRole('link', { name: 'Change and submit' });
+  await expect(clone).toHaveAttribute('href', '/train?config=digits&gpus=3&labels=team%3Da%26b&target=auto&priority=10');
+  await page.locator('summary', { hasText: 'Priority' }).click();
+  await page.getByLabel('Priority').fill('33');
+  await page.getByRole('button', { name: 'Set', exact: true }).click();
+  await expect(page.locator('summary', { hasText: 'Priority' })).toContainText('33');
+  await page.locator('summary', { hasText: 'Priority' }).click();
+  await page.getByRole('button', { name: 'Most urgent' }).click();
+  await expect(page.locator('summary', { hasText: 'Priority' })).toContainText('50');
+  await page.locator('summary', { hasText: 'Cancel job' }).click();
+  await expect(page.getByText('It leaves the queue')).toBeVisible();
+  await page.getByRole('button', { name: 'Cancel this job' }).click();
+  await jobIs(server, job, 'cancelled');
+  await page.goto(`/jobs/${job}`);
+  await page.locator('summary', { hasText: 'Run again' }).click();
+  await page.getByRole('button', { name: 'Run this job again' }).click();
+  await expect(page).not.toHaveURL(new RegExp(job));
+  await expect(page.getByRole('link', { name: /^again after/ })).toHaveAttribute('href', `/jobs/${job}`);
+  await page.getByRole('link', { name: 'Events' }).click();
+  await expect(page.getByText(`Submitted again, after ${job}`)).toBeVisible();
+});
+
+test('who only sees their own jobs has their own list and no filter by person', async ({ page, server }) => {
+  const job = await submitWith(server, {});
+  await signInAs(page, server, 'ana', 'researcher');
+  await page.goto('/jobs');
+  await expect(page.getByText('No job yet')).toBeVisible();
+  await expect(page.getByPlaceholder('Submitted by')).toHaveCount(0);
+  expect((await page.request.get(`/jobs/${job}/events`)).status()).toBe(404);
+  expect((await page.request.get(`/jobs/${job}/configuration`)).status()).toBe(404);
+});
+
+test('a lost attempt has a lane of its own, and the way from where the next one goes on', async ({ page, server }) => {
+  const host = await Host.connect(server, 'atlas', {});
+  const job = await submit(server, 'digits');
+  const offer = await host.run();
+  await host.report(offer, 'requeue', { reason: 'the <b>host</b> goes' });
+  await signIn(page, server);
+  await page.goto(`/jobs/${job}`);
+  const timeline = page.getByRole('region', { name: 'Timeline' });
+  await expect(timeline.getByRole('img', { name: /^Waiting for a retry · / })).toBeVisible();
+  await expect(timeline.getByRole('img', { name: /^Running · / })).toBeVisible();
+  await expect(timeline.getByRole('row').filter({ hasText: 'Attempt 1' })).toContainText('Lost');
+  await expect(page.getByRole('region', { name: 'Why it waits' })).toContainText('Its last attempt was lost. It is tried again in');
+  // Whoever comes by key is told what a bar is.
+  await timeline.getByRole('img', { name: /^Running · / }).focus();
+  await expect(timeline.locator('.lane-note:visible')).toHaveText(/^Running · /);
+  await picture(page, 'job-lost');
+  host.close();
+});
+
+test('a finished job: timeline, samples, files, configuration, events, paper', async ({ page, server, agent }) => {
+  test.setTimeout(120_000);
+  const { token } = await makeWorker(server, 'gpu-1');
+  agent({ token, args: ['--persistent'] });
+  const job = await submit(server, 'digits-quick');
+  await jobIs(server, job, 'completed');
+  await signIn(page, server);
+  await page.goto(`/jobs/${job}`);
+  const timeline = page.getByRole('region', { name: 'Timeline' });
+  await expect(timeline.getByRole('img', { name: /^Running · / })).toBeVisible();
+  await expect(timeline.getByRole('row').filter({ hasText: 'Attempt 1' })).toContainText('Completed');
+  await expect(timeline).toContainText('gpu-1');
+  await expect(page.getByText('model.safetensors', { exact: true })).toBeVisible();
+  await picture(page, 'job-done-1280');
+  await expectAccessible(page);
+  await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+  await expect(page.getByRole('navigation', { name: 'Views of the job' })).toBeHidden();
+  await expect(page.locator('.sidebar')).toBeHidden();
+  await expect(page.getByRole('region', { name: 'Details' })).toBeVisible();
+  await picture(page, 'job-print');
+  await page.emulateMedia({ media: 'screen', colorScheme: 'light' });
+
+  const views = page.getByRole('navigation', { name: 'Views of the job' });
+  await views.getByRole('link', { name: 'Samples' }).click();
+  await expect(page).toHaveURL(/show=samples/);
+  await expect(views.getByRole('link', { name: 'Samples' })).toHaveAttribute('aria-current', 'page');
+  const samples = page.getByRole('region', { name: 'Samples' });
+  await expect(samples.locator('img[src*="validation_images"]').first()).toBeVisible();
+  const newest = await samples.locator('.gallery-bar p').innerText();
+  await picture(page, 'job-samples');
+  await expectAccessible(page);
+  await samples.getByRole('link', { name: 'Earlier step' }).click();
+  await expect(page).toHaveURL(/step=\d+/);
+  await expect(samples.locator('.gallery-bar p')).not.toHaveText(newest);
+  const step = new URL(page.url()).searchParams.get('step');
+  await page.goto(`/jobs/${job}?show=samples&against=${step}`);
+  await expect(samples.locator('.pair').first().locator('img')).toHaveCount(2);
+  await picture(page, 'job-compare');
+  await samples.getByRole('link', { name: 'Over all steps' }).first().click();
+  await expect(page).toHaveURL(/sample=/);
+  expect(await samples.locator('img').count()).toBeGreaterThan(1);
+
+  await views.getByRole('link', { name: 'Files' }).click();
+  await expect(page.getByRole('region', { name: 'Checkpoints' })).toContainText('the next attempt goes on from here');
+  await expect(page.getByRole('table', { name: 'Final' })).toContainText('model.safetensors');
+  await page.getByRole('region', { name: 'Checkpoints' }).locator('summary').first().click();
+  await picture(page, 'job-files');
+  await expectAccessible(page);
+
+  await views.getByRole('link', { name: 'Configuration' }).click();
+  await expect(page.getByRole('heading', { name: 'config.json' })).toBeVisible();
+  await expect(page.getByRole('region', { name: 'config.json', exact: true }).last()).toContainText('max_train_steps');
+  await picture(page, 'job-configuration');
+  await expectAccessible(page);
+
+  await views.getByRole('link', { name: 'Events' }).click();
+  await expect(page.getByText('Attempt 1 offered to gpu-1')).toBeVisible();
+  await expect(page.getByText('Attempt 1 completed on gpu-1')).toBeVisible();
+  await page.locator('.event summary').first().click();
+  await expect(page.locator('.event pre').first()).toContainText('job.submitted');
+  await picture(page, 'job-events');
+  await expectAccessible(page);
+  await page.setViewportSize({ width: 380, height: 900 });
+  await page.emulateMedia({ colorScheme: 'dark' });
+  for (const view of ['', '?show=samples', '?show=files', '/configuration', '/events']) {
+    await page.goto(`/jobs/${job}${view}`);
+    expect(await page.locator('html').evaluate((html) => html.scrollWidth), view).toBeLessThanOrEqual(380);
+    await picture(page, `job-380-${view.replace(/\W+/g, '-') || 'overview'}`);
+  }
+  await expectAccessible(page);
+});

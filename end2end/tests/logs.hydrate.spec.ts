@@ -1,0 +1,173 @@
+// What the page of a log does with scripts: a log of a million lines, and one that grows.
+import type { Page } from '@playwright/test';
+import { expect, test } from '../fixtures';
+import { running } from '../host';
+import { signIn } from '../steps';
+
+const MILLION = 1_000_000;
+
+const rows = (page: Page) => page.locator('.log-row');
+const row = (page: Page, line: number) => page.locator(`#L${line}`);
+
+/** The lines that can be seen, whether or not more are in the document. */
+async function seen(page: Page): Promise<number[]> {
+  return page.getByRole('log').evaluate((sheet) => {
+    const view = sheet.getBoundingClientRect();
+    const within = ({ top, bottom }: DOMRect) => top >= view.top - 1 && bottom <= view.bottom + 1;
+    return [...sheet.querySelectorAll('.log-row')].filter((line) => within(line.getBoundingClientRect())).map((line) => Number(line.id.slice(1)));
+  });
+}
+
+/** All lines that can be seen are told, and follow each other. */
+async function expectWhole(page: Page): Promise<void> {
+  await expect.poll(async () => rows(page).filter({ hasNot: page.locator('.log-said') }).count()).toBe(0);
+  const lines = await seen(page);
+  expect(lines.length).toBeGreaterThan(20);
+  expect(lines).toEqual(lines.map((_, at) => lines[0]! + at));
+}
+
+test('a million lines are read without holding them', async ({ page, server }) => {
+  test.setTimeout(180_000);
+  const { host, offer } = await running(server);
+  const job = offer.job_id;
+  let offset = 0;
+  for (let from = 0; from < MILLION; from += 20_000) {
+    const lines = Array.from({ length: 20_000 }, (_, at) => `2026-01-02 03:04:05 INFO step ${from + at + 1} loss=0.1234 lr=1.0e-5`);
+    if (from === 740_000) lines[1_233] = 'RuntimeError: CUDA out of memory';
+    offset = await host.log(offer, `${lines.join('\n')}\n`, offset);
+  }
+  const ask = async (query: string): Promise<number> => {
+    const asked = Date.now();
+    expect((await server.api(`/api/queue/${job}/logs/${query}`)).status).toBe(200);
+    return Date.now() - asked;
+  };
+  console.log(`first told after ${await ask('lines?from=999900')} ms, then after ${await ask('lines?from=999900')} and ${await ask('lines?from=500000')} ms`);
+  await signIn(page, server);
+  // Measured, not judged: the machine of the tests is shared.
+  const began = Date.now();
+  await page.goto(`/jobs/${job}/log?attempt=1&line=500000`);
+  await expect(page.locator('.is-live:visible').first()).toBeVisible({ timeout: 30_000 });
+  await expect(row(page, 500_000)).toBeInViewport();
+  const opened = Date.now() - began;
+  await expect(row(page, 500_000)).toHaveClass(/is-chosen/);
+  await expect(row(page, 500_000)).toContainText('step 500000 ');
+  await expectWhole(page);
+
+  const sheet = page.getByRole('log');
+  await sheet.focus();
+  await page.keyboard.press('End');
+  await expect(row(page, MILLION)).toBeInViewport();
+  await expect(row(page, MILLION)).toContainText('step 1000000 ');
+  await page.keyboard.press('Home');
+  await expect(row(page, 1)).toBeInViewport();
+  await expectWhole(page);
+
+  // Page by page no line is left out.
+  const before = await seen(page);
+  await page.keyboard.press('PageDown');
+  await expect(row(page, before.at(-1)!)).toBeInViewport();
+  await expect(row(page, before[0]!)).not.toBeInViewport();
+  await expectWhole(page);
+
+  // From one end to the other, with few lines in the document at any time.
+  const { most, longest } = await sheet.evaluate(async (element) => {
+    let longest = 0;
+    const observer = new PerformanceObserver((list) => list.getEntries().forEach(({ duration }) => { longest = Math.max(longest, duration); }));
+    observer.observe({ entryTypes: ['longtask'] });
+    const frame = () => new Promise(requestAnimationFrame);
+    let most = 0;
+    for (let step = 0; step <= 300; step += 1) {
+      element.scrollTop = ((element.scrollHeight - element.clientHeight) * step) / 300;
+      await frame();
+      await frame();
+      most = Math.max(most, document.querySelectorAll('.log-row').length);
+    }
+    observer.disconnect();
+    return { most, longest };
+  });
+  expect(most, 'lines in the document').toBeLessThan(80);
+  await expect(row(page, MILLION)).toBeInViewport();
+  await expectWhole(page);
+
+  const search = page.getByRole('searchbox', { name: 'Search the log' });
+  await search.fill('out of memory');
+  const sought = Date.now();
+  await search.press('Enter');
+  await expect(row(page, 741_234)).toBeInViewport();
+  await expect(row(page, 741_234).locator('mark')).toHaveText('out of memory');
+  await expect(page.getByText('1 of 1', { exact: true })).toBeVisible({ timeout: 30_000 });
+  console.log(`a million lines: line 500,000 after ${opened} ms, ${most} rows at most, longest task ${Math.round(longest)} ms, searched in ${Date.now() - sought} ms`);
+  await search.fill('step 1000000');
+  await search.press('Enter');
+  await expect(row(page, MILLION)).toHaveClass(/is-chosen/);
+  await search.fill('step 99999');
+  await search.press('Enter');
+  await expect(row(page, 99_999)).toHaveClass(/is-chosen/);
+  await search.press('Shift+Enter');
+  await expect(row(page, 999_999)).toHaveClass(/is-chosen/);
+  await search.press('Enter');
+  await expect(row(page, 99_999)).toHaveClass(/is-chosen/);
+});
+
+test('the end is followed until somebody reads, and one click leads back', async ({ page, server }) => {
+  test.setTimeout(90_000);
+  const { host, offer } = await running(server);
+  const job = offer.job_id;
+  let offset = await host.log(offer, Array.from({ length: 500 }, (_, at) => `line ${at + 1}\n`).join(''), 0);
+  await signIn(page, server);
+  await page.goto(`/jobs/${job}/log`);
+  await expect(page.locator('.is-live:visible').first()).toBeVisible({ timeout: 30_000 });
+  await expect(row(page, 500)).toBeInViewport();
+  offset = await host.log(offer, '10%\r', offset);
+  await expect(row(page, 501)).toContainText('10%');
+  offset = await host.log(offer, '20%\rdone\n', offset);
+  await expect(row(page, 501)).toHaveText('501done');
+  await expect(row(page, 501)).toBeInViewport();
+  await page.getByRole('log').focus();
+  await page.keyboard.press('Home');
+  await expect(row(page, 1)).toBeInViewport();
+  offset = await host.log(offer, 'a\nb\nc\n', offset);
+  await page.getByRole('button', { name: '3 new lines' }).click();
+  await expect(row(page, 504)).toBeInViewport();
+  await expect(page.getByRole('button', { name: /new lines?/ })).toHaveCount(0);
+  await host.log(offer, 'd\n', offset);
+  await expect(row(page, 505)).toBeInViewport();
+});
+
+test('lines are chosen with the mouse, and keys lead to the search', async ({ page, server }) => {
+  test.setTimeout(90_000);
+  const { host, offer } = await running(server);
+  const job = offer.job_id;
+  await host.log(offer, Array.from({ length: 500 }, (_, at) => `line ${at + 1} ${'wide '.repeat(at === 9 ? 200 : 1)}\n`).join(''), 0);
+  await signIn(page, server);
+  await page.goto(`/jobs/${job}/log?line=12`);
+  await expect(page.locator('.is-live:visible').first()).toBeVisible({ timeout: 30_000 });
+  await expect(row(page, 12)).toBeInViewport();
+  const top = await page.getByRole('log').evaluate((sheet) => sheet.scrollTop);
+  await row(page, 14).getByRole('link').click();
+  await expect(page).toHaveURL(/line=14$/);
+  await row(page, 11).getByRole('link').click({ modifiers: ['Shift'] });
+  await expect(page).toHaveURL(/line=11-14$/);
+  await expect(page.locator('.log-row.is-chosen')).toHaveCount(4);
+  expect(await page.getByRole('log').evaluate((sheet) => sheet.scrollTop), 'what is in view stays where it is').toBe(top);
+  await page.goBack();
+  await expect(page.locator('.log-row.is-chosen')).toHaveCount(1);
+
+  const search = page.getByRole('searchbox', { name: 'Search the log' });
+  await page.locator('body').press('/');
+  await expect(search).toBeFocused();
+  await search.press('/');
+  await expect(search).toHaveValue('/');
+  await page.getByRole('log').focus();
+  await page.keyboard.press('Control+f');
+  await expect(search).toBeFocused();
+
+  // Wrapped lines are higher, and the ends are still the ends.
+  await page.getByRole('link', { name: 'Wrap lines' }).click();
+  await page.getByRole('log').focus();
+  await page.keyboard.press('Home');
+  await expect(row(page, 1)).toBeInViewport();
+  await expect.poll(async () => (await row(page, 10).boundingBox())?.height ?? 0).toBeGreaterThan(30);
+  await page.keyboard.press('End');
+  await expect(row(page, 500)).toBeInViewport();
+});

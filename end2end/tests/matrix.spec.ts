@@ -1,0 +1,49 @@
+// Every page in every language, each pair of page, language, theme and width at least once: it fits, is accessible, stands still,
+// and says nothing in the console.
+import { expect, expectAccessible, picture, test } from '../fixtures';
+import { signIn } from '../steps';
+import { PAGES, town } from '../town';
+
+const LANGUAGES = ['en', 'es', 'hi', 'ja', 'pt-BR', 'zh'];
+const THEMES = ['light', 'dark'];
+const WIDTHS = [1280, 380];
+
+for (const [number, language] of LANGUAGES.entries()) {
+  test.describe(language, () => {
+    test.use({ locale: language });
+
+    test('every page fits, is accessible, and stands still', async ({ page, server, context }) => {
+      test.setTimeout(300_000);
+      const scripts = test.info().project.use.javaScriptEnabled ?? true;
+      await page.addInitScript(() => {
+        const seen = Object.assign(window, { moved: 0 });
+        new PerformanceObserver((list) => {
+          for (const entry of list.getEntries() as (PerformanceEntry & { value: number; hadRecentInput: boolean })[]) {
+            if (!entry.hadRecentInput) seen.moved += entry.value;
+          }
+        }).observe({ type: 'layout-shift', buffered: true });
+      });
+      const here = await town(server);
+      await signIn(page, server);
+      for (const [place, [name, path]] of Object.entries(PAGES).entries()) {
+        const theme = THEMES[(place + number) % 2]!;
+        const width = WIDTHS[(place + Math.floor(number / 2)) % 2]!;
+        await test.step(`${name}, ${theme}, ${width}`, async () => {
+          await context.addCookies([{ name: 'theme', value: theme, url: server.url }]);
+          await page.setViewportSize({ width, height: 800 });
+          await page.goto(path(here));
+          await expect(page.locator('html')).toHaveAttribute('lang', language);
+          await expect(page.locator('html')).toHaveAttribute('data-theme', theme);
+          await expect(page.getByRole('heading', { level: 1 })).toHaveCount(1);
+          if (scripts && !(await page.locator('.is-plain').count())) await expect(page.locator('.is-live:visible').first()).toBeVisible();
+          const beyond = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+          expect.soft(beyond, `${name} is wider than ${width}`).toBeLessThanOrEqual(0);
+          if (scripts) expect.soft(await page.evaluate(() => (window as unknown as { moved: number }).moved), `${name} moves`).toBeLessThan(0.02);
+          await picture(page, `matrix/${name}-${language}-${theme}-${width}`);
+          await expectAccessible(page);
+        });
+      }
+      here.close();
+    });
+  });
+}

@@ -1,0 +1,42 @@
+// What is wrong is a page too, in the reader's language, with a way on.
+import { expect, expectAccessible, picture, test } from '../fixtures';
+import { signInAs } from '../steps';
+
+test('who may not is told which permission it takes, and who gives it', async ({ page, server, complaints }) => {
+  await signInAs(page, server, 'lea', 'lead');
+  const answer = await page.goto('/admin/system');
+  expect(answer?.status()).toBe(403);
+  await expect(page.getByText('admin.system')).toBeVisible();
+  await expect(page.getByText('An admin can give you')).toBeVisible();
+  await picture(page, 'problem-403-1280');
+  await expectAccessible(page);
+  complaints.splice(0, complaints.length, ...complaints.filter((line) => !/status of 403/.test(line)));
+});
+
+test('a form\'s address is no page, and says so in the frame', async ({ page, server, complaints }) => {
+  await signInAs(page, server, 'lea', 'lead');
+  const answer = await page.goto('/ui/logout');
+  expect(answer?.status()).toBe(405);
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Nothing to see here');
+  await expect(page.getByText(/^Request \w+/)).toBeVisible();
+  await picture(page, 'problem-405-1280');
+  await expectAccessible(page);
+  await page.getByRole('link', { name: 'Go to the overview' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
+  complaints.splice(0, complaints.length, ...complaints.filter((line) => !/status of 405/.test(line)));
+});
+
+test.describe('in another language', () => {
+  test.use({ locale: 'ja' });
+
+  test('a problem is told in it, to strangers too', async ({ page, complaints }) => {
+    await page.setViewportSize({ width: 380, height: 800 });
+    await page.emulateMedia({ colorScheme: 'dark' });
+    const answer = await page.goto('/ui/login');
+    expect(answer?.status()).toBe(405);
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText('表示するものはありません');
+    await picture(page, 'problem-405-ja-dark-380');
+    await expectAccessible(page);
+    complaints.splice(0, complaints.length, ...complaints.filter((line) => !/status of 405/.test(line)));
+  });
+});

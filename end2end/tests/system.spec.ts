@@ -1,0 +1,27 @@
+// How the server is set up, and how it does; nothing secret.
+import { expect, expectAccessible, picture, test } from '../fixtures';
+import { signIn } from '../steps';
+
+test('the system page says what is in force and where it came from', async ({ page, server }) => {
+  await signIn(page, server);
+  await page.getByRole('link', { name: 'System' }).first().click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('System');
+  await expect(page.getByRole('region', { name: 'Readiness' })).toContainText('migrations');
+  await expect(page.getByRole('region', { name: 'Database' })).toContainText('SQLite');
+  await expect(page.getByRole('region', { name: 'In force' })).toContainText('2\u{a0}min');
+  const row = (flag: string) => page.getByRole('row').filter({ has: page.getByText(flag, { exact: true }) });
+  await expect(row('--data-dir')).toContainText(server.dataDir);
+  await expect(row('--data-dir')).toContainText('Flag');
+  await expect(row('--local')).toContainText('Environment');
+  await expect(row('--rate-limit')).toContainText('Default');
+  await expect(row('--bootstrap-admin-token')).toContainText('not shown');
+  expect(await page.content()).not.toContain(server.adminToken);
+  for (const [width, scheme] of [[1280, 'light'], [380, 'dark']] as const) {
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.setViewportSize({ width, height: 800 });
+    const beyond = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    expect(beyond, 'wider than its window').toBeLessThanOrEqual(0);
+    await picture(page, `system-${scheme}-${width}`);
+    await expectAccessible(page);
+  }
+});

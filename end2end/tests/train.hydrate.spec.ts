@@ -1,0 +1,58 @@
+// A plain page whose program helps: the preview follows what is typed.
+import { expect, expectAccessible, test } from '../fixtures';
+import { makeWorker, registerGpus, signIn } from '../steps';
+
+test('the preview follows what is typed, and so does the address', async ({ page, server, complaints }) => {
+  const { token } = await makeWorker(server, 'gpu-1');
+  await registerGpus(server, token, 2);
+  await signIn(page, server);
+  await page.goto('/train');
+  await expect(page.locator('html')).toHaveClass(/is-helped/);
+  const summary = page.getByRole('status').first();
+  await expect(summary).toContainText('1 of 1 workers match');
+  await page.evaluate(() => Object.assign(window, { sameDocument: true }));
+  await page.getByLabel('GPUs', { exact: true }).fill('3');
+  await expect(summary).toContainText('0 of 1 workers match');
+  await expect(page).toHaveURL(/gpus=3/);
+  await expect(page.locator('pre', { hasText: 'jobs submit' })).toContainText('--gpus 3');
+  await expect(page.getByLabel('GPUs', { exact: true })).toBeFocused();
+  // A slow answer of before does not take the place of a newer one.
+  let release = () => {};
+  const held = new Promise<void>((done) => (release = done));
+  await page.route(/gpus=64/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  const slow = page.waitForRequest(/gpus=64/);
+  await page.getByLabel('GPUs', { exact: true }).fill('64');
+  await slow;
+  await page.getByLabel('GPUs', { exact: true }).fill('2');
+  await expect(summary).toContainText('1 of 1 workers match');
+  const answered = page.waitForResponse(/gpus=64/);
+  release();
+  await answered;
+  await expect(summary).toContainText('1 of 1 workers match');
+  await expect(page).toHaveURL(/gpus=2/);
+  // Another configuration's text.
+  await page.getByText('What is submitted').click();
+  await page.locator('label', { hasText: /^digits-quick/ }).click();
+  await expect(page.locator('[data-part=content]')).toContainText('150');
+  expect(await page.evaluate(() => 'sameDocument' in window)).toBe(true);
+  await expectAccessible(page);
+  // What is not answered is not passed off as true.
+  await page.route(/gpus=1(&|$)/, (route) => route.abort());
+  await page.getByLabel('GPUs', { exact: true }).fill('1');
+  await expect(page.getByText('The server did not answer')).toBeVisible();
+  await page.getByLabel('GPUs', { exact: true }).fill('2');
+  await expect(page.getByText('The server did not answer')).toBeHidden();
+  complaints.splice(0, complaints.length, ...complaints.filter((line) => !line.includes('ERR_FAILED')));
+});
+
+test('a command is copied whole', async ({ page, server, context }) => {
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await signIn(page, server);
+  await page.goto('/train');
+  await page.getByRole('button', { name: 'Copy: curl' }).click();
+  const text = await page.locator('pre', { hasText: 'curl -sS' }).innerText();
+  await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe(text);
+});

@@ -1,0 +1,180 @@
+// The dashboard in a browser: how soon something is seen, how still it stands, how soon a change shows, what a busy fleet costs.
+import { Agent } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { FakeAgent } from './fake-agent.mjs';
+import { figure, millis, quantile } from './figure.mjs';
+import { ADMIN, json, startServer } from './fleet.mjs';
+
+const share = (value) => `${value.toFixed(1)} %`;
+const shift = (value) => value.toFixed(3);
+/** By the clock that a browser on this machine has too, in ms. */
+const now = () => performance.timeOrigin + performance.now();
+
+/** Does something with a browser and a server, and puts both away. */
+async function withBrowser(options, work) {
+  const { chromium } = await import('@playwright/test');
+  const server = await startServer(options);
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', chromiumSandbox: process.getuid() !== 0, args: ['--disable-gpu'] });
+  const open = async (path) => {
+    const context = await browser.newContext({ extraHTTPHeaders: { authorization: `Bearer ${ADMIN}` } });
+    const tab = await context.newPage();
+    await tab.addInitScript(watch);
+    await tab.goto(`${server.url}${path}`);
+    if (new URL(tab.url()).pathname !== path.split('?')[0]) throw new Error(`the page is ${tab.url()}`);
+    return tab;
+  };
+  try {
+    await work(server, open);
+  } finally {
+    await browser.close();
+    await server.kill();
+  }
+}
+
+/** Runs in the page before everything else: what the browser itself says of painting, moving and being busy. */
+function watch() {
+  const seen = (window.bench = { paint: 0, shift: 0, tasks: [] });
+  const on = (type, take) => new PerformanceObserver((list) => list.getEntries().forEach(take)).observe({ type, buffered: true });
+  on('largest-contentful-paint', (entry) => (seen.paint = entry.startTime));
+  on('layout-shift', (entry) => (seen.shift += entry.hadRecentInput ? 0 : entry.value));
+  on('longtask', (entry) => seen.tasks.push(entry.duration));
+}
+
+const live = (tab) => tab.locator('.is-live:visible').first().waitFor();
+
+/** So many workers, each with GPUs of its own; answers with what speaks for them. */
+async function fleet(server, count, gpus) {
+  const http = new Agent({ keepAlive: true, maxSockets: 16 });
+  const workers = [];
+  const add = async (n) => {
+    const { worker_id: id, token } = await server.api('POST', '/api/admin/workers', { name: `gpu-${n}`, worker_type: 'persistent', labels: { rack: `r${n % 4}` } });
+    const say = (path, body) => json(http, `${server.url}/api/workers/${path}`, 'POST', { 'x-worker-token': token }, body);
+    const devices = Array.from({ length: gpus }, (_, index) => ({ index, uuid: `GPU-${n}-${index}`, name: 'NVIDIA A100-SXM4-80GB', vram_gb: 80 }));
+    await say('register', { protocol: 1, persistent: true, accelerator_type: 'cuda', gpus: devices, boot_id: `bench-${n}` });
+    const tell = () => say('heartbeat', { telemetry: [{ at: new Date().toISOString(), gpus: devices.map(({ uuid }) => reading(uuid)) }] });
+    workers[n] = { id, tell };
+  };
+  for (let n = 0; n < count; n += 16) await Promise.all(Array.from({ length: Math.min(16, count - n) }, (_, k) => add(n + k)));
+  return { workers, close: () => http.destroy() };
+}
+
+const reading = (uuid) => ({
+  uuid,
+  utilization_percent: Math.round(Math.random() * 100),
+  memory_used_gb: Math.random() * 80,
+  temperature_celsius: 40 + Math.random() * 40,
+  power_watts: 100 + Math.random() * 300,
+});
+
+/** What a person sees first, and whether it moves under the eyes: of each page ten visits with an empty cache. */
+export async function paint() {
+  await withBrowser({ configs: true }, async (server, open) => {
+    const { workers, close } = await fleet(server, 20, 4);
+    await Promise.all(workers.map(({ tell }) => tell()));
+    const agent = await FakeAgent.connect(server, 'bench');
+    const [offer] = await Promise.all([agent.offer(), server.api('POST', '/api/queue/submit', { config_name: 'digits', target: 'worker' })]);
+    await agent.report(offer, 'starting');
+    for (const path of ['/', '/jobs', `/jobs/${offer.job_id}`, '/train', '/admin/workers', `/admin/workers/${workers[0].id}`, '/gpus']) {
+      const seen = [];
+      for (let n = 0; n < 10; n += 1) {
+        const tab = await open(path);
+        if (!(await tab.locator('.is-plain').count())) await live(tab);
+        await tab.waitForFunction(() => window.bench.paint > 0);
+        await tab.evaluate(() => new Promise((done) => requestIdleCallback(done)));
+        seen.push(await tab.evaluate(() => window.bench));
+        await tab.context().close();
+      }
+      const paints = seen.map(({ paint }) => paint);
+      const name = path.replace(/[jw]_\w+/, '…');
+      figure(`page ${name}`, [
+        ['largest paint, median', quantile(paints, 0.5), millis, 500],
+        ['p90', quantile(paints, 0.9), millis],
+        ['layout shift, largest', Math.max(...seen.map(({ shift }) => shift)), shift, 0.02],
+      ], '10 visits over loopback until it is live, each with an empty cache');
+    }
+    agent.close();
+    close();
+  });
+}
+
+/** From before a change is sent to the server to its words in the document. */
+export async function latency() {
+  await withBrowser({}, async (server, open) => {
+    const { workers, close } = await fleet(server, 20, 1);
+    const tab = await open('/admin/workers');
+    await live(tab);
+    const times = [];
+    for (let n = 0; n < 100; n += 1) {
+      const name = `changed-${n}`;
+      const shown = tab.evaluate((name) => new Promise((done) => {
+        const look = () => document.body.textContent.includes(name) && done(performance.timeOrigin + performance.now());
+        new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
+        look();
+      }), name);
+      await tab.evaluate(() => 0); // the page looks by now
+      const began = now();
+      await server.api('PATCH', `/api/admin/workers/${workers[n % 20].id}`, { name });
+      times.push(await shown - began);
+      await sleep(100 + Math.random() * 500);
+    }
+    close();
+    figure('a change until it shows in an open page', [['p50', quantile(times, 0.5), millis], ['p99', quantile(times, 0.99), millis, 300]], '100 renamed workers, 0.1 to 0.6 s apart, from before the PATCH to the words in the document');
+  });
+}
+
+/** What a page costs that shows a fleet in which something changes 50 times a second. */
+export async function busy() {
+  const SECONDS = 20;
+  await withBrowser({}, async (server, open) => {
+    const { workers, close } = await fleet(server, 1_000, 1);
+    for (const [path, change] of [
+      ['/admin/workers', (n) => server.api('PATCH', `/api/admin/workers/${workers[n % 1_000].id}`, { labels: { rack: `r${n}` } })],
+      ['/gpus', (n) => workers[n % 1_000].tell()],
+    ]) {
+      const tab = await open(path);
+      await live(tab);
+      const cdp = await tab.context().newCDPSession(tab);
+      await cdp.send('Performance.enable');
+      const worked = async () => (await cdp.send('Performance.getMetrics')).metrics.find(({ name }) => name === 'TaskDuration').value;
+      await tab.evaluate(() => (window.bench.tasks = []));
+      const [before, began] = [await worked(), performance.now()];
+      const changes = [];
+      for (let n = 0; n < SECONDS * 50; n += 1) {
+        changes.push(change(n * 7));
+        await sleep(Math.max(0, began + (n + 1) * 20 - performance.now()));
+      }
+      await Promise.all(changes);
+      const took = (performance.now() - began) / 1_000;
+      const tasks = await tab.evaluate(() => window.bench.tasks);
+      figure(`page ${path}, 1,000 workers, 50 changes a second`, [
+        ['of a core', ((await worked() - before) / took) * 100, share, 30],
+        ['longest task', Math.max(0, ...tasks), millis],
+      ], `${took.toFixed(0)} s, the main thread's tasks as the browser counts them; ${(changes.length / took).toFixed(0)} changes a second`);
+      await tab.context().close();
+    }
+    close();
+  });
+}
+
+/** How long the server takes for a page of a long list. */
+export async function list() {
+  const server = await startServer();
+  const { close } = await fleet(server, 10_000, 1);
+  const http = new Agent({ keepAlive: true });
+  for (const path of ['/admin/workers', '/admin/workers?q=gpu-99', '/gpus']) {
+    const times = [];
+    let bytes = 0;
+    for (let n = 0; n < 30; n += 1) {
+      const began = performance.now();
+      const answer = await fetch(server.url + path, { headers: { authorization: `Bearer ${ADMIN}`, accept: 'text/html' } });
+      if (answer.status !== 200) throw new Error(`${path} was answered ${answer.status}`);
+      bytes = (await answer.arrayBuffer()).byteLength;
+      if (n >= 5) times.push(performance.now() - began);
+    }
+    const kb = (value) => `${(value / 1_000).toFixed(0)} kB`;
+    figure(`server, ${path} of 10,000 workers`, [['median', quantile(times, 0.5), millis, 30], ['p90', quantile(times, 0.9), millis], ['document', bytes, kb]], '25 requests over loopback until the last byte');
+  }
+  http.destroy();
+  close();
+  await server.kill();
+}

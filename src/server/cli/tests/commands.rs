@@ -1,0 +1,112 @@
+//! The commands that the page shows, as a shell and then our own command line read them.
+
+use std::collections::BTreeMap;
+use std::process::Command as Process;
+
+use app::domain::labels::Labels;
+use app::protocol::dispatch::CheckpointPolicy;
+use app::protocol::queue::SubmitJob;
+use app::protocol::status::Target;
+use clap::Parser;
+use proptest::prelude::*;
+
+use crate::cli::jobs::JobsCommand;
+use crate::cli::{Cli, Command, Noun};
+use crate::http::session::Address;
+use crate::http::ui::commands::commands;
+
+/// What a shell hands to a program of this name.
+fn arguments(command: &str, program: &str) -> Vec<String> {
+    let script = format!("{program}() {{ printf '%s\\0' \"$@\"; }}\n{command}\n");
+    let mut shell = Process::new("bash");
+    shell.args(["--norc", "-c", &script]).env("LC_ALL", "C.UTF-8").env("SIMPLETUNER_API_TOKEN", "st_secret");
+    let ran = shell.output().expect("a bash");
+    assert!(ran.status.success() && ran.stderr.is_empty(), "{command}: {}", String::from_utf8_lossy(&ran.stderr));
+    let told = String::from_utf8(ran.stdout).expect("text");
+    told.strip_suffix('\0').unwrap_or_default().split('\0').map(str::to_owned).collect()
+}
+
+fn at(fingerprint: bool) -> Address {
+    let fingerprint = fingerprint.then(|| format!("sha256:{}", "ab".repeat(32)).parse().expect("a fingerprint"));
+    Address { base_url: "https://gpu.example:8001".to_owned(), fingerprint }
+}
+
+/// What our command line makes of the first, and the API of the second.
+fn read(job: &SubmitJob, at: &Address) -> [SubmitJob; 2] {
+    let shown = commands(job, at);
+    let typed = arguments(&shown.cli, "simpletuner");
+    let cli = Cli::try_parse_from(std::iter::once("simpletuner".to_owned()).chain(typed)).expect("it is right");
+    let Command::Jobs(Noun { command: JobsCommand::Submit(submit), .. }) = cli.command else { panic!("{}", shown.cli) };
+    let sent = arguments(&shown.curl, "curl");
+    let body = sent.iter().skip_while(|word| *word != "--data-raw").nth(1).expect("a body");
+    assert!(!sent.iter().any(|word| word.contains("st_secret")), "the token is in nobody's arguments: {sent:?}");
+    assert!(!shown.curl.contains('\u{202e}') && !shown.cli.contains('\u{202e}'), "all of it is seen");
+    [submit.job(), serde_json::from_str(body).expect("a submit")]
+}
+
+fn nasty() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-z]{1,8}", "\\PC{1,12}", "[-'\"$`\\\\!*?~#&;|<> \n\té\u{202e}]{1,8}"]
+}
+
+prop_compose! {
+    fn job()(
+        config_name in nasty(),
+        target in prop_oneof![Just(Target::Auto), Just(Target::Worker), Just(Target::Local)],
+        labels in proptest::collection::btree_map("[-a-z'$]{1,5}", nasty(), 0..3),
+        gpu_count in proptest::option::of(1_u32..64),
+        min_vram_gb in proptest::option::of((2_u16..400).prop_map(|quarters| f64::from(quarters) / 4.0)),
+        accelerator in proptest::option::of("cuda|rocm|cpu"),
+        (max_retries, retry_on_failure, exclusive, priority) in (0_u32..9, any::<bool>(), any::<bool>(), 0_u8..=50),
+        max_runtime_seconds in proptest::option::of(1_u32..9_999),
+        secrets in proptest::option::of(proptest::collection::vec("[A-Z]{2,5}_KEY", 0..3)),
+        checkpoints in prop_oneof![Just(CheckpointPolicy::Last), Just(CheckpointPolicy::All), Just(CheckpointPolicy::None)],
+    ) -> SubmitJob {
+        SubmitJob {
+            target, gpu_count, min_vram_gb, max_retries, retry_on_failure, exclusive, priority, max_runtime_seconds, secrets,
+            checkpoints, worker_labels: Labels(labels), accelerator_type: accelerator, ..SubmitJob::of(&config_name)
+        }
+    }
+}
+
+#[test]
+fn what_is_usual_is_left_out() {
+    let job = SubmitJob { target: Target::Worker, ..SubmitJob::of("digits") };
+    let shown = commands(&job, &at(false));
+    assert_eq!(shown.cli, "simpletuner jobs submit --target worker --url https://gpu.example:8001 \\\n  digits");
+    let curl = "printf 'Authorization: Bearer %s' \"$SIMPLETUNER_API_TOKEN\" | \\\n  curl -sS --fail-with-body -H @- https://gpu.example:8001/api/queue/submit \\\n  -H 'Content-Type: application/json' \\\n  --data-raw '{\"config_name\":\"digits\",\"target\":\"worker\"}'";
+    assert_eq!(shown.curl, curl);
+}
+
+#[test]
+fn a_server_that_nobody_vouches_for_is_known_by_its_key() {
+    let shown = commands(&SubmitJob::of("digits"), &at(true));
+    assert!(shown.curl.contains("-k --pinnedpubkey sha256//q6urq6"), "{}", shown.curl);
+    assert!(shown.cli.contains("--orchestrator-fingerprint sha256:abab"), "{}", shown.cli);
+}
+
+#[test]
+fn what_an_attacker_would_name_a_configuration() {
+    for name in [
+        "--url=http://evil.example",
+        "$(touch /tmp/x)",
+        "a'b\"c",
+        "line\nbreak",
+        "\u{202e}txt.exe",
+        "`id`",
+        "!!",
+        "~",
+        "=x",
+    ] {
+        let labels = BTreeMap::from([("team".to_owned(), name.to_owned())]);
+        let job = SubmitJob { worker_labels: Labels(labels), ..SubmitJob::of(name) };
+        assert_eq!(read(&job, &at(false)), [job.clone(), job.clone()], "{name:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn both_commands_submit_what_is_filled_in(job in job(), fingerprint in any::<bool>()) {
+        prop_assert_eq!(read(&job, &at(fingerprint)), [job.clone(), job.clone()]);
+    }
+}

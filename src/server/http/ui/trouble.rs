@@ -1,0 +1,93 @@
+//! Whoever asked with a browser is answered with a page, also where something is wrong. The API stays with its documents.
+
+use app::protocol::problem::Problem;
+use app::ui::trouble::Trouble;
+use app::ui::trouble_shell;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use leptos::prelude::provide_context;
+use leptos_axum::render_app_async_with_context;
+
+use super::{Scripts, provide};
+use crate::http::access;
+use crate::http::arrival::Scheme;
+use crate::http::problem::method_not_allowed;
+use crate::http::request::Peer;
+use crate::state::App;
+
+/// No problem document is longer.
+const LONGEST: usize = 64 << 10;
+
+/// Shows problems as pages.
+pub async fn shown(State(app): State<App>, request: Request, next: Next) -> Response {
+    if !is_for_people(request.uri().path(), request.headers()) {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let asked = parts.clone();
+    let response = next.run(Request::from_parts(parts, body)).await;
+    let is_document = has_type(response.headers(), "application/problem+json");
+    // A page that does not take a form says nothing at all.
+    let says_nothing = response.status() == StatusCode::METHOD_NOT_ALLOWED && !has_type(response.headers(), "");
+    if says_nothing {
+        return page(&app, asked, method_not_allowed().problem(), response).await;
+    }
+    if !is_document {
+        return response;
+    }
+    let (head, body) = response.into_parts();
+    let bytes = to_bytes(body, LONGEST).await.unwrap_or_default();
+    let Some(problem) = read(&bytes) else { return Response::from_parts(head, Body::from(bytes)) };
+    page(&app, asked, problem, Response::from_parts(head, Body::empty())).await
+}
+
+/// Whether a browser asks for a page, and not a program for a document.
+fn is_for_people(path: &str, headers: &HeaderMap) -> bool {
+    let accepts = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    let for_programs = path == "/api" || path.starts_with("/api/");
+    !for_programs && accepts.contains("text/html")
+}
+
+fn has_type(headers: &HeaderMap, wanted: &str) -> bool {
+    headers.get(header::CONTENT_TYPE).is_some_and(|found| found.to_str().is_ok_and(|found| found.starts_with(wanted)))
+}
+
+/// The problem, with what it carries beside its own fields.
+fn read(document: &[u8]) -> Option<Problem> {
+    let mut problem: Problem = serde_json::from_slice(document).ok()?;
+    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(document).ok()?;
+    let text = |value: serde_json::Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+    problem.with = fields.into_iter().map(|(name, value)| (name, text(value))).collect();
+    Some(problem)
+}
+
+/// The page, with the status and the headers of the answer that it takes the place of.
+async fn page(app: &App, mut asked: Parts, problem: Problem, answer: Response) -> Response {
+    let peer = asked.extensions.get::<Peer>().map(|Peer(host)| *host);
+    let scheme = Scheme::of(&asked.extensions);
+    if let Ok(person) = access::identify(app, &asked.headers, scheme, peer).await {
+        asked.extensions.insert(person);
+    }
+    asked.method = Method::GET;
+    let away_since =
+        (problem.code == "database_unavailable").then(|| app.core.leadership.database_away_since()).flatten();
+    let trouble = Trouble { problem, away_since, path: asked.uri.path().to_owned() };
+    let (context, options) = (app.clone(), app.leptos.clone());
+    let provided = move || {
+        provide(&context, Scripts::None);
+        provide_context(trouble.clone());
+    };
+    let render = render_app_async_with_context(provided, move || trouble_shell(options.clone()));
+    let mut shown = render(Request::from_parts(asked, Body::empty())).await.into_response();
+    *shown.status_mut() = answer.status();
+    for (name, value) in answer.headers() {
+        if name != header::CONTENT_TYPE && name != header::CONTENT_LENGTH && !shown.headers().contains_key(name) {
+            shown.headers_mut().append(name, value.clone());
+        }
+    }
+    shown
+}

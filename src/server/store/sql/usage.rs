@@ -1,0 +1,78 @@
+//! `attempts`, `jobs` and `audit`, as far as they tell of use.
+
+use app::domain::time::Timestamp;
+use app::domain::usage::{Run, Wait, Window};
+use async_trait::async_trait;
+
+use super::rows::{Named, to_json};
+use super::statement::sql;
+use super::{Row, Session};
+use crate::store::Result;
+use crate::store::usage::{Sighting, Usage};
+
+#[async_trait]
+impl Usage for Session<'_> {
+    async fn runs(&mut self, window: Window, user: Option<&str>) -> Result<Vec<Run>> {
+        let select = sql("SELECT attempts.job_id, attempts.worker_id, attempts.worker_name, attempts.gpus,
+                 attempts.offered_at, attempts.started_at, attempts.ended_at,
+                 jobs.submitted_by, jobs.config_name, jobs.labels
+             FROM attempts JOIN jobs ON jobs.id = attempts.job_id
+             WHERE attempts.offered_at < $1 AND (attempts.ended_at IS NULL OR attempts.ended_at > $2)
+               AND ($3 IS NULL OR jobs.submitted_by = $3)");
+        let run = |row: &Row| {
+            let row = Named::new(row, "attempts", "job_id")?;
+            Ok(Run {
+                job: row.job_id("job_id")?,
+                user: row.get("submitted_by")?,
+                config: row.get("config_name")?,
+                labels: row.labels("labels")?,
+                worker: row.worker_id("worker_id")?,
+                worker_name: row.get("worker_name")?,
+                gpus: row.number("gpus")?,
+                offered: row.moment("offered_at")?,
+                started: row.optional_moment("started_at")?,
+                ended: row.optional_moment("ended_at")?,
+            })
+        };
+        self.whole(select.bind(window.until.0).bind(window.since.0).bind(user), run).await
+    }
+
+    async fn waits(&mut self, window: Window, user: Option<&str>) -> Result<Vec<Wait>> {
+        let select = sql("SELECT jobs.id, jobs.submitted_at, min(attempts.offered_at) AS offered,
+                 min(attempts.started_at) AS started,
+                 CASE WHEN jobs.state IN ('completed', 'failed', 'cancelled') THEN jobs.state_since END AS ended
+             FROM jobs LEFT JOIN attempts ON attempts.job_id = jobs.id
+             WHERE jobs.submitted_at < $1 AND ($3 IS NULL OR jobs.submitted_by = $3)
+             GROUP BY jobs.id, jobs.submitted_at, jobs.state, jobs.state_since
+             HAVING coalesce(min(attempts.started_at),
+                 CASE WHEN jobs.state IN ('completed', 'failed', 'cancelled') THEN jobs.state_since END, $2) >= $2");
+        let wait = |row: &Row| {
+            let row = Named::new(row, "jobs", "id")?;
+            Ok(Wait {
+                submitted: row.moment("submitted_at")?,
+                offered: row.optional_moment("offered")?,
+                started: row.optional_moment("started")?,
+                ended: row.optional_moment("ended")?,
+            })
+        };
+        self.whole(select.bind(window.until.0).bind(window.since.0).bind(user), wait).await
+    }
+
+    async fn sightings(&mut self, words: &[&'static str], before: Timestamp) -> Result<Vec<Sighting>> {
+        let select = self.either(
+            "SELECT at, target, action, detail FROM audit
+             WHERE action IN (SELECT value FROM json_each($1)) AND at < $2 ORDER BY at, chain, seq",
+            "SELECT at, target, action, detail FROM audit
+             WHERE action IN (SELECT json_array_elements_text($1::json)) AND at < $2 ORDER BY at, chain, seq",
+        );
+        let sighting = |row: &Row| {
+            Ok(Sighting {
+                at: Timestamp(row.get("at")?),
+                worker: row.get("target")?,
+                action: row.get("action")?,
+                detail: row.get("detail")?,
+            })
+        };
+        self.all(select.bind(to_json(&words)).bind(before.0), sighting).await
+    }
+}

@@ -1,0 +1,88 @@
+//! Logs by their lines, and what is found in them.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::harness::{By, Server};
+use super::log_gaps::running;
+
+async fn put(server: &Server, job: &str, token: &By, query: &str, text: String) {
+    server.call(token, "PUT", &format!("/api/workers/job/{job}/logs?attempt=1&{query}"), text).await.ok(200);
+}
+
+/// A log of so many numbered lines.
+fn numbered(lines: u64) -> String {
+    (1..=lines).fold(String::new(), |mut text, number| {
+        writeln!(text, "line {number}").expect("memory");
+        text
+    })
+}
+
+async fn lines(server: &Server, job: &str, query: &str) -> Value {
+    server.get(&By::Admin, &format!("/api/queue/{job}/logs/lines?{query}")).await.ok(200)
+}
+
+async fn found(server: &Server, job: &str, query: &str) -> Value {
+    server.get(&By::Admin, &format!("/api/queue/{job}/logs/search?{query}")).await.ok(200)
+}
+
+fn texts(answer: &Value) -> Vec<&str> {
+    answer["lines"].as_array().expect("lines").iter().filter_map(|line| line["text"].as_str()).collect()
+}
+
+#[tokio::test]
+async fn any_line_of_a_log_that_grows_is_told_by_its_number() {
+    let (server, job, token) = running().await;
+    let nothing = lines(&server, &job, "").await;
+    assert_eq!((&nothing["total"], &nothing["lines"], &nothing["offset"]), (&json!(0), &json!([]), &Value::Null));
+    let text = numbered(50_000);
+    put(&server, &job, &token, "offset=0", text.clone()).await;
+    let some = lines(&server, &job, "attempt=1&from=40000&limit=3").await;
+    assert_eq!(texts(&some), ["line 40000", "line 40001", "line 40002"]);
+    assert_eq!((&some["from"], &some["total"], &some["open"]), (&json!(40_000), &json!(50_000), &json!(false)));
+    let offset = usize::try_from(some["offset"].as_u64().expect("an offset")).expect("small");
+    assert!(text[offset..].starts_with("line 40000\n"));
+    let more = "10%\r20%\rdone\r\n\u{1b}[31mred\u{1b}[0m half";
+    put(&server, &job, &token, &format!("offset={}", text.len()), more.into()).await;
+    let last = lines(&server, &job, "limit=2&q=D").await;
+    assert_eq!(texts(&last), ["done", "\u{1b}[31mred\u{1b}[0m half"]);
+    assert_eq!((&last["from"], &last["total"], &last["open"]), (&json!(50_001), &json!(50_002), &json!(true)));
+    assert_eq!(last["lines"][1]["matches"], json!([[2, 3]]), "without what colours it");
+    assert_eq!(lines(&server, &job, "from=0&limit=1").await["from"], 1);
+    assert_eq!(lines(&server, &job, "from=99999999").await["lines"], json!([]));
+    server.get(&By::Admin, &format!("/api/queue/{job}/logs/lines?attempt=2")).await.problem(404, "attempt_not_found");
+}
+
+#[tokio::test]
+async fn a_gap_is_a_line_and_lines_keep_the_numbers_of_the_download() {
+    let (server, job, token) = running().await;
+    put(&server, &job, &token, "offset=0", "before".into()).await;
+    put(&server, &job, &token, "offset=9000&dropped=8994", "after\n".into()).await;
+    let all = lines(&server, &job, "from=1").await;
+    assert_eq!(texts(&all).len(), 3);
+    assert_eq!((&all["lines"][1]["gap"], &all["lines"][2]["text"]), (&json!(8_994), &json!("after")));
+    let raw = server.get(&By::Admin, &format!("/api/queue/{job}/logs?raw=1")).await.text();
+    assert_eq!(raw.lines().position(|line| line == "after"), Some(2));
+    assert_eq!(found(&server, &job, "q=missing").await["count"], 0, "our own words are nobody's log");
+}
+
+#[tokio::test]
+async fn a_log_is_searched_both_ways_and_counted() {
+    let (server, job, token) = running().await;
+    put(&server, &job, &token, "offset=0", numbered(30_000)).await;
+    let all = found(&server, &job, "q=LINE%20777&limit=2").await;
+    let hits: Vec<_> = all["matches"].as_array().expect("matches").iter().map(|hit| hit["line"].as_u64()).collect();
+    assert_eq!((hits, &all["next"], &all["total"]), (vec![Some(777), Some(7_770)], &json!(7_771), &json!(30_000)));
+    assert_eq!(all["matches"][1]["text"], "line 7770");
+    let before = found(&server, &job, "q=777&from=20000&backward=true&limit=1").await;
+    assert_eq!((&before["matches"][0]["line"], &before["next"]), (&json!(19_777), &json!(19_776)));
+    let counted = found(&server, &job, "q=777&limit=0&until=7771").await;
+    assert_eq!((&counted["count"], &counted["matches"], &counted["next"]), (&json!(8), &json!([]), &Value::Null));
+    assert_eq!(found(&server, &job, "q=LINE&case=true").await["count"], 0);
+    assert_eq!(found(&server, &job, "q=%5Eline%20%5Cd%24&regex=true").await["count"], 9);
+    let search = format!("/api/queue/{job}/logs/search");
+    server.get(&By::Admin, &format!("{search}?q=a%28b&regex=true")).await.problem(422, "invalid_pattern");
+    server.get(&By::Admin, &format!("{search}?q=")).await.problem(422, "out_of_range");
+    server.get(&By::Admin, &search).await.problem(400, "invalid_query");
+}

@@ -1,0 +1,37 @@
+//! `/api/admin/system`: everything that whoever runs the server asks, and no secret.
+
+use axum::body::Body;
+use serde_json::json;
+
+use super::harness::{ADMIN, By, Server};
+
+#[tokio::test]
+async fn the_system_says_how_it_is_and_nothing_secret() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let job = server.submit("digits").await;
+    let path = server.directory.path().join("logs").join(&job);
+    std::fs::create_dir_all(&path).expect("writable");
+    std::fs::write(path.join("1.log"), "12345").expect("writable");
+    let secret = json!({"value": "hf_planted-secret"}).to_string();
+    server.call(&By::Admin, "PUT", "/api/secrets/HF_TOKEN?shared=true", secret).await;
+    let system = server.get(&By::Admin, "/api/admin/system").await.ok(200);
+    let database = &system["database"];
+    assert_eq!((&database["engine"], &database["schema"]), (&json!("sqlite"), &database["known_schema"]));
+    assert!(database["bytes"].as_u64() > Some(10_000) && database["wal_bytes"].as_u64() > Some(0), "{database}");
+    assert_eq!((&system["log_bytes"], &system["in_force"]["heartbeat_interval"]), (&json!(5), &json!(30)));
+    assert_eq!(system["servers"], json!([{"id": "c_test", "this": true, "leads": true}]));
+    assert!(system["checks"].as_array().is_some_and(|all| all.iter().any(|one| one["name"] == "migrations")));
+    assert_eq!((system.get("tls"), system.get("backed_up_at")), (None, None));
+    let text = system.to_string();
+    let key = String::from_utf8_lossy(&server.app.core.job_token_key).into_owned();
+    for secret in [ADMIN, "hf_planted-secret", &format!("\"{key}\"")] {
+        assert!(!text.contains(secret), "{secret} is in {text}");
+    }
+
+    std::fs::write(server.directory.path().join("backed-up-at"), "2024-01-14T10:00:00Z\n").expect("writable");
+    let system = server.get(&By::Admin, "/api/admin/system").await.ok(200);
+    assert_eq!(system["backed_up_at"], "2024-01-14T10:00:00.000Z");
+    let lead = server.person("lea", "lead").await;
+    server.call(&lead, "GET", "/api/admin/system", Body::empty()).await.problem(403, "permission_denied");
+}

@@ -1,0 +1,80 @@
+//! When a certificate ends: the one thing of it that no library of ours tells.
+
+use app::domain::time::Timestamp;
+
+const SEQUENCE: u8 = 0x30;
+const EXPLICIT_VERSION: u8 = 0xa0;
+const UTC_TIME: u8 = 0x17;
+const GENERALIZED_TIME: u8 = 0x18;
+
+/// The end of a certificate's validity (RFC 5280, 4.1); none if it is not in DER.
+pub fn ends_at(certificate: &[u8]) -> Option<Timestamp> {
+    let signed = inside(certificate, SEQUENCE)?;
+    let mut rest = inside(signed, SEQUENCE)?;
+    if rest.first() == Some(&EXPLICIT_VERSION) {
+        rest = element(rest)?.2;
+    }
+    // Serial number, algorithm, issuer.
+    for _ in 0..3 {
+        rest = element(rest)?.2;
+    }
+    let (_, _, after_begin) = element(inside(rest, SEQUENCE)?)?;
+    let (tag, text, _) = element(after_begin)?;
+    moment(tag, std::str::from_utf8(text).ok()?)
+}
+
+/// `YYMMDDhhmmssZ` until 2049, `YYYYMMDDhhmmssZ` from then on.
+fn moment(tag: u8, text: &str) -> Option<Timestamp> {
+    let (year, rest) = match tag {
+        UTC_TIME => {
+            let (year, rest) = text.split_at_checked(2)?;
+            (if year < "50" { format!("20{year}") } else { format!("19{year}") }, rest)
+        }
+        GENERALIZED_TIME => text.split_at_checked(4).map(|(year, rest)| (year.to_owned(), rest))?,
+        _ => return None,
+    };
+    let part = |from: usize| rest.get(from..from + 2);
+    let [month, day, hour, minute, second] = [part(0)?, part(2)?, part(4)?, part(6)?, part(8)?];
+    Timestamp::parse_rfc3339(&format!("{year}-{month}-{day}T{hour}:{minute}:{second}Z"))
+}
+
+fn inside(der: &[u8], wanted: u8) -> Option<&[u8]> {
+    element(der).filter(|(tag, ..)| *tag == wanted).map(|(_, content, _)| content)
+}
+
+/// The first element: its tag, its content, and what follows it.
+fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (&tag, rest) = der.split_first()?;
+    let (&first, rest) = rest.split_first()?;
+    let (length, rest) = if first < 0x80 {
+        (usize::from(first), rest)
+    } else {
+        let (digits, rest) =
+            rest.split_at_checked(usize::from(first & 0x7f)).filter(|(digits, _)| digits.len() <= 4)?;
+        (digits.iter().fold(0_usize, |length, byte| length << 8 | usize::from(*byte)), rest)
+    };
+    let (content, rest) = rest.split_at_checked(length)?;
+    Some((tag, content, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_is_read_in_both_ways_of_writing_it() {
+        for (year, text) in [(2031, "2031-05-06T07:08:09Z"), (2061, "2061-05-06T07:08:09Z")] {
+            let key = rcgen::KeyPair::generate().expect("a key");
+            let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).expect("names");
+            let end = Timestamp::parse_rfc3339(text).expect("a moment");
+            params.not_after =
+                rcgen::date_time_ymd(year, 5, 6) + std::time::Duration::from_secs(7 * 3_600 + 8 * 60 + 9);
+            let made = params.self_signed(&key).expect("a certificate");
+            assert_eq!(ends_at(made.der()), Some(end));
+            for length in 0..40 {
+                assert_eq!(ends_at(&made.der()[..length]), None);
+            }
+        }
+        assert_eq!(ends_at(b"-----BEGIN CERTIFICATE-----"), None);
+    }
+}
