@@ -2,6 +2,7 @@
 
 use super::locales::Language;
 use crate::domain::time::{Millis, Timestamp};
+use crate::protocol::percent;
 
 impl Language {
     /// A size: `812 B`, `4.7 GB` (powers of 1,000, as disks and downloads are counted).
@@ -138,7 +139,7 @@ pub(crate) fn query_string(pairs: &[(&str, Option<String>)]) -> String {
         query.push(if query.is_empty() { '?' } else { '&' });
         query.push_str(key);
         query.push('=');
-        percent_encode(value, &mut query);
+        percent::encode(value, b"", &mut query);
     }
     query
 }
@@ -146,39 +147,8 @@ pub(crate) fn query_string(pairs: &[(&str, Option<String>)]) -> String {
 /// Where a configuration's page is.
 pub(crate) fn config_address(name: &str) -> String {
     let mut address = "/configs/".to_owned();
-    percent_encode(name, &mut address);
+    percent::encode(name, b"", &mut address);
     address
-}
-
-pub(crate) fn percent_encode(text: &str, into: &mut String) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            into.push(char::from(byte));
-        } else {
-            into.push('%');
-            into.push(char::from(HEX[usize::from(byte >> 4)]));
-            into.push(char::from(HEX[usize::from(byte & 15)]));
-        }
-    }
-}
-
-/// What was percent-encoded, once.
-#[cfg(feature = "ssr")]
-pub(crate) fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let escaped = after.get(..2).and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
-        if let Some(byte) = escaped.filter(|_| *first == b'%') {
-            bytes.push(byte);
-            rest = &after[2..];
-        } else {
-            bytes.push(*first);
-            rest = after;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rounded to a few digits anyway")]
@@ -308,17 +278,6 @@ mod tests {
         assert_eq!(short_id("j_01k9zv3m8e6q2c4r7t5w0x1y2z"), "j_…0x1y2z");
         assert_eq!(short_id("j_abc"), "j_abc");
         assert_eq!(short_id("plain"), "plain");
-    }
-
-    #[cfg(feature = "ssr")]
-    #[test]
-    fn what_is_encoded_is_decoded_once() {
-        for text in ["", "a b", "100%41", "ü/%", "%2", "<b>"] {
-            let mut encoded = String::new();
-            percent_encode(text, &mut encoded);
-            assert_eq!(percent_decoded(&encoded), text);
-        }
-        assert_eq!(percent_decoded("%zz%4"), "%zz%4");
     }
 
     #[test]

@@ -4,17 +4,13 @@ use std::fmt::Write;
 use std::path::{Component, Path};
 
 use app::domain::text::acts;
+use app::protocol::percent;
 
 /// For a path or a value in a URL: everything but plain characters and slashes is escaped.
 pub fn percent_escaped(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut escaped, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-            escaped.push(char::from(byte));
-        } else {
-            let _ = write!(escaped, "%{byte:02X}");
-        }
-        escaped
-    })
+    let mut escaped = String::with_capacity(text.len());
+    percent::encode(text, b"/", &mut escaped);
+    escaped
 }
 
 /// For a word of a shell command. What a reader would not see as it is, such as a line's end or a change of direction, is

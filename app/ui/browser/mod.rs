@@ -15,7 +15,7 @@ pub(crate) use help::help;
 pub(crate) use keys::{attends, click, focus, focus_summary, in_row, open_option, press, reveal, step, stroke};
 #[cfg(feature = "hydrate")]
 pub(crate) use real::{
-    carried_words, copy, focused, is_typing, keep, minutes_ahead, now, place, recall, send, set_theme, share_of_width,
+    carried_words, copy, focused, keep, minutes_ahead, now, place, recall, send, set_theme, share_of_width,
     submit_form_of, subscribe,
 };
 
@@ -26,8 +26,8 @@ pub(crate) use tabs::{Tabs, is_shown, join, tab_id};
 mod stub;
 #[cfg(not(feature = "hydrate"))]
 pub(crate) use stub::{
-    Tabs, attends, click, copy, focus, focus_summary, focused, in_row, is_shown, is_typing, join, keep, minutes_ahead,
-    now, open_option, place, press, recall, reveal, send, set_theme, share_of_width, step, stroke, submit_form_of,
+    Tabs, attends, click, copy, focus, focus_summary, focused, in_row, is_shown, join, keep, minutes_ahead, now,
+    open_option, place, press, recall, reveal, send, set_theme, share_of_width, step, stroke, submit_form_of,
     subscribe, tab_id,
 };
 

@@ -82,13 +82,6 @@ pub(crate) fn focused() -> Option<web_sys::Node> {
     document().active_element().map(Into::into)
 }
 
-/// Whether somebody types text, and no shortcut.
-pub(crate) fn is_typing(event: &leptos::ev::KeyboardEvent) -> bool {
-    let element = event.target().and_then(|target| target.dyn_into::<Element>().ok());
-    element
-        .is_some_and(|element| element.closest("input, textarea, select, [contenteditable]").ok().flatten().is_some())
-}
-
 /// Sends the form that an element belongs to, as its button would.
 pub(crate) fn submit_form_of(event: &leptos::ev::Event) {
     let element = event.target().and_then(|target| target.dyn_into::<Element>().ok());

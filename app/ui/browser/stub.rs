@@ -85,10 +85,6 @@ pub(crate) fn focused() -> Option<leptos::web_sys::Node> {
     None
 }
 
-pub(crate) fn is_typing(_event: &leptos::ev::KeyboardEvent) -> bool {
-    false
-}
-
 pub(crate) async fn send(_method: &'static str, _path: String) -> Result<(), Problem> {
     Ok(())
 }

@@ -99,17 +99,13 @@ fn SearchForm(reader: Reader) -> impl IntoView {
     .erased()
 }
 
-/// `/` leads to the search from everywhere but a field; the browser's own shortcut only from within the log, where the
-/// browser would look in the few lines that are in the document.
+/// The browser's own shortcut leads to the search from within the log, where the browser would look in the few lines that are
+/// in the document.
 fn shortcuts(reader: Reader, field: NodeRef<Input>) {
     let pressed = window_event_listener(keydown, move |event: KeyboardEvent| {
-        let has_modifier = event.ctrl_key() || event.meta_key() || event.alt_key();
         let in_log = || reader.sheet.get_untracked().is_some_and(|sheet| sheet.contains(browser::focused().as_ref()));
-        let is_meant = match event.key().as_str() {
-            "/" => !has_modifier && !browser::is_typing(&event),
-            "f" => (event.ctrl_key() || event.meta_key()) && !event.alt_key() && !event.shift_key() && in_log(),
-            _ => false,
-        };
+        let is_plain = !event.alt_key() && !event.shift_key();
+        let is_meant = event.key() == "f" && (event.ctrl_key() || event.meta_key()) && is_plain && in_log();
         if let (true, Some(field)) = (is_meant && !event.default_prevented(), field.get_untracked()) {
             event.prevent_default();
             field.select();

@@ -2,16 +2,15 @@
 
 use leptos::html::Div;
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 
 use super::icon::{Glyph, Icon};
 use super::log_line::Inked;
-use crate::domain::ids::JobId;
+use crate::domain::ids::{Attempt, JobId};
 use crate::protocol::queue::LogChunk;
 use crate::protocol::topic::Topic;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
-use crate::ui::live::use_live;
+use crate::ui::live::{Asked, on_news};
 use crate::ui::logs::{Content, Line, Lines};
 use crate::ui::port::SharedPort;
 
@@ -28,7 +27,7 @@ pub(crate) fn LogView(job: JobId, first: LogChunk, #[prop(into)] ended: Signal<b
         lines.push(&first);
         lines
     });
-    append_news(job.clone(), first, lines);
+    append_news(job.clone(), attempt, lines);
 
     let follow = RwSignal::new(true);
     let wrap = RwSignal::new(true);
@@ -92,37 +91,24 @@ pub(crate) fn LogView(job: JobId, first: LogChunk, #[prop(into)] ended: Signal<b
 }
 
 /// Asks for what comes after the last known byte, whenever the server says that there is more.
-fn append_news(job: JobId, first: LogChunk, lines: RwSignal<Lines>) {
-    let version = use_live().follow(&Topic::Log(job.clone()));
-    let port = use_context::<SharedPort>();
-    let attempt = first.attempt;
-    let asking = StoredValue::new(false);
-    let asked_again = StoredValue::new(false);
-    Effect::new(move |last: Option<u64>| {
-        let version = version.get();
-        let changed = last.is_some_and(|last| last != version);
-        let Some(port) = port.clone().filter(|_| changed) else { return version };
-        if asking.get_value() {
-            asked_again.set_value(true);
-            return version;
-        }
-        asking.set_value(true);
+fn append_news(job: JobId, attempt: Attempt, lines: RwSignal<Lines>) {
+    let Some(port) = use_context::<SharedPort>() else { return };
+    let ask = {
         let job = job.clone();
-        spawn_local(async move {
-            loop {
-                let Some(offset) = lines.try_with_untracked(Lines::next_offset) else { return };
-                let Ok(chunk) = port.job_log(job.clone(), attempt, offset, TAIL_BYTES).await else { break };
-                let more = chunk.next_offset < chunk.size && Some(chunk.next_offset) != offset;
-                lines.try_update(|lines| lines.push(&chunk));
-                let again = asked_again.try_update_value(std::mem::take).unwrap_or_default();
-                if !more && !again {
-                    break;
+        move || -> Asked {
+            let (port, job) = (port.clone(), job.clone());
+            Box::pin(async move {
+                let mut more = true;
+                while more {
+                    let Some(offset) = lines.try_with_untracked(Lines::next_offset) else { return };
+                    let Ok(chunk) = port.job_log(job.clone(), attempt, offset, TAIL_BYTES).await else { return };
+                    more = chunk.next_offset < chunk.size && Some(chunk.next_offset) != offset;
+                    lines.try_update(|lines| lines.push(&chunk));
                 }
-            }
-            asking.try_set_value(false);
-        });
-        version
-    });
+            })
+        }
+    };
+    on_news(&[Topic::Log(job)], Box::new(ask));
 }
 
 #[component]

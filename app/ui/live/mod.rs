@@ -229,10 +229,8 @@ pub(crate) fn refreshed<T>(first: T, topics: &[Topic], fetch: impl Fn() -> Answe
 where
     T: Send + Sync + 'static,
 {
-    let live = use_live();
     let value = RwSignal::new(first);
-    let versions: Vec<_> = topics.iter().map(|topic| live.follow(topic)).collect();
-    let fetch = move || -> Pin<Box<dyn Future<Output = ()>>> {
+    let fetch = move || -> Asked {
         let answer = fetch();
         Box::pin(async move {
             if let Ok(fresh) = answer.await {
@@ -240,7 +238,18 @@ where
             }
         })
     };
-    let refresh = Rc::new(Refresh { asking: Cell::default(), fetch: Box::new(fetch) });
+    on_news(topics, Box::new(fetch));
+    value
+}
+
+/// Asks, and shows the answer.
+pub(crate) type Asked = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Asks whenever one of the topics changes, as [`asking`] says, for as long as the caller's owner lives.
+pub(crate) fn on_news(topics: &[Topic], ask: Box<dyn Fn() -> Asked>) {
+    let live = use_live();
+    let versions: Vec<_> = topics.iter().map(|topic| live.follow(topic)).collect();
+    let refresh = Rc::new(Refresh { asking: Cell::default(), ask });
     Effect::new(move |last: Option<u64>| {
         let version = versions.iter().map(Get::get).sum();
         if last.is_some_and(|last| last != version) {
@@ -248,14 +257,11 @@ where
         }
         version
     });
-    value
 }
 
-/// Asks for a value anew, as [`asking`] says.
 struct Refresh {
     asking: Cell<Asking>,
-    /// Asks, and sets the value.
-    fetch: Box<dyn Fn() -> Pin<Box<dyn Future<Output = ()>>>>,
+    ask: Box<dyn Fn() -> Asked>,
 }
 
 impl Refresh {
@@ -266,7 +272,7 @@ impl Refresh {
             None => {}
             Some(asking::Action::Ask) => {
                 let began = browser::now();
-                let answer = (self.fetch)();
+                let answer = (self.ask)();
                 spawn_local(async move {
                     answer.await;
                     // By then the document is as the new value wants it.

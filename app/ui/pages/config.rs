@@ -10,6 +10,7 @@ use super::{Skeleton, use_desk};
 use crate::domain::access::Permission;
 use crate::domain::text::escaped;
 use crate::protocol::configs::{ConfigDetail, RevisionView, RevisionsPage};
+use crate::protocol::percent;
 use crate::protocol::problem::Problem;
 use crate::ui::components::code::FileText;
 use crate::ui::components::diff_table::DiffTable;
@@ -21,7 +22,7 @@ use crate::ui::configs::changes::{Change, changes};
 use crate::ui::configs::readable;
 use crate::ui::erase::Erase;
 use crate::ui::format::config_address;
-use crate::ui::format::{percent_decoded, query_string};
+use crate::ui::format::query_string;
 use crate::ui::i18n::t;
 use crate::ui::prefs::Prefs;
 
@@ -59,7 +60,7 @@ pub(crate) fn ConfigPage() -> impl IntoView {
     let words = &t().plain().configs;
     // The router would decode it twice.
     let path = use_location().pathname.get_untracked();
-    let name = percent_decoded(path.rsplit('/').next().unwrap_or_default());
+    let name = percent::decoded(path.rsplit('/').next().unwrap_or_default());
     let asked = use_query_map().with_untracked(|query| Asked {
         name,
         revision: query.get("revision").and_then(|number| number.parse().ok()),

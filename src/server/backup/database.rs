@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use app::protocol::percent;
 use tokio::process::Command;
 
 use super::Result;
@@ -56,31 +57,16 @@ fn without_password(url: &str) -> (String, Option<String>) {
     let (user, host) = authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
     let (user, mut password) = match user.map(|user| user.split_once(':').map_or((user, None), |(u, p)| (u, Some(p)))) {
         None => (String::new(), None),
-        Some((user, password)) => (format!("{user}@"), password.map(decoded)),
+        Some((user, password)) => (format!("{user}@"), password.map(percent::decoded)),
     };
     let (path, query) = path.split_once('?').map_or((path, ""), |(path, query)| (path, query));
     let (secret, plain): (Vec<&str>, Vec<&str>) = query.split('&').partition(|pair| pair.starts_with("password="));
-    password = password.or_else(|| secret.first().and_then(|pair| Some(decoded(pair.split_once('=')?.1))));
+    password = password.or_else(|| secret.first().and_then(|pair| Some(percent::decoded(pair.split_once('=')?.1))));
     // Only this program's driver knows these.
     let plain = plain.into_iter().filter(|pair| !pair.is_empty() && !pair.starts_with("statement-cache-capacity="));
     let query = plain.collect::<Vec<_>>().join("&");
     let query = if query.is_empty() { query } else { format!("?{query}") };
     (format!("{scheme}://{user}{host}{path}{query}"), password)
-}
-
-fn decoded(text: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
-    while let Some((first, after)) = rest.split_first() {
-        let digits = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
-        if let Some(byte) = digits.filter(|_| *first == b'%').and_then(|two| u8::from_str_radix(two, 16).ok()) {
-            bytes.push(byte);
-            rest = &after[2..];
-        } else {
-            bytes.push(*first);
-            rest = after;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

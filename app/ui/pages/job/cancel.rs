@@ -1,51 +1,31 @@
 //! Whether to cancel a job: where a list leads, which has no room to say what will happen.
 
 use leptos::prelude::*;
-use leptos_router::hooks::{use_params_map, use_query_map};
+use leptos_router::hooks::use_query_map;
 
-use crate::domain::ids::JobId;
+use super::plain::plain_page;
 use crate::protocol::queue::JobView;
 use crate::protocol::status::Phase;
-use crate::ui::components::failure::Failure;
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::page_head::PageHead;
 use crate::ui::components::status::JobBadge;
 use crate::ui::components::worker_link::WorkerLink;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
-use crate::ui::pages::not_found::NotFoundPage;
-use crate::ui::pages::{Skeleton, use_port};
+use crate::ui::pages::use_port;
 use crate::ui::safe_url::SafeUrl;
 
 /// Says what will happen, and asks.
 #[component]
 pub(crate) fn JobCancelPage() -> impl IntoView {
     let port = use_port();
-    let params = use_params_map();
-    let back = use_query_map().with_untracked(|query| query.get("back"));
-    let Some(id) = params.with_untracked(|params| params.get("id")).and_then(|id| JobId::parse(&id).ok()) else {
-        return view! { <NotFoundPage/> }.erased();
-    };
-    let job = Resource::new(|| (), move |()| port.job(id.clone()));
-    let shown = move || {
-        let back = back.clone();
-        Suspend::new(async move {
-            match job.await {
-                Ok(job) => view! { <Question job=job back=back/> }.erased(),
-                Err(problem) => view! {
-                    <PageHead title=t().jobs.job above=("/jobs", t().jobs.title)/>
-                    <Failure problem=problem/>
-                }
-                .erased(),
-            }
-        })
-    };
-    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.erased()
+    plain_page(move |id| port.job(id), |job| view! { <Question job=job/> }.erased())
 }
 
 #[component]
-fn Question(job: JobView, back: Option<String>) -> impl IntoView {
+fn Question(job: JobView) -> impl IntoView {
     let words = t();
+    let back = use_query_map().with_untracked(|query| query.get("back"));
     let page = back.filter(|back| back.starts_with('/')).unwrap_or_else(|| format!("/jobs/{}", job.job_id));
     let page = SafeUrl::from_data(&page).into_string();
     let waits = job.status.is_in(Phase::Waiting);

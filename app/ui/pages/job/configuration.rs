@@ -1,53 +1,31 @@
 //! The configuration that a job was submitted with. It never changes, so the page is plain.
 
 use leptos::prelude::*;
-use leptos_router::hooks::use_params_map;
 
 use super::frame::JobFrame;
+use super::plain::plain_page;
 use super::tabs::Tab;
-use crate::domain::ids::JobId;
 use crate::protocol::configs::ConfigDetail;
-use crate::protocol::problem::Problem;
 use crate::protocol::queue::JobView;
 use crate::ui::components::code::FileText;
 use crate::ui::components::copy::IdText;
-use crate::ui::components::failure::Failure;
-use crate::ui::components::page_head::PageHead;
 use crate::ui::components::time::Moment;
 use crate::ui::erase::Erase;
 use crate::ui::format::config_address;
 use crate::ui::i18n::t;
-use crate::ui::pages::not_found::NotFoundPage;
-use crate::ui::pages::{Skeleton, use_desk, use_port};
+use crate::ui::pages::{use_desk, use_port};
 
 /// See the module.
 #[component]
 pub(crate) fn JobConfigurationPage() -> impl IntoView {
     let (port, desk) = (use_port(), use_desk());
-    let params = use_params_map();
-    let Some(id) = params.with_untracked(|params| params.get("id")).and_then(|id| JobId::parse(&id).ok()) else {
-        return view! { <NotFoundPage/> }.erased();
-    };
-    let snapshot = Resource::new(
-        || (),
-        move |()| {
-            let (port, desk, id) = (port.clone(), desk.clone(), id.clone());
-            async move { Ok::<_, Problem>((port.job(id.clone()).await?, desk.job_config(id).await?)) }
+    plain_page(
+        move |id| {
+            let (port, desk) = (port.clone(), desk.clone());
+            async move { Ok((port.job(id.clone()).await?, desk.job_config(id).await?)) }
         },
-    );
-    let shown = move || {
-        Suspend::new(async move {
-            match snapshot.await {
-                Ok((job, config)) => view! { <Shown job=job config=config/> }.erased(),
-                Err(problem) => view! {
-                    <PageHead title=t().jobs.job above=("/jobs", t().jobs.title)/>
-                    <Failure problem=problem/>
-                }
-                .erased(),
-            }
-        })
-    };
-    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.erased()
+        |(job, config)| view! { <Shown job=job config=config/> }.erased(),
+    )
 }
 
 #[component]

@@ -3,51 +3,29 @@
 use std::collections::BTreeMap;
 
 use leptos::prelude::*;
-use leptos_router::hooks::use_params_map;
 use serde_json::Value;
 
 use super::frame::JobFrame;
+use super::plain::plain_page;
 use super::tabs::Tab;
-use crate::domain::ids::JobId;
-use crate::protocol::problem::Problem;
 use crate::protocol::queue::{JobEvent, JobEvents, JobView};
-use crate::ui::components::failure::Failure;
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::page_head::PageHead;
 use crate::ui::erase::Erase;
 use crate::ui::format::short_id;
 use crate::ui::i18n::t;
-use crate::ui::pages::not_found::NotFoundPage;
-use crate::ui::pages::{Skeleton, use_desk, use_port};
+use crate::ui::pages::{use_desk, use_port};
 
 /// See the module.
 #[component]
 pub(crate) fn JobEventsPage() -> impl IntoView {
     let (port, desk) = (use_port(), use_desk());
-    let params = use_params_map();
-    let Some(id) = params.with_untracked(|params| params.get("id")).and_then(|id| JobId::parse(&id).ok()) else {
-        return view! { <NotFoundPage/> }.erased();
-    };
-    let snapshot = Resource::new(
-        || (),
-        move |()| {
-            let (port, desk, id) = (port.clone(), desk.clone(), id.clone());
-            async move { Ok::<_, Problem>((port.job(id.clone()).await?, desk.job_events(id).await?)) }
+    plain_page(
+        move |id| {
+            let (port, desk) = (port.clone(), desk.clone());
+            async move { Ok((port.job(id.clone()).await?, desk.job_events(id).await?)) }
         },
-    );
-    let shown = move || {
-        Suspend::new(async move {
-            match snapshot.await {
-                Ok((job, events)) => view! { <Shown job=job events=events/> }.erased(),
-                Err(problem) => view! {
-                    <PageHead title=t().jobs.job above=("/jobs", t().jobs.title)/>
-                    <Failure problem=problem/>
-                }
-                .erased(),
-            }
-        })
-    };
-    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.erased()
+        |(job, events)| view! { <Shown job=job events=events/> }.erased(),
+    )
 }
 
 /// The names of the workers that a job met.

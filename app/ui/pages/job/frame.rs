@@ -4,8 +4,10 @@ use leptos::prelude::*;
 
 use super::actions::JobActions;
 use super::tabs::{Tab, Tabs};
+use crate::protocol::problem::Problem;
 use crate::protocol::queue::JobView;
 use crate::ui::components::copy::IdText;
+use crate::ui::components::failure::Failure;
 use crate::ui::components::page_head::PageHead;
 use crate::ui::components::status::JobBadge;
 use crate::ui::components::time::Moment;
@@ -35,6 +37,15 @@ pub(in crate::ui) fn JobFrame(#[prop(into)] job: Signal<JobView>, #[prop(into)] 
             <IdText id=job_id.to_string()/>
         </p>
         {move || view! { <Tabs id=id.clone() tab=tab.get()/> }}
+    }
+    .erased()
+}
+
+/// What is shown if a job cannot be.
+pub(super) fn unknown(problem: Problem) -> AnyView {
+    view! {
+        <PageHead title=t().jobs.job above=("/jobs", t().jobs.title)/>
+        <Failure problem=problem/>
     }
     .erased()
 }

@@ -12,6 +12,8 @@ mod files;
 mod frame;
 mod gallery;
 mod overview;
+#[cfg(feature = "ssr")]
+mod plain;
 mod tabs;
 mod viewer;
 mod why;
@@ -20,7 +22,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::{use_params_map, use_query_map};
 
 use self::files::Files;
-use self::frame::JobFrame;
+use self::frame::{JobFrame, unknown};
 use self::gallery::Gallery;
 use self::overview::Overview;
 use self::tabs::Tab;
@@ -30,10 +32,7 @@ use crate::domain::ids::JobId;
 use crate::protocol::artifacts::ArtifactsPage;
 use crate::protocol::queue::JobView;
 use crate::protocol::topic::Topic;
-use crate::ui::components::failure::Failure;
-use crate::ui::components::page_head::PageHead;
 use crate::ui::erase::Erase;
-use crate::ui::i18n::t;
 use crate::ui::live::refreshed;
 use crate::ui::port::{Answer, SharedPort};
 
@@ -68,11 +67,7 @@ fn Job(id: JobId) -> impl IntoView {
         Suspend::new(async move {
             match snapshot.await {
                 Ok(first) => view! { <Shown first=first id=id port=port/> }.erased(),
-                Err(problem) => view! {
-                    <PageHead title=t().jobs.job above=("/jobs", t().jobs.title)/>
-                    <Failure problem=problem/>
-                }
-                .erased(),
+                Err(problem) => unknown(problem),
             }
         })
     };

@@ -8,10 +8,11 @@ use app::protocol::queue::SubmitJob;
 use app::protocol::status::Target;
 use app::ui::flash::{Flash, FormName, Notice};
 use axum::extract::{Path, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::{Extension, Form};
 
 use super::{Fields, answer, field, gathered, labels, refused};
+use crate::http::problem::ApiError;
 use crate::http::queue::job_id;
 use crate::http::request::caller;
 use crate::service::access::Person;
@@ -42,16 +43,13 @@ pub async fn cancel(
     Extension(person): Extension<Person>,
     Path(id): Path<String>,
     Form(fields): Form<Fields>,
-) -> Response {
-    let id = match job_id(&id) {
-        Ok(id) => id,
-        Err(error) => return error.into_response(),
-    };
+) -> Result<Response, ApiError> {
+    let id = job_id(&id)?;
     let page = back(&id, &fields);
-    match app.core.cancel(caller(&person), id).await {
+    Ok(match app.core.cancel(caller(&person), id).await {
         Ok(_) => answer(&app, &page, Flash::Notice { code: Notice::JobCancelled }),
         Err(refusal) => refused(&app, &page, FormName::Action, refusal, Fields::new()),
-    }
+    })
 }
 
 /// `POST /ui/jobs/{id}/retry`: leads to the new job.
@@ -60,16 +58,13 @@ pub async fn retry(
     Extension(person): Extension<Person>,
     Path(id): Path<String>,
     Form(fields): Form<Fields>,
-) -> Response {
-    let id = match job_id(&id) {
-        Ok(id) => id,
-        Err(error) => return error.into_response(),
-    };
+) -> Result<Response, ApiError> {
+    let id = job_id(&id)?;
     let page = back(&id, &fields);
-    match app.core.retry(caller(&person), id, None).await {
+    Ok(match app.core.retry(caller(&person), id, None).await {
         Ok(job) => answer(&app, &format!("/jobs/{}", job.id), Flash::Notice { code: Notice::JobSubmitted }),
         Err(refusal) => refused(&app, &page, FormName::Action, refusal, Fields::new()),
-    }
+    })
 }
 
 /// `POST /ui/jobs/{id}/priority`
@@ -78,11 +73,8 @@ pub async fn prioritise(
     Extension(person): Extension<Person>,
     Path(id): Path<String>,
     Form(fields): Form<Fields>,
-) -> Response {
-    let id = match job_id(&id) {
-        Ok(id) => id,
-        Err(error) => return error.into_response(),
-    };
+) -> Result<Response, ApiError> {
+    let id = job_id(&id)?;
     let page = back(&id, &fields);
     let top = field(&fields, "top").map(|_| MAX_PRIORITY);
     let priority = top.or_else(|| field(&fields, "priority")?.parse().ok());
@@ -91,10 +83,10 @@ pub async fn prioritise(
         Err(invalid) => Err(invalid.into()),
         Ok(priority) => app.core.set_priority(caller(&person), id, priority).await,
     };
-    match changed {
+    Ok(match changed {
         Ok(_) => answer(&app, &page, Flash::Notice { code: Notice::JobPrioritised }),
         Err(refusal) => refused(&app, &page, FormName::Action, refusal, Fields::new()),
-    }
+    })
 }
 
 /// The page that the form stood on: the job's own, or a list.

@@ -7,12 +7,13 @@ use app::protocol::workers::{CreateWorker, DrainWorker, EditWorker, RotateToken,
 use app::ui::flash::{Flash, FormName, Notice, Undo};
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::{Extension, Form};
 
 use super::{Fields, answer, field, gathered, labels, refused};
 use crate::http::admin::{created_view, worker_id};
 use crate::http::arrival::Scheme;
+use crate::http::problem::ApiError;
 use crate::http::request::caller;
 use crate::http::session::{Address, address};
 use crate::http::ui::ways::ways;
@@ -52,17 +53,14 @@ pub async fn rotate(
     headers: HeaderMap,
     Path(id): Path<String>,
     Form(fields): Form<Fields>,
-) -> Response {
-    let id = match worker_id(&id) {
-        Ok(id) => id,
-        Err(error) => return error.into_response(),
-    };
+) -> Result<Response, ApiError> {
+    let id = worker_id(&id)?;
     let overlap_seconds = field(&fields, "overlap_seconds").and_then(|text| text.parse().ok());
     let rotate = RotateToken { life: life(&fields), overlap_seconds };
-    match app.core.rotate_token(caller(&person), id.clone(), rotate).await {
+    Ok(match app.core.rotate_token(caller(&person), id.clone(), rotate).await {
         Err(refusal) => done(&app, &id, Err(refusal)),
         Ok(rotated) => shown_once(&app, &address(&app, scheme, &headers), rotated),
-    }
+    })
 }
 
 /// To the worker's page, which shows the new token and the ways to start an agent with it.
@@ -75,14 +73,15 @@ fn shown_once(app: &App, at: &Address, created: Created) -> Response {
 }
 
 /// `POST /ui/workers/{id}/settle`: somebody has seen to the alarm about two agents.
-pub async fn settle(State(app): State<App>, Extension(person): Extension<Person>, Path(id): Path<String>) -> Response {
-    let id = match worker_id(&id) {
-        Ok(id) => id,
-        Err(error) => return error.into_response(),
-    };
+pub async fn settle(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Path(id): Path<String>,
+) -> Result<Response, ApiError> {
+    let id = worker_id(&id)?;
     let edit = EditWorker { settle_token_conflict: true, ..EditWorker::default() };
     let settled = app.core.edit_worker(caller(&person), id.clone(), edit, None).await;
-    done(&app, &id, settled.map(|_| Notice::AlarmSettled))
+    Ok(done(&app, &id, settled.map(|_| Notice::AlarmSettled)))
 }
 
 /// When a token ends, from a number of days; empty for never. What is no number is refused as out of its range.
@@ -103,37 +102,36 @@ pub async fn drain(
     Extension(person): Extension<Person>,
     Path(id): Path<String>,
     Form(fields): Form<Fields>,
-) -> Response {
+) -> Result<Response, ApiError> {
     let reason = field(&fields, "reason").map(str::to_owned);
-    let id = match worker_id(&id) {
-        Ok(id) => id,
-        Err(error) => return error.into_response(),
-    };
+    let id = worker_id(&id)?;
     let drained =
         app.core.drain_worker(caller(&person), id.clone(), DrainWorker { reason, ..DrainWorker::default() }).await;
-    undoable(&app, &id, drained.map(|_| (Notice::WorkerDraining, Undo::drain(&id))))
+    Ok(undoable(&app, &id, drained.map(|_| (Notice::WorkerDraining, Undo::drain(&id)))))
 }
 
 /// `POST /ui/workers/{id}/resume`
-pub async fn resume(State(app): State<App>, Extension(person): Extension<Person>, Path(id): Path<String>) -> Response {
-    let id = match worker_id(&id) {
-        Ok(id) => id,
-        Err(error) => return error.into_response(),
-    };
+pub async fn resume(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Path(id): Path<String>,
+) -> Result<Response, ApiError> {
+    let id = worker_id(&id)?;
     let resumed = app.core.resume_worker(caller(&person), id.clone()).await;
-    undoable(&app, &id, resumed.map(|_| (Notice::WorkerResumed, Undo::resume(&id))))
+    Ok(undoable(&app, &id, resumed.map(|_| (Notice::WorkerResumed, Undo::resume(&id)))))
 }
 
 /// `POST /ui/workers/{id}/delete`
-pub async fn delete(State(app): State<App>, Extension(person): Extension<Person>, Path(id): Path<String>) -> Response {
-    let id = match worker_id(&id) {
-        Ok(id) => id,
-        Err(error) => return error.into_response(),
-    };
-    match app.core.delete_worker(caller(&person), id.clone()).await {
+pub async fn delete(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Path(id): Path<String>,
+) -> Result<Response, ApiError> {
+    let id = worker_id(&id)?;
+    Ok(match app.core.delete_worker(caller(&person), id.clone()).await {
         Ok(()) => answer(&app, "/admin/workers", Flash::Notice { code: Notice::WorkerDeleted }),
         Err(refusal) => done(&app, &id, Err(refusal)),
-    }
+    })
 }
 
 fn done(app: &App, id: &WorkerId, outcome: Result<Notice, Refusal>) -> Response {
