@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leptos::prelude::*;
 
 use crate::ui::port::SharedPort;
-use crate::ui::{App, browser, client};
+use crate::ui::{App, browser, client, parts};
 
 /// Brings the server's page to life.
 pub fn hydrate() {
@@ -14,8 +14,11 @@ pub fn hydrate() {
     if browser::help() {
         return;
     }
-    leptos::mount::hydrate_body(|| {
-        provide_context::<SharedPort>(Arc::new(client::Rest));
-        view! { <App/> }
+    wasm_bindgen_futures::spawn_local(async {
+        parts::before(&browser::path()).await;
+        leptos::mount::hydrate_body(|| {
+            provide_context::<SharedPort>(Arc::new(client::Rest));
+            view! { <App/> }
+        });
     });
 }

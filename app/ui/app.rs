@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use leptos_meta::provide_meta_context;
 use leptos_router::components::{ParentRoute, Route, Router, Routes};
-use leptos_router::{SsrMode, path};
+use leptos_router::{Lazy, SsrMode, path};
 use serde::{Deserialize, Serialize};
 
 use super::clock::Clock;
@@ -12,14 +12,11 @@ use super::components::palette::Searching;
 use super::flash::{CurrentFlash, Flash};
 use super::live::Live;
 use super::notes::Notes;
-use super::pages::gpus::GpusPage;
-use super::pages::job::JobPage;
-use super::pages::job_log::JobLogPage;
 use super::pages::jobs::JobsPage;
 use super::pages::not_found::NotFoundPage;
 use super::pages::overview::OverviewPage;
-use super::pages::worker::WorkerPage;
 use super::pages::workers::WorkersPage;
+use super::parts::{GpusPart, JobPart, LogPart, WorkerPart};
 use super::prefs::Prefs;
 
 /// What the server hands to the page and the page to the browser.
@@ -52,11 +49,11 @@ pub fn App() -> impl IntoView {
                 <ParentRoute path=path!("") view=Layout ssr=SsrMode::Async>
                     <Route path=path!("/") view=OverviewPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs") view=JobsPage ssr=SsrMode::Async/>
-                    <Route path=path!("/jobs/:id") view=JobPage ssr=SsrMode::Async/>
-                    <Route path=path!("/jobs/:id/log") view=JobLogPage ssr=SsrMode::Async/>
-                    <Route path=path!("/gpus") view=GpusPage ssr=SsrMode::Async/>
+                    <Route path=path!("/jobs/:id") view={Lazy::<JobPart>::new()} ssr=SsrMode::Async/>
+                    <Route path=path!("/jobs/:id/log") view={Lazy::<LogPart>::new()} ssr=SsrMode::Async/>
+                    <Route path=path!("/gpus") view={Lazy::<GpusPart>::new()} ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers") view=WorkersPage ssr=SsrMode::Async/>
-                    <Route path=path!("/admin/workers/:id") view=WorkerPage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/workers/:id") view={Lazy::<WorkerPart>::new()} ssr=SsrMode::Async/>
                 </ParentRoute>
             </Routes>
         </Router>

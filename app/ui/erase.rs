@@ -1,7 +1,7 @@
 //! Views behind one type, made for the size of the browser's half.
 //!
-//! Leptos' own `into_any` compiles four ways to hydrate each view, one of them an asynchronous one that only lazily loaded
-//! routes use; there are none here, and it was a sixth of the code.
+//! Leptos' own `into_any` compiles four ways to hydrate each view, one of them an asynchronous one for routes that are
+//! fetched while hydration waits; ours are fetched before ([`super::parts`]), and it was a sixth of the code.
 
 use leptos::attr::Attribute;
 use leptos::prelude::*;

@@ -29,6 +29,7 @@ mod logs;
 mod notes;
 mod pages;
 mod palette;
+pub(crate) mod parts;
 mod places;
 #[cfg(feature = "ssr")]
 mod plain;

@@ -66,9 +66,11 @@ function size() {
   show('agent, size', join(DIST, 'simpletuner-worker'), mib, 10 * 2 ** 20);
   show('server, size', join(DIST, 'simpletuner'), mib);
   const pkg = join(DIST, 'web/site/pkg');
-  const wasm = existsSync(pkg) && readdirSync(pkg).find((name) => name.endsWith('.wasm.br'));
-  if (!wasm) throw new Error(`there is no .wasm.br in ${pkg}`);
-  show('page, WebAssembly as sent', join(pkg, wasm), kb, 450_000);
+  const sent = existsSync(pkg) ? readdirSync(pkg).filter((name) => name.endsWith('.wasm.br')) : [];
+  const every = sent.find((name) => name.startsWith('simpletuner.'));
+  if (!every) throw new Error(`there is no simpletuner.….wasm.br in ${pkg}`);
+  show('every page, WebAssembly as sent', join(pkg, every), kb, 450_000);
+  for (const part of sent.filter((name) => name.startsWith('split_'))) show(`  and ${part.match(/split_+(\w+?)_view_/)[1]}`, join(pkg, part), kb);
 }
 
 function machine() {

@@ -15,7 +15,7 @@ pub(crate) use help::help;
 pub(crate) use keys::{attends, click, focus, focus_summary, in_row, open_option, press, reveal, step, stroke};
 #[cfg(feature = "hydrate")]
 pub(crate) use real::{
-    carried_words, copy, focused, keep, minutes_ahead, now, place, recall, send, set_theme, share_of_width,
+    carried_words, copy, focused, keep, minutes_ahead, now, path, place, recall, send, set_theme, share_of_width,
     submit_form_of, subscribe,
 };
 

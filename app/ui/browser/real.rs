@@ -16,6 +16,11 @@ pub(crate) fn now() -> Timestamp {
     Timestamp(js_sys::Date::now() as i64)
 }
 
+/// Where the page is: its path.
+pub(crate) fn path() -> String {
+    window().location().pathname().unwrap_or_default()
+}
+
 /// Puts text on the clipboard and says whether that worked.
 ///
 /// The clipboard API exists on https and localhost only, and an orchestrator is often reached by plain http in a
