@@ -75,6 +75,10 @@ fn particulars(entry: &AttentionView) -> String {
 /// Where it is mended, and whether that is a plain page.
 fn place(entry: &AttentionView) -> (String, bool) {
     match (&entry.worker_id, &entry.job_id, entry.kind) {
+        // Where it is rotated.
+        (Some(id), _, AttentionKind::TokenEnded | AttentionKind::TokenEnds | AttentionKind::TokenOld) => {
+            (format!("/admin/workers/{id}#access"), false)
+        }
         (Some(id), _, _) => (format!("/admin/workers/{id}"), false),
         (None, Some(id), _) => (format!("/jobs/{id}#why"), false),
         (None, None, AttentionKind::DiskFull) => ("/admin/system".to_owned(), true),
