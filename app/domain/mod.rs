@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod astray;
+pub mod attention;
 pub mod audit;
 pub mod capability;
 pub mod explain;

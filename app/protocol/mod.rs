@@ -14,6 +14,7 @@ pub mod fingerprint;
 pub mod gpu;
 pub mod history;
 pub mod logs;
+pub mod overview;
 pub mod percent;
 pub mod problem;
 pub mod queue;

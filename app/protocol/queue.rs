@@ -248,6 +248,9 @@ pub struct JobView {
     pub ended_at: Option<Timestamp>,
     /// Its place among the waiting, from 1.
     pub queue_position: Option<u64>,
+    /// Whether it waits and no worker there is can ever take it: only where one job is asked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fits_none: bool,
     /// How far the newest attempt is.
     pub progress: Option<ProgressView>,
     /// Why it failed, or why it waits again, in words.

@@ -12,6 +12,7 @@ use crate::protocol::artifacts::ArtifactsPage;
 use crate::protocol::explain::ExplanationView;
 use crate::protocol::history::{FleetHistory, GpuHistory, JobMetrics, Range};
 use crate::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
+use crate::protocol::overview::OverviewView;
 use crate::protocol::problem::Problem;
 use crate::protocol::queue::{JobView, JobsPage, JobsQuery, LogChunk};
 use crate::protocol::search::{SearchPage, SearchQuery};
@@ -38,6 +39,10 @@ impl Port for Rest {
                 ("cursor", query.cursor),
             ])
         ))
+    }
+
+    fn overview(&self) -> Answer<OverviewView> {
+        get("/api/overview".to_owned())
     }
 
     fn worker(&self, id: WorkerId) -> Answer<WorkerView> {

@@ -13,6 +13,7 @@ use crate::protocol::artifacts::ArtifactsPage;
 use crate::protocol::explain::ExplanationView;
 use crate::protocol::history::{FleetHistory, GpuHistory, JobMetrics, Range};
 use crate::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
+use crate::protocol::overview::OverviewView;
 use crate::protocol::problem::Problem;
 use crate::protocol::queue::{JobView, JobsPage, JobsQuery, LogChunk};
 use crate::protocol::search::{SearchPage, SearchQuery};
@@ -30,6 +31,8 @@ pub trait Port: Send + Sync {
     fn session(&self) -> Answer<SessionView>;
     /// The list of workers.
     fn workers(&self, query: WorkersQuery) -> Answer<WorkersPage>;
+    /// How the fleet stands, and what somebody should look at.
+    fn overview(&self) -> Answer<OverviewView>;
     /// One worker.
     fn worker(&self, id: WorkerId) -> Answer<WorkerView>;
     /// The list of jobs.

@@ -5,7 +5,7 @@ mod tests;
 
 use super::ids::WorkerId;
 use super::job::{Job, State};
-use super::matching::{Blocker, Remedy};
+use super::matching::{Blocker, Remedy, blockers};
 use super::plan::{Fleet, Limited, Plan, plan, rank};
 use super::time::Timestamp;
 use super::worker::Worker;
@@ -92,6 +92,22 @@ pub fn explain<'w>(
         (None, _) => waits(job, &plan, &workers),
     };
     Explanation { verdict, workers }
+}
+
+/// What has to happen for any worker to take the job, whoever is before it: nothing but time, if one would; none if there
+/// are no workers. It asks no more workers than it must.
+pub fn nearest(job: &Job, fleet: &mut Fleet<'_>) -> Option<Remedy> {
+    let mut nearest = None;
+    let mut place = 0;
+    while let Some(candidate) = fleet.nth(place) {
+        let hardest = blockers(&job.spec, candidate).map(|blocker| blocker.remedy()).max().unwrap_or(Remedy::Time);
+        if hardest == Remedy::Time {
+            return Some(hardest);
+        }
+        nearest = Some(nearest.map_or(hardest, |before: Remedy| before.min(hardest)));
+        place += 1;
+    }
+    nearest
 }
 
 fn answer(worker: &Worker, blockers: Vec<Blocker>) -> Answer {

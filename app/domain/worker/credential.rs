@@ -13,6 +13,8 @@ pub const LONGEST_OVERLAP: Millis = Millis::seconds(604_800);
 pub struct Credential {
     /// SHA-256 of the newest one, in hex.
     pub digest: String,
+    /// When the newest one was made, as far as that was written down.
+    pub made_at: Option<Timestamp>,
     /// When it ends; none for never.
     pub expires_at: Option<Timestamp>,
     /// The one before, if it was given time.
@@ -42,7 +44,7 @@ pub enum Closed {
 impl Credential {
     /// One secret without an end.
     pub fn of(digest: impl Into<String>) -> Self {
-        Self { digest: digest.into(), expires_at: None, old: None }
+        Self { digest: digest.into(), ..Self::default() }
     }
 
     /// Whether the secret of this digest opens, and until when.

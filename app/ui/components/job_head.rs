@@ -22,6 +22,7 @@ pub(crate) fn JobHead(detail: Memo<JobView>) -> impl IntoView {
     // Nothing moves before the first attempt: a dial would only take the place of what is waited for.
     let waits =
         Memo::new(move |_| detail.with(|detail| detail.status.is_in(Phase::Waiting) && detail.progress.is_none()));
+    let fits_none = Memo::new(move |_| detail.with(|detail| detail.fits_none));
     let label = detail.with_untracked(|detail| words.progress_of.of(&detail.config_name));
     view! {
         <section class="panel job-head" aria-label=words.progress>
@@ -29,7 +30,10 @@ pub(crate) fn JobHead(detail: Memo<JobView>) -> impl IntoView {
                 {move || (!waits.get()).then(|| view! {
                     <p class="job-percent">{move || percent.get().map_or_else(|| "–".to_owned(), |percent| t().percent(percent))}</p>
                 })}
-                <p class="job-note">{move || detail.with(|detail| note(words, detail))}</p>
+                <p class="job-note">
+                    {move || detail.with(|detail| note(words, detail))}
+                    {move || fits_none.get().then(|| view! { " "<a class="quiet-link" href="#why">{t().why.title}</a> })}
+                </p>
             </div>
             {move || (!waits.get()).then(|| view! {
                 <BigScale percent=percent label=label.clone() ended=ended/>
@@ -44,6 +48,7 @@ pub(crate) fn JobHead(detail: Memo<JobView>) -> impl IntoView {
 fn note(words: &Job, job: &JobView) -> String {
     let stage = job.progress.as_ref().and_then(|progress| progress.stage.clone());
     match job.status {
+        JobStatus::Queued if job.fits_none => t().why.never.to_owned(),
         JobStatus::Queued => {
             let place = match job.queue_position {
                 None => words.waiting_for.to_owned(),

@@ -3,6 +3,7 @@
 pub(crate) mod action;
 pub(crate) mod artifacts;
 pub(crate) mod attempts;
+pub(crate) mod attention;
 pub(crate) mod blocker_words;
 #[cfg(feature = "ssr")]
 pub(crate) mod blockers;

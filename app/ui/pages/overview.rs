@@ -1,15 +1,19 @@
 //! How it stands: the fleet, what runs, what ran.
 
 use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::{Skeleton, use_port};
 use crate::domain::access::Permission;
+use crate::protocol::overview::OverviewView;
 use crate::protocol::problem::Problem;
-use crate::protocol::queue::{JobView, JobsPage, JobsQuery};
-use crate::protocol::status::WorkerStatus;
+use crate::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery};
+use crate::protocol::status::Phase;
 use crate::protocol::topic::Topic;
-use crate::protocol::workers::{WorkersPage, WorkersQuery};
+use crate::protocol::workers::WorkerCounts;
+use crate::ui::clock::use_clock;
 use crate::ui::components::action::{MoreLink, TrainLink};
+use crate::ui::components::attention::Attention;
 use crate::ui::components::empty::Empty;
 use crate::ui::components::failure::Failure;
 use crate::ui::components::gpu_charts::FleetChart;
@@ -27,15 +31,31 @@ use crate::ui::live::refreshed;
 use crate::ui::port::{Answer, SharedPort};
 use crate::ui::prefs::Prefs;
 
-/// Everything on the page, asked for together: workers, if the reader may see them, and jobs.
-type Snapshot = (Option<WorkersPage>, JobsPage);
+/// Everything on the page, asked for together.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+struct Snapshot {
+    /// The fleet, if the reader may see workers.
+    fleet: Option<OverviewView>,
+    running: JobsPage,
+    recent: JobsPage,
+}
+
+/// So many jobs are shown that run.
+const RUNNING: u32 = 12;
+/// So many are asked for, of which some run.
+const NEWEST: u32 = 20;
+/// So many are shown of the others.
+const RECENT: usize = 8;
 
 fn ask(port: &SharedPort, sees_workers: bool) -> Answer<Snapshot> {
     let port = port.clone();
+    let jobs = |phase, limit| JobsQuery { phase, limit: Some(limit), ..JobsQuery::default() };
     Box::pin(async move {
-        let workers = if sees_workers { Some(port.workers(WorkersQuery::default()).await?) } else { None };
-        let jobs = port.jobs(JobsQuery { limit: Some(30), ..JobsQuery::default() }).await?;
-        Ok((workers, jobs))
+        Ok(Snapshot {
+            fleet: if sees_workers { Some(port.overview().await?) } else { None },
+            running: port.jobs(jobs(Some(Phase::Running), RUNNING)).await?,
+            recent: port.jobs(jobs(None, NEWEST)).await?,
+        })
     })
 }
 
@@ -68,24 +88,27 @@ pub(crate) fn OverviewPage() -> impl IntoView {
 
 #[component]
 fn Shown(first: Snapshot, port: SharedPort) -> impl IntoView {
-    let sees_workers = first.0.is_some();
+    let sees_workers = first.fleet.is_some();
     let now = refreshed(first, &[Topic::Workers, Topic::Jobs], move || ask(&port, sees_workers));
-    let of_workers =
-        move |question: fn(&WorkersPage) -> bool| now.with(|(workers, _)| workers.as_ref().is_some_and(question));
+    let workers = Memo::new(move |_| now.with(|now| now.fleet.as_ref().map_or(0, |fleet| all(&fleet.workers))));
     // The first steps are those of whoever can make a worker.
-    let is_new = Memo::new(move |_| {
-        let unused = now.with(|(_, jobs)| jobs.total == 0 && jobs.jobs.is_empty());
-        sees_workers && (unused || of_workers(|workers| workers.total == 0))
+    let is_new = Memo::new(move |_| sees_workers && (workers.get() == 0 || now.with(|now| now.recent.total == 0)));
+    let has_worker = Memo::new(move |_| workers.get() > 0);
+    let has_contact = Memo::new(move |_| {
+        let here = |fleet: &OverviewView| fleet.fleet.iter().any(|worker| worker.last_heartbeat.is_some());
+        now.with(|now| now.fleet.as_ref().is_some_and(here))
     });
-    let has_worker = Memo::new(move |_| of_workers(|workers| workers.total > 0));
-    let has_contact =
-        Memo::new(move |_| of_workers(|workers| workers.workers.iter().any(|worker| worker.last_heartbeat.is_some())));
-    let is_full = Memo::new(move |_| now.with(|(_, jobs)| jobs.disk_full));
+    let is_full = Memo::new(move |_| now.with(|now| now.recent.disk_full));
+    let attention = move || {
+        let fleet = Memo::new(move |_| now.with(|now| now.fleet.clone()));
+        has_worker.get().then(|| view! { <Attention now=fleet/> })
+    };
     view! {
         {move || is_full.get().then(|| view! { <DiskFull/> })}
         {move || is_new.get().then(|| view! { <StartSteps has_worker=has_worker.get() has_contact=has_contact.get()/> })}
         {move || (has_worker.get() || !is_new.get()).then(|| view! {
             <Tiles now=now/>
+            {attention}
             {sees_workers.then(|| view! { <FleetChart/> })}
             <div class=if sees_workers { "overview-grid" } else { "" }>
                 <div class="min-w-0 space-y-6">
@@ -96,6 +119,14 @@ fn Shown(first: Snapshot, port: SharedPort) -> impl IntoView {
         })}
     }
     .erased()
+}
+
+const fn all(counts: &WorkerCounts) -> u64 {
+    here(counts) + counts.offline
+}
+
+const fn here(counts: &WorkerCounts) -> u64 {
+    counts.connecting + counts.idle + counts.busy + counts.draining
 }
 
 #[component]
@@ -111,31 +142,43 @@ fn DiskFull() -> impl IntoView {
 
 #[component]
 fn Tiles(now: RwSignal<Snapshot>) -> impl IntoView {
-    let words = &t().overview;
     let tiles = move || {
-        now.with(|(workers, jobs)| {
-            let done = words.ended_well.of(jobs.counts.completed);
-            view! {
-                {workers.as_ref().map(|workers| view! { <WorkerTiles workers=workers.clone()/> })}
-                <Tile href="/jobs?phase=active" name=words.running value=jobs.counts.running note=String::new()/>
-                <Tile href="/jobs?status=queued" name=words.waiting value=jobs.counts.waiting note=String::new()/>
-                <Tile href="/jobs?status=failed" name=words.failed value=jobs.counts.failed note=done/>
-            }
+        now.with(|now| match &now.fleet {
+            Some(fleet) => view! { <FleetTiles fleet=fleet.clone()/> }.erased(),
+            None => view! { <JobTiles counts=now.recent.counts/> }.erased(),
         })
     };
     view! { <ul class="tiles">{tiles}</ul> }.erased()
 }
 
+/// What a reader is told who sees jobs only.
 #[component]
-fn WorkerTiles(workers: WorkersPage) -> impl IntoView {
-    let (words, counts) = (&t().overview, workers.counts);
-    let online = counts.connecting + counts.idle + counts.busy + counts.draining;
-    let there = || workers.workers.iter().filter(|worker| worker.status != WorkerStatus::Offline);
-    let gpus: u64 = there().map(|worker| u64::from(worker.gpu_count)).sum();
-    let used: u64 = there().flat_map(|worker| &worker.jobs).map(|job| u64::from(job.gpus)).sum();
+fn JobTiles(counts: JobCounts) -> impl IntoView {
+    let words = &t().overview;
+    let done = words.ended_well.of(counts.completed);
     view! {
-        <Tile href="/admin/workers" name=words.workers_online value=online note=words.workers_of.of(workers.total)/>
-        <Tile href="/admin/workers" name=words.gpus value=gpus note=words.gpus_busy.of(used)/>
+        <Tile href="/jobs?phase=active" name=words.running value=counts.running note=String::new()/>
+        <Tile href="/jobs?status=queued" name=words.waiting value=counts.waiting note=String::new()/>
+        <Tile href="/jobs?status=failed" name=words.failed value=counts.failed note=done/>
+    }
+    .erased()
+}
+
+#[component]
+fn FleetTiles(fleet: OverviewView) -> impl IntoView {
+    let words = &t().overview;
+    let clock = use_clock();
+    let OverviewView { workers, gpus, jobs, .. } = fleet;
+    let withheld = (gpus.withheld > 0).then(|| words.gpus_withheld.of(gpus.withheld));
+    let of_gpus = [Some(words.gpus_busy.of(gpus.used)), withheld].into_iter().flatten().collect::<Vec<_>>().join(" · ");
+    let longest = jobs.oldest_waiting.map(|job| words.longest_wait.of(t().span(clock.now() - job.submitted_at)));
+    let done = words.ended_well.of(jobs.completed_in_24h);
+    view! {
+        <Tile href="/admin/workers" name=words.workers_online value=here(&workers) note=words.workers_of.of(all(&workers))/>
+        <Tile href="/gpus" name=words.gpus value=gpus.all note=of_gpus/>
+        <Tile href="/jobs?phase=active" name=words.running value=jobs.running note=String::new()/>
+        <Tile href="/jobs?status=queued" name=words.waiting value=jobs.waiting note=longest.unwrap_or_default()/>
+        <Tile href="/jobs?status=failed" name=words.failed_lately value=jobs.failed_in_24h note=done/>
     }
     .erased()
 }
@@ -154,17 +197,10 @@ fn Tile(href: &'static str, name: &'static str, value: u64, note: String) -> imp
     .erased()
 }
 
-/// Whether the job stands in the upper list, and so not in the lower one.
-fn is_running(job: &JobView) -> bool {
-    job.started_at.is_some() && !job.status.is_terminal()
-}
-
 #[component]
 fn RunningNow(now: RwSignal<Snapshot>) -> impl IntoView {
     let words = &t().overview;
-    let running = Memo::new(move |_| {
-        now.with(|(_, jobs)| jobs.jobs.iter().filter(|job| is_running(job)).cloned().collect::<Vec<_>>())
-    });
+    let running = Memo::new(move |_| now.with(|now| now.running.jobs.clone()));
     view! {
         <section class="panel" aria-labelledby="running">
             <h2 id="running" class="panel-head">{words.now_running}</h2>
@@ -204,7 +240,11 @@ fn RunningJob(job: JobView) -> impl IntoView {
 fn Recent(now: RwSignal<Snapshot>) -> impl IntoView {
     let words = &t().overview;
     let recent = Signal::derive(move || {
-        now.with(|(_, jobs)| jobs.jobs.iter().filter(|job| !is_running(job)).take(8).cloned().collect::<Vec<_>>())
+        let others = |now: &Snapshot| {
+            let rest = now.recent.jobs.iter().filter(|job| !job.status.is_in(Phase::Running));
+            rest.take(RECENT).cloned().collect::<Vec<_>>()
+        };
+        now.with(others)
     });
     view! {
         <section class="panel" aria-labelledby="recent">
@@ -219,10 +259,9 @@ fn Recent(now: RwSignal<Snapshot>) -> impl IntoView {
 fn Fleet(now: RwSignal<Snapshot>) -> impl IntoView {
     let words = t();
     let rows = move || {
-        now.with(|(workers, _)| workers.as_ref().map(|page| page.workers.clone()))
+        now.with(|now| now.fleet.as_ref().map(|now| now.fleet.clone()))
             .unwrap_or_default()
             .into_iter()
-            .take(12)
             .map(|worker| {
                 view! {
                     <li class="fleet-row">

@@ -5,6 +5,7 @@ use leptos_router::hooks::use_params_map;
 
 use super::not_found::NotFoundPage;
 use super::{Skeleton, use_port};
+use crate::domain::access::Permission;
 use crate::domain::ids::WorkerId;
 use crate::protocol::status::WorkerStatus;
 use crate::protocol::topic::Topic;
@@ -31,6 +32,7 @@ use crate::ui::format;
 use crate::ui::i18n::t;
 use crate::ui::live::refreshed;
 use crate::ui::port::SharedPort;
+use crate::ui::prefs::Prefs;
 
 /// A worker's page.
 #[component]
@@ -81,6 +83,11 @@ fn Shown(first: WorkerView, id: WorkerId, port: SharedPort) -> impl IntoView {
     let unfit = Memo::new(move |_| {
         worker.with(|worker| worker.unfit.clone().filter(|_| worker.status != WorkerStatus::Offline))
     });
+    let reads = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::AdminAudit));
+    let trail = reads.then(|| {
+        let href = format!("/admin/audit?target={id}");
+        view! { <a class="quiet-link" href=href rel="external">{words.nav.audit}</a> }
+    });
     let badge = move || view! { <WorkerBadge worker=worker.get()/> };
     view! {
         <PageHead title=name above=("/admin/workers", words.workers.title)>
@@ -89,6 +96,7 @@ fn Shown(first: WorkerView, id: WorkerId, port: SharedPort) -> impl IntoView {
         <p class="byline">
             {badge}
             <IdText id=id.to_string()/>
+            {trail}
         </p>
         {move || unverified.get().then(|| view! { <p class="mb-4 max-w-prose text-muted">{words.worker.unverified_hint}</p> })}
         {move || unfit.get().map(|why| view! {

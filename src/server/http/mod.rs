@@ -20,6 +20,7 @@ pub mod json;
 mod limits;
 mod metrics;
 pub mod openapi;
+mod overview;
 mod pace;
 pub mod problem;
 mod queue;
@@ -75,6 +76,7 @@ pub fn router(app: App) -> Router {
 /// What people and their scripts use, below `/api`.
 pub fn people(app: &App) -> Routes {
     admin::routes(app)
+        .and(overview::routes(app))
         .and(account::routes(app))
         .and(audit::routes(app))
         .and(usage::routes(app))

@@ -54,7 +54,8 @@ impl Core {
         };
         let created = Created { worker, token: tokens::mint("wt_", &*self.random) };
         let expires_at = self.end_of(create.life)?;
-        let credential = Credential { expires_at, ..Credential::of(tokens::digest(&created.token)) };
+        let credential =
+            Credential { made_at: Some(self.now()), expires_at, ..Credential::of(tokens::digest(&created.token)) };
         self.change(caller, move |unit| {
             let (created, credential) = (created.clone(), credential.clone());
             Box::pin(async move {

@@ -32,6 +32,7 @@ mod log_lines;
 mod older;
 mod openapi;
 mod ops;
+mod overview;
 mod pages;
 mod problems;
 mod proxies;

@@ -12,6 +12,7 @@ use app::protocol::configs::{ConfigDetail, ConfigsPage, RevisionsPage};
 use app::protocol::explain::ExplanationView;
 use app::protocol::history::{FleetHistory, GpuHistory, JobMetrics, Range};
 use app::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
+use app::protocol::overview::OverviewView;
 use app::protocol::queue::{JobEvents, JobView, JobsPage, JobsQuery, LogChunk};
 use app::protocol::search::{SearchPage, SearchQuery};
 use app::protocol::secrets::SecretsPage;
@@ -84,6 +85,10 @@ impl Port for ServerPort {
 
     fn workers(&self, query: WorkersQuery) -> Answer<WorkersPage> {
         self.ask(WORKERS, None, |core, _| async move { core.workers_page(&query).await })
+    }
+
+    fn overview(&self) -> Answer<OverviewView> {
+        self.ask(WORKERS, None, |core, person| async move { core.overview(&person).await })
     }
 
     fn worker(&self, id: WorkerId) -> Answer<WorkerView> {

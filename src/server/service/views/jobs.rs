@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 
 use app::domain::access::Permission;
+use app::domain::explain::nearest;
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Job, Previous, State, Target as DomainTarget};
+use app::domain::matching::Remedy;
 use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, ProgressView, Submitted};
 use app::protocol::status::{JobStatus, Phase, Target};
 use app::protocol::worker::ProgressPoint;
@@ -18,6 +20,7 @@ use crate::service::unit::{failure_words, loss_words};
 use crate::store::Tx;
 use crate::store::attempts::StoredAttempt;
 use crate::store::jobs::JobFilter;
+use crate::store::known::Known;
 
 /// Jobs on a page if nothing else was asked for.
 const PAGE: u32 = 100;
@@ -98,6 +101,7 @@ impl Core {
     pub async fn job_detail(&self, id: &JobId) -> Result<JobView, Refusal> {
         let mut job = self.job_view(id).await?;
         let mut tx = self.read().await?;
+        job.fits_none = tx.see(|known| self.fits_none(known, id)).await?;
         let (stored, moments) = (tx.attempts(id).await?, moments(tx.audit_of(id.as_str()).await?));
         drop(tx);
         let mut attempts = Vec::new();
@@ -108,6 +112,12 @@ impl Core {
         }
         job.attempts = Some(attempts);
         Ok(job)
+    }
+
+    /// Whether a job waits that no worker can take, whatever becomes of them.
+    fn fits_none(&self, known: &Known, id: &JobId) -> bool {
+        let waiting = known.job(id).filter(|job| matches!(job.state, State::Queued { .. }));
+        waiting.is_some_and(|job| nearest(job, &mut self.policy.fleet(known)) == Some(Remedy::Demand))
     }
 }
 
@@ -158,6 +168,7 @@ impl Around {
             started_at: attempt.and_then(|attempt| attempt.started_at),
             ended_at: job.has_ended().then(|| job.since()),
             queue_position: self.places.get(&job.id).copied(),
+            fits_none: false,
             progress: attempt.and_then(progress),
             error: error(job),
             attempts: None,

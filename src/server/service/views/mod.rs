@@ -5,4 +5,5 @@ mod explain;
 mod files;
 pub mod jobs;
 mod metrics;
+mod overview;
 pub mod workers;

@@ -23,7 +23,7 @@ use crate::store::Tx;
 use crate::store::attempts::StoredAttempt;
 use crate::store::workers::StoredWorker;
 
-type Held = HashMap<WorkerId, Vec<HeldJob>>;
+pub(super) type Held = HashMap<WorkerId, Vec<HeldJob>>;
 
 impl Core {
     /// The list of workers.
@@ -80,7 +80,7 @@ impl Core {
         Ok(WorkerView { gpus, ..self.worker_view(&stored, &mut held) })
     }
 
-    fn worker_view(&self, stored: &StoredWorker, held: &mut Held) -> WorkerView {
+    pub(super) fn worker_view(&self, stored: &StoredWorker, held: &mut Held) -> WorkerView {
         let worker = &stored.worker;
         let jobs = held.remove(&worker.id).unwrap_or_default();
         let capability = worker.capability();
@@ -166,7 +166,7 @@ fn gpu_views(worker: &Worker, leased: &[Job], mut readings: HashMap<String, Read
 }
 
 /// The jobs that workers hold, by worker.
-async fn held(tx: &mut dyn Tx, jobs: &[Job]) -> Result<Held, Refusal> {
+pub(super) async fn held(tx: &mut dyn Tx, jobs: &[Job]) -> Result<Held, Refusal> {
     let ids: Vec<_> = jobs.iter().map(|job| job.id.clone()).collect();
     let attempts = tx.newest_attempts(&ids).await?;
     let attempts: HashMap<_, _> = attempts.iter().map(|attempt| (&attempt.job, attempt)).collect();

@@ -8,10 +8,11 @@ use app::domain::usage::{Run, Wait, Window};
 use super::history::attempt;
 use super::{Fresh, NOW, job, on_every_engine, worker};
 use crate::store::attempts::{AttemptEnd, StoredAttempt};
-use crate::store::usage::Sighting;
+use crate::store::usage::{Failing, Sighting, Streak};
 
 on_every_engine!(
     attempts_and_waits_are_found_by_the_time_they_touch,
+    what_ended_lately_is_counted_and_what_fails_at_once_is_found,
     workers_are_followed_by_the_trail,
     an_engine_says_what_it_is
 );
@@ -87,6 +88,59 @@ async fn attempts_and_waits_are_found_by_the_time_they_touch(fresh: &Fresh) {
     assert_eq!(waits(12, 100, None).await, [waits_still], "the first had its worker by then");
     assert_eq!(waits(0, 100, Some("eve")).await, [waits_still]);
     assert_eq!(waits(-100, -50, None).await, [] as [Wait; 0], "submitted later");
+}
+
+/// The end of an attempt that was offered at `from`.
+async fn ended(
+    fresh: &Fresh,
+    of: &Job,
+    number: u32,
+    (from, until): (i64, i64),
+    outcome: &'static str,
+    digest: &'static str,
+) {
+    let new = StoredAttempt { offered_at: at(from), ..attempt(&of.id, number) };
+    let write = fresh.write(move |tx| {
+        let new = new.clone();
+        Box::pin(async move {
+            tx.insert_attempt(&new, digest).await?;
+            tx.start_attempt(&new.job, new.attempt, new.offered_at).await?;
+            let end = AttemptEnd { at: at(until), outcome, error: None, exit_code: None };
+            tx.end_attempt(&new.job, new.attempt, &end).await
+        })
+    });
+    write.await.expect("new");
+}
+
+async fn what_ended_lately_is_counted_and_what_fails_at_once_is_found(fresh: &Fresh) {
+    let (first, gone) = (job(1), Job { submitted_by: "eve".to_owned(), ..job(2) });
+    let gone = gone.cancelled(at(50)).expect("it waits");
+    fresh.insert_job(&first).await;
+    fresh.insert_job(&gone).await;
+    let mut tx = fresh.read().await;
+    let one = vec![("cancelled".to_owned(), 1)];
+    assert_eq!(tx.ended_since(at(50), None).await, Ok(one.clone()));
+    assert_eq!(tx.ended_since(at(0), Some("eve")).await, Ok(one));
+    assert_eq!(tx.ended_since(at(0), Some("ada")).await, Ok(Vec::new()));
+    assert_eq!(tx.ended_since(at(51), None).await, Ok(Vec::new()));
+    drop(tx);
+
+    let failing = async |since, least| {
+        let streak = Streak { since: at(since), now: at(1_000), quick: Millis::seconds(60), least };
+        fresh.read().await.failing(streak).await.expect("readable")
+    };
+    let found = |attempts, since| vec![Failing { worker: worker(1).id, attempts, since: at(since) }];
+    ended(fresh, &first, 1, (100, 105), "failed", "a").await;
+    ended(fresh, &first, 2, (110, 115), "failed", "b").await;
+    assert_eq!(failing(0, 3).await, []);
+    ended(fresh, &first, 3, (120, 125), "failed", "c").await;
+    assert_eq!((failing(0, 3).await, failing(110, 2).await), (found(3, 105), found(2, 115)));
+    ended(fresh, &first, 4, (130, 190), "failed", "d").await;
+    assert_eq!(failing(0, 1).await, [], "one has lasted since");
+    ended(fresh, &first, 5, (200, 201), "failed", "e").await;
+    assert_eq!(failing(0, 1).await, found(1, 201));
+    ended(fresh, &first, 6, (210, 211), "completed", "f").await;
+    assert_eq!(failing(0, 1).await, [], "one went well");
 }
 
 async fn workers_are_followed_by_the_trail(fresh: &Fresh) {

@@ -8,7 +8,7 @@ use super::rows::{Named, to_json};
 use super::statement::sql;
 use super::{Row, Session};
 use crate::store::Result;
-use crate::store::usage::{Sighting, Usage};
+use crate::store::usage::{Failing, Sighting, Streak, Usage};
 
 #[async_trait]
 impl Usage for Session<'_> {
@@ -56,6 +56,35 @@ impl Usage for Session<'_> {
             })
         };
         self.whole(select.bind(window.until.0).bind(window.since.0).bind(user), wait).await
+    }
+
+    async fn ended_since(&mut self, since: Timestamp, user: Option<&str>) -> Result<Vec<(String, u64)>> {
+        let select = sql("SELECT state, count(*) AS number FROM jobs
+             WHERE state IN ('completed', 'failed', 'cancelled') AND state_since >= $1
+               AND ($2 IS NULL OR submitted_by = $2)
+             GROUP BY state");
+        let of = |row: &Row| Ok((row.get("state")?, row.get::<i64>("number")?.unsigned_abs()));
+        self.all(select.bind(since.0).bind(user), of).await
+    }
+
+    async fn failing(&mut self, streak: Streak) -> Result<Vec<Failing>> {
+        let select = sql("SELECT worker_id, count(*) AS number, min(ended_at) AS since FROM attempts AS failed
+             WHERE ended_at >= $1 AND outcome = 'failed' AND ended_at - coalesce(started_at, offered_at) < $2
+               AND NOT EXISTS (SELECT 1 FROM attempts AS later
+                   WHERE later.worker_id = failed.worker_id AND later.offered_at > failed.offered_at
+                     AND (later.outcome = 'completed'
+                          OR coalesce(later.ended_at, $3) - coalesce(later.started_at, $3) >= $2))
+             GROUP BY worker_id HAVING count(*) >= $4 ORDER BY since LIMIT 100");
+        let failing = |row: &Row| {
+            let row = Named::new(row, "attempts", "worker_id")?;
+            Ok(Failing {
+                worker: row.worker_id("worker_id")?,
+                attempts: row.get::<i64>("number")?.unsigned_abs(),
+                since: row.moment("since")?,
+            })
+        };
+        let select = select.bind(streak.since.0).bind(streak.quick.0).bind(streak.now.0);
+        self.whole(select.bind(i64::try_from(streak.least).unwrap_or(i64::MAX)), failing).await
     }
 
     async fn sightings(&mut self, words: &[&'static str], before: Timestamp) -> Result<Vec<Sighting>> {

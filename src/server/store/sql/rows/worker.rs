@@ -115,13 +115,14 @@ pub fn worker(row: &Row) -> Result<StoredWorker> {
 }
 
 /// All of a credential but the newest digest, as columns: its end, and the token before it.
-pub fn credential_columns(credential: &Credential) -> [Value; 3] {
+pub fn credential_columns(credential: &Credential) -> [Value; 4] {
     let old = credential.old.as_ref();
     let ends = |at: app::domain::time::Timestamp| at.0;
     [
         credential.expires_at.map(ends).into(),
         old.map(|old| old.digest.clone()).into(),
         old.map(|old| old.ends_at).map(ends).into(),
+        credential.made_at.map(ends).into(),
     ]
 }
 
@@ -146,6 +147,7 @@ fn credential(row: &Named<'_>) -> Result<Credential> {
     let old = old.zip(row.optional_moment("old_token_ends_at")?);
     Ok(Credential {
         digest: row.get("token_digest")?,
+        made_at: row.optional_moment("token_made_at")?,
         expires_at: row.optional_moment("token_expires_at")?,
         old: old.map(|(digest, ends_at)| Outgoing { digest, ends_at }),
     })

@@ -10,6 +10,8 @@ CREATE TABLE workers (
     created_at INTEGER NOT NULL,
     -- SHA-256 of the worker's token, in hex
     token_digest TEXT NOT NULL UNIQUE,
+    -- when it was made; NULL where that was not written down
+    token_made_at INTEGER,
     -- when it ends; NULL for never
     token_expires_at INTEGER,
     -- SHA-256 of the token before it, while both are good, and when that ends
@@ -141,6 +143,11 @@ CREATE TABLE attempts (
     progress TEXT,
     PRIMARY KEY (job_id, attempt)
 ) STRICT, WITHOUT ROWID;
+
+-- What lately became of attempts, and what became of a worker's.
+CREATE INDEX attempts_ended ON attempts (ended_at);
+
+CREATE INDEX attempts_by_worker ON attempts (worker_id, offered_at);
 
 CREATE TABLE points (
     job_id TEXT NOT NULL,

@@ -1,0 +1,37 @@
+// The first page: how the fleet stands and what somebody should look at, with and without JavaScript.
+import { expect, expectAccessible, picture, test } from '../fixtures';
+import { makeWorker, registerGpus, signIn, signInAs, submit, tellGpus } from '../steps';
+
+test('what needs a look is told, with the way to where it is mended', async ({ page, server }) => {
+  const { worker_id: id, token } = await makeWorker(server, 'rack-1');
+  await registerGpus(server, token, 4);
+  await signIn(page, server);
+  await page.goto('/');
+  const list = page.getByRole('region', { name: 'Needs a look' });
+  await expect(list).toContainText('Nothing needs a look.');
+  await tellGpus(server, token, [
+    { uuid: 'GPU-1', withheld: { reason: 'quarantined', detail: 'XID 79: <b>the GPU</b> has fallen off the bus' } },
+  ]);
+  await submit(server, 'digits');
+  await page.reload();
+  await expect(list).toContainText('GPUs are withheld because of an error · 1× · GPU 1: XID 79: <b>the GPU</b> has fallen');
+  const tiles = page.getByRole('listitem').filter({ hasText: 'GPUs' });
+  await expect(tiles.first()).toContainText('1 withheld');
+  for (const [width, scheme] of [[1280, 'light'], [1280, 'dark'], [380, 'light'], [380, 'dark']] as const) {
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.setViewportSize({ width, height: 900 });
+    await picture(page, `overview-attention-${scheme}-${width}`);
+    await expectAccessible(page);
+  }
+  expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(380);
+  await list.getByRole('link', { name: 'rack-1' }).click();
+  await expect(page).toHaveURL(new RegExp(`/admin/workers/${id}$`));
+});
+
+test('who may not see workers is shown jobs only', async ({ page, server }) => {
+  await makeWorker(server, 'rack-1');
+  await signInAs(page, server, 'rita', 'researcher');
+  await page.goto('/');
+  await expect(page.getByRole('heading', { name: 'Running now' })).toBeVisible();
+  await expect(page.getByText('Needs a look')).toHaveCount(0);
+});

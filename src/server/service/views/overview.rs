@@ -1,0 +1,274 @@
+//! The fleet at a glance, from memory: what is asked of the database is few rows, however large the fleet is.
+
+use std::collections::HashMap;
+
+use app::domain::attention::{self, About, Concern, Entry, LONG_WAIT, Severity, Subject};
+use app::domain::explain::nearest;
+use app::domain::ids::{JobId, WorkerId};
+use app::domain::job::{Job, Loss, Previous, Spec, State};
+use app::domain::matching::Remedy;
+use app::domain::time::{Millis, Timestamp};
+use app::domain::worker::{Link, Status};
+use app::protocol::overview::{self, AttentionKind, AttentionView, GpuCounts, JobsNow, OverviewView, WaitingJob};
+use app::protocol::status::{JobStatus, Phase};
+use app::protocol::workers::WorkerCounts;
+
+use super::workers::held;
+use crate::service::Core;
+use crate::service::access::Person;
+use crate::service::refusal::Refusal;
+use crate::store::known::Known;
+use crate::store::usage::{Failing, Streak};
+use crate::store::workers::StoredWorker;
+
+/// So many workers are told.
+const FLEET: usize = 12;
+/// What ended so long ago counts as lately.
+const DAY: Millis = Millis::seconds(86_400);
+/// An attempt that failed sooner after its start has not failed by what it computed.
+const QUICK: Millis = Millis::seconds(60);
+/// So many such failures in a row are one too many.
+const REPEATED: u64 = 3;
+/// For so many different demands it is looked whether a worker can take them: each may ask the whole fleet.
+const DEMANDS: usize = 4;
+
+/// What is seen in one look.
+struct Survey {
+    workers: WorkerCounts,
+    gpus: GpuCounts,
+    jobs: JobsNow,
+    entries: Vec<Entry>,
+    fleet: Vec<StoredWorker>,
+    /// The jobs that those workers hold.
+    leased: Vec<Job>,
+}
+
+impl Core {
+    /// How the fleet stands, with the jobs that somebody may see.
+    pub async fn overview(&self, person: &Person) -> Result<OverviewView, Refusal> {
+        let now = self.now();
+        let (since, own) = (Timestamp(now.0 - DAY.0), person.sees_only());
+        let streak = Streak { since, now, quick: QUICK, least: REPEATED };
+        let mut tx = self.recent().await?;
+        let failing = tx.failing(streak).await?;
+        let ended = tx.ended_since(since, own.as_deref()).await?;
+        drop(tx);
+        let mut tx = self.recent().await?;
+        let survey = tx.see(|known| self.survey(known, failing, own.as_deref())).await?;
+        let mut held = held(&mut *tx, &survey.leased).await?;
+        drop(tx);
+        let lately =
+            |status: JobStatus| ended.iter().find(|(word, _)| word == status.as_str()).map_or(0, |(_, number)| *number);
+        let attention = attention::list(survey.entries);
+        Ok(OverviewView {
+            workers: survey.workers,
+            gpus: survey.gpus,
+            jobs: JobsNow {
+                completed_in_24h: lately(JobStatus::Completed),
+                failed_in_24h: lately(JobStatus::Failed),
+                ..survey.jobs
+            },
+            disk_full: self.room.is_full(),
+            attention: attention.entries.into_iter().map(view).collect(),
+            more_attention: attention.more,
+            fleet: survey.fleet.iter().map(|stored| self.worker_view(stored, &mut held)).collect(),
+            server_time: now,
+        })
+    }
+
+    fn survey(&self, known: &Known, failing: Vec<Failing>, own: Option<&str>) -> Survey {
+        let now = self.now();
+        let mut failing: HashMap<WorkerId, Failing> =
+            failing.into_iter().map(|failing| (failing.worker.clone(), failing)).collect();
+        let lost = lost(known);
+        let (mut workers, mut gpus, mut entries) = (WorkerCounts::default(), GpuCounts::default(), Vec::new());
+        let mut ranked = Vec::new();
+        for stored in known.workers() {
+            let worker = &stored.worker;
+            let leased = known.leased(Some(&worker.id));
+            let status = worker.status(leased.len());
+            *count(&mut workers, status) += 1;
+            if matches!(worker.link, Link::Online { .. } | Link::Connecting { .. }) {
+                count_gpus(&mut gpus, stored, &leased);
+            }
+            let job = leased.first().map(|job| &job.id).or_else(|| lost.get(&worker.id).copied());
+            let subject = Subject { worker, credential: &stored.credential, job };
+            let mut found = attention::of_worker(subject, env!("CARGO_PKG_VERSION"), now);
+            found.extend(failing.remove(&worker.id).map(|failing| Entry {
+                concern: Concern::FastFailures { attempts: failing.attempts },
+                about: About::Worker(worker.id.clone(), worker.name.clone()),
+                since: Some(failing.since),
+            }));
+            let worst = found.iter().map(|entry| entry.concern.severity()).min();
+            ranked.push(((worst.is_none(), worst, standing(status), &worker.name), stored));
+            entries.append(&mut found);
+        }
+        let fleet = first(ranked);
+        let leased = fleet.iter().flat_map(|stored| known.leased(Some(&stored.worker.id))).cloned().collect();
+        entries.extend(self.stuck(known, own));
+        let full = self.room.full_since();
+        entries.extend(full.map(|since| Entry {
+            concern: Concern::DiskFull,
+            about: About::Server,
+            since: Some(since),
+        }));
+        Survey { workers, gpus, jobs: jobs(known, own), entries, fleet, leased }
+    }
+
+    /// The jobs that have waited for long and that no worker can take, unless somebody does something.
+    fn stuck(&self, known: &Known, own: Option<&str>) -> Vec<Entry> {
+        let now = self.now();
+        let long = |job: &&Job| now - job.since() > LONG_WAIT && sees(own, job);
+        let mut waiting: Vec<&Job> = known.waiting().filter(long).collect();
+        waiting.sort_by_key(|job| job.since());
+        let mut fleet = self.policy.fleet(known);
+        let mut judged: Vec<(&Spec, bool)> = Vec::new();
+        let mut entries = Vec::new();
+        for job in waiting {
+            let before = judged.iter().find(|(spec, _)| asks_the_same(spec, &job.spec)).map(|(_, stuck)| *stuck);
+            let stuck = match before {
+                Some(stuck) => stuck,
+                None if judged.len() == DEMANDS => continue,
+                None => {
+                    let stuck = nearest(job, &mut fleet).is_none_or(|remedy| remedy > Remedy::Time);
+                    judged.push((&job.spec, stuck));
+                    stuck
+                }
+            };
+            if stuck {
+                let about = About::Job(job.id.clone(), job.spec.config_name.clone());
+                entries.push(Entry { concern: Concern::Stuck, about, since: Some(job.since()) });
+            }
+        }
+        entries
+    }
+}
+
+fn sees(own: Option<&str>, job: &Job) -> bool {
+    own.is_none_or(|name| job.submitted_by == name)
+}
+
+fn asks_the_same(a: &Spec, b: &Spec) -> bool {
+    (a.target, a.exclusive, &a.demand) == (b.target, b.exclusive, &b.demand)
+}
+
+/// The jobs that wait because the worker that had them went offline.
+fn lost(known: &Known) -> HashMap<WorkerId, &JobId> {
+    let of = |job: &Job| match &job.state {
+        State::Queued { previous: Some(Previous { lease, loss: Some(Loss::WorkerOffline) }), .. } => {
+            Some(lease.worker.clone())
+        }
+        _ => None,
+    };
+    known.waiting().filter_map(|job| Some((of(job)?, &job.id))).collect()
+}
+
+fn count(counts: &mut WorkerCounts, status: Status) -> &mut u64 {
+    match status {
+        Status::Connecting => &mut counts.connecting,
+        Status::Idle => &mut counts.idle,
+        Status::Busy => &mut counts.busy,
+        Status::Draining => &mut counts.draining,
+        Status::Offline => &mut counts.offline,
+    }
+}
+
+/// Of workers that nobody has to look at, those that work come first.
+const fn standing(status: Status) -> u8 {
+    match status {
+        Status::Busy => 0,
+        Status::Draining => 1,
+        Status::Connecting => 2,
+        Status::Idle => 3,
+        Status::Offline => 4,
+    }
+}
+
+fn count_gpus(counts: &mut GpuCounts, stored: &StoredWorker, leased: &[&Job]) {
+    let is_held =
+        |uuid: &String| leased.iter().any(|job| job.live_lease().is_some_and(|lease| lease.gpus.contains(uuid)));
+    for gpu in stored.worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default() {
+        counts.all += 1;
+        counts.used += u64::from(is_held(&gpu.uuid));
+        counts.withheld += u64::from(gpu.withheld.is_some());
+    }
+}
+
+/// The first workers, without the others being sorted.
+fn first<K: Ord>(mut ranked: Vec<(K, &std::sync::Arc<StoredWorker>)>) -> Vec<StoredWorker> {
+    if ranked.len() > FLEET {
+        ranked.select_nth_unstable_by(FLEET, |a, b| a.0.cmp(&b.0));
+        ranked.truncate(FLEET);
+    }
+    ranked.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    ranked.into_iter().map(|(_, stored)| StoredWorker::clone(stored)).collect()
+}
+
+fn jobs(known: &Known, own: Option<&str>) -> JobsNow {
+    let mut now = JobsNow::default();
+    let mut oldest: Option<&Job> = None;
+    for job in known.jobs().map(std::sync::Arc::as_ref).filter(|job| sees(own, job)) {
+        let waits = super::jobs::status(job).is_in(Phase::Waiting);
+        *(if waits { &mut now.waiting } else { &mut now.running }) += 1;
+        if waits && oldest.is_none_or(|before| (job.submitted_at, &job.id) < (before.submitted_at, &before.id)) {
+            oldest = Some(job);
+        }
+    }
+    now.oldest_waiting = oldest.map(|job| WaitingJob {
+        job_id: job.id.clone(),
+        config_name: job.spec.config_name.clone(),
+        submitted_at: job.submitted_at,
+    });
+    now
+}
+
+fn view(entry: Entry) -> AttentionView {
+    let severity = match entry.concern.severity() {
+        Severity::Alarm => overview::Severity::Alarm,
+        Severity::Warning => overview::Severity::Warning,
+        Severity::Note => overview::Severity::Note,
+    };
+    let (worker_id, job_id, name, several) = match entry.about {
+        About::Server => (None, None, None, None),
+        About::Worker(id, name) => (Some(id), None, Some(name), None),
+        About::Workers(number) => (None, None, None, Some(number)),
+        About::Job(id, name) => (None, Some(id), Some(name), None),
+    };
+    let plain = |kind| AttentionView {
+        kind,
+        severity,
+        since: entry.since,
+        worker_id,
+        job_id,
+        name,
+        count: several,
+        detail: None,
+        at: None,
+    };
+    let told = |detail: String| Some(detail).filter(|detail| !detail.is_empty());
+    match entry.concern {
+        Concern::DiskFull => plain(AttentionKind::DiskFull),
+        Concern::TokenShared { host } => AttentionView { detail: told(host), ..plain(AttentionKind::TokenShared) },
+        Concern::TokenEnded => plain(AttentionKind::TokenEnded),
+        Concern::Offline { job } => AttentionView { job_id: Some(job), ..plain(AttentionKind::OfflineWithJob) },
+        Concern::FastFailures { attempts } => {
+            AttentionView { count: Some(attempts), ..plain(AttentionKind::FastFailures) }
+        }
+        Concern::Stuck => plain(AttentionKind::Stuck),
+        Concern::GpusWithheld { gpus, first, detail } => {
+            let detail = if detail.is_empty() { format!("GPU {first}") } else { format!("GPU {first}: {detail}") };
+            AttentionView { count: Some(gpus), detail: Some(detail), ..plain(AttentionKind::GpusWithheld) }
+        }
+        Concern::Unfit { why } => AttentionView { detail: told(why), ..plain(AttentionKind::Unfit) },
+        Concern::DrainOverdue => plain(AttentionKind::DrainOverdue),
+        Concern::TokenEnds { at } => AttentionView { at: Some(at), ..plain(AttentionKind::TokenEnds) },
+        Concern::Unverified => plain(AttentionKind::Unverified),
+        Concern::DrainLong => plain(AttentionKind::DrainLong),
+        Concern::AgentBehind { version } => {
+            // Of several each has its own.
+            let detail = several.is_none().then_some(version);
+            AttentionView { detail, ..plain(AttentionKind::AgentBehind) }
+        }
+        Concern::TokenOld => plain(AttentionKind::TokenOld),
+    }
+}
