@@ -92,10 +92,14 @@ pub struct WorkersQuery {
     /// With `gpus`: whether each comes with how much it computed over this time ([`GpuView::lately`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lately: Option<Range>,
+    /// In which order: `name`, `status`, `seen` or `gpus`, with a `-` before it for the largest first; left out, by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sort: Option<String>,
     /// At most so many; left out, all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Continue after the page that gave this `next_cursor`.
+    /// Continue after the page that gave this `next_cursor`, in the same order, or show the one that another gave as its
+    /// `previous_cursor`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -104,12 +108,21 @@ pub struct WorkersQuery {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkersPage {
-    /// By name.
+    /// In the order that was asked for.
     pub workers: Vec<WorkerView>,
     /// How many match the filters in all.
     pub total: u64,
+    /// How many of them come before those that are shown.
+    #[serde(default)]
+    pub before: u64,
     /// How many workers there are in each status, whatever the filters.
     pub counts: WorkerCounts,
+    /// What all of them have, whatever the filters.
+    #[serde(default)]
+    pub fleet: FleetCounts,
+    /// Where the page before starts, if there is one; empty for the beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_cursor: Option<String>,
     /// Where the next page starts, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
@@ -139,6 +152,18 @@ pub struct WorkerCounts {
     pub draining: u64,
     /// `offline`, those never contacted included.
     pub offline: u64,
+}
+
+/// What the fleet has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FleetCounts {
+    /// Workers that were ever heard of.
+    pub contacted: u64,
+    /// GPUs of workers that are connected.
+    pub gpus: u64,
+    /// How many of those jobs hold.
+    pub gpus_held: u64,
 }
 
 /// A worker in a list, under both spellings that clients know.

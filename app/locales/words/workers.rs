@@ -6,7 +6,6 @@ words! {
     pub(crate) Workers {
         title: Text,
         intro: Text,
-        caption: Text,
         create: Text,
         search: Text,
         search_hint: Text,
@@ -27,6 +26,19 @@ words! {
         none_match_hint: Text,
         clear: Text,
         total: Count,
+        previous: Text,
+        next: Text,
+        range: Phrase,
+        never_contacted: Text,
+        persistent: Text,
+        ephemeral: Text,
+        model: Text,
+        version: Text,
+        narrow: Text,
+        help: Text,
+        select: Phrase,
+        selected: Text,
+        export: Text,
     }
 
     pub(crate) Worker {

@@ -6,7 +6,6 @@ use super::{Skeleton, use_port};
 use crate::domain::access::Permission;
 use crate::protocol::problem::Problem;
 use crate::protocol::queue::{JobView, JobsPage, JobsQuery};
-use crate::protocol::status::WorkerStatus;
 use crate::protocol::topic::Topic;
 use crate::protocol::workers::{WorkersPage, WorkersQuery};
 use crate::ui::components::action::{MoreLink, TrainLink};
@@ -27,13 +26,17 @@ use crate::ui::live::refreshed;
 use crate::ui::port::{Answer, SharedPort};
 use crate::ui::prefs::Prefs;
 
+/// How many workers it shows.
+const FLEET_ROWS: u32 = 12;
+
 /// Everything on the page, asked for together: workers, if the reader may see them, and jobs.
 type Snapshot = (Option<WorkersPage>, JobsPage);
 
 fn ask(port: &SharedPort, sees_workers: bool) -> Answer<Snapshot> {
     let port = port.clone();
     Box::pin(async move {
-        let workers = if sees_workers { Some(port.workers(WorkersQuery::default()).await?) } else { None };
+        let some = WorkersQuery { limit: Some(FLEET_ROWS), ..WorkersQuery::default() };
+        let workers = if sees_workers { Some(port.workers(some).await?) } else { None };
         let jobs = port.jobs(JobsQuery { limit: Some(30), ..JobsQuery::default() }).await?;
         Ok((workers, jobs))
     })
@@ -78,8 +81,7 @@ fn Shown(first: Snapshot, port: SharedPort) -> impl IntoView {
         sees_workers && (unused || of_workers(|workers| workers.total == 0))
     });
     let has_worker = Memo::new(move |_| of_workers(|workers| workers.total > 0));
-    let has_contact =
-        Memo::new(move |_| of_workers(|workers| workers.workers.iter().any(|worker| worker.last_heartbeat.is_some())));
+    let has_contact = Memo::new(move |_| of_workers(|workers| workers.fleet.contacted > 0));
     let is_full = Memo::new(move |_| now.with(|(_, jobs)| jobs.disk_full));
     view! {
         {move || is_full.get().then(|| view! { <DiskFull/> })}
@@ -130,12 +132,10 @@ fn Tiles(now: RwSignal<Snapshot>) -> impl IntoView {
 fn WorkerTiles(workers: WorkersPage) -> impl IntoView {
     let (words, counts) = (&t().overview, workers.counts);
     let online = counts.connecting + counts.idle + counts.busy + counts.draining;
-    let there = || workers.workers.iter().filter(|worker| worker.status != WorkerStatus::Offline);
-    let gpus: u64 = there().map(|worker| u64::from(worker.gpu_count)).sum();
-    let used: u64 = there().flat_map(|worker| &worker.jobs).map(|job| u64::from(job.gpus)).sum();
+    let all = counts.connecting + counts.idle + counts.busy + counts.draining + counts.offline;
     view! {
-        <Tile href="/admin/workers" name=words.workers_online value=online note=words.workers_of.of(workers.total)/>
-        <Tile href="/admin/workers" name=words.gpus value=gpus note=words.gpus_busy.of(used)/>
+        <Tile href="/admin/workers" name=words.workers_online value=online note=words.workers_of.of(all)/>
+        <Tile href="/admin/workers" name=words.gpus value=workers.fleet.gpus note=words.gpus_busy.of(workers.fleet.gpus_held)/>
     }
     .erased()
 }
@@ -222,7 +222,6 @@ fn Fleet(now: RwSignal<Snapshot>) -> impl IntoView {
         now.with(|(workers, _)| workers.as_ref().map(|page| page.workers.clone()))
             .unwrap_or_default()
             .into_iter()
-            .take(12)
             .map(|worker| {
                 view! {
                     <li class="fleet-row">

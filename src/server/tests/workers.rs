@@ -66,6 +66,41 @@ async fn the_list_is_filtered_counted_and_paged() {
     let second = get(&format!("?limit=100&cursor={}", first["next_cursor"].as_str().expect("more"))).await;
     assert_eq!(first["workers"].as_array().map(Vec::len), Some(50));
     assert_eq!((second["workers"].as_array().map(Vec::len), second.get("next_cursor")), (Some(71), None));
+    assert_eq!((&second["before"], &second["previous_cursor"]), (&json!(50), &json!("")));
+    let third = get("?limit=20&cursor=w089").await;
+    assert_eq!((&third["before"], &third["workers"][0]["name"]), (&json!(91), &json!("w090")), "after online-one too");
+    let back = get(&format!("?limit=20&cursor={}", third["previous_cursor"].as_str().expect("more"))).await;
+    assert_eq!((&back["workers"][0]["name"], &back["before"]), (&json!("w070"), &json!(71)));
+    assert_eq!(back["next_cursor"], "w089", "the page before ends where this one begins");
+    assert_eq!(first["fleet"], json!({"contacted": 1, "gpus": 0, "gpus_held": 0}));
+}
+
+#[tokio::test]
+async fn the_list_is_sorted_and_a_cursor_goes_on_in_that_order() {
+    let server = Server::start().await;
+    for (name, gpus) in [("one", 1), ("four", 4), ("four-b", 4), ("two", 2)] {
+        let (_, key) = server.worker(name).await;
+        let gpu = |n| json!({"index": n, "uuid": format!("GPU-{name}-{n}"), "name": "A100"});
+        let gpus: Vec<_> = (0..gpus).map(gpu).collect();
+        server
+            .post(&key, "/api/workers/register", json!({"protocol": 1, "persistent": true, "gpus": gpus}))
+            .await
+            .ok(200);
+    }
+    server.worker("none").await;
+    let get = async |query: &str| server.get(&By::Admin, &format!("/api/admin/workers?{query}")).await.ok(200);
+    let names = |page: &Value| -> Vec<String> {
+        let workers = page["workers"].as_array().expect("a list");
+        workers.iter().map(|worker| worker["name"].as_str().expect("text").to_owned()).collect()
+    };
+    assert_eq!(names(&get("sort=-gpus").await), ["four", "four-b", "two", "one", "none"]);
+    assert_eq!(names(&get("sort=-name").await), ["two", "one", "none", "four-b", "four"]);
+    assert_eq!(names(&get("sort=seen").await)[0], "none", "who was never heard of comes first");
+    assert_eq!(names(&get("sort=status").await)[4], "none");
+    let first = get("sort=-gpus&limit=1").await;
+    let second = get(&format!("sort=-gpus&limit=2&cursor={}", first["next_cursor"].as_str().expect("more"))).await;
+    assert_eq!((names(&second), &second["before"]), (vec!["four-b".to_owned(), "two".to_owned()], &json!(1)));
+    server.get(&By::Admin, "/api/admin/workers?sort=age").await.problem(422, "out_of_range");
 }
 
 #[tokio::test]

@@ -47,7 +47,10 @@ pub fn routes(app: &App) -> Routes {
         .and(users::routes(app))
 }
 
-const LIST: Doc = Doc::of("listWorkers", "Lists workers, by name.");
+const LIST: Doc = Doc {
+    problems: &["out_of_range"],
+    ..Doc::of("listWorkers", "Lists workers, by name if nothing else is asked for.")
+};
 
 async fn list(
     State(app): State<App>,

@@ -5,4 +5,5 @@ mod explain;
 mod files;
 pub mod jobs;
 mod metrics;
+pub mod roster;
 pub mod workers;

@@ -1,10 +1,12 @@
-//! Administration → Workers.
+//! Administration → Workers: a page of the list, which follows it.
+
+mod query;
 
 use leptos::prelude::*;
 use leptos_router::components::Form;
 use leptos_router::hooks::use_query_map;
-use leptos_router::params::ParamsMap;
 
+use self::query::{address, is_filtered, query_of, sorted};
 use super::{Skeleton, use_port};
 use crate::protocol::status::WorkerStatus;
 use crate::protocol::topic::Topic;
@@ -15,21 +17,11 @@ use crate::ui::components::failure::Failure;
 use crate::ui::components::filters::{Filter, Filters};
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::page_head::PageHead;
-use crate::ui::components::worker_table::WorkerTable;
+use crate::ui::components::worker_table::{Head, Heads, WorkerTable};
 use crate::ui::erase::Erase;
-use crate::ui::format::query_string;
 use crate::ui::i18n::t;
 use crate::ui::live::refreshed;
 use crate::ui::port::SharedPort;
-
-/// The filters as they stand in the address.
-fn query_of(params: &ParamsMap) -> WorkersQuery {
-    WorkersQuery {
-        status: params.get("status").and_then(|word| WorkerStatus::parse(&word)),
-        q: params.get("q").filter(|q| !q.trim().is_empty()),
-        ..WorkersQuery::default()
-    }
-}
 
 /// The fleet as a table that follows it.
 #[component]
@@ -68,9 +60,9 @@ fn Shown(first: WorkersPage, query: WorkersQuery, port: SharedPort) -> impl Into
         let query = query.clone();
         move || port.workers(query.clone())
     });
-    let filtered = query.status.is_some() || query.q.is_some();
+    let filtered = is_filtered(&query);
     let is_empty = Memo::new(move |_| page.with(|page| page.workers.is_empty()));
-    let workers = Signal::derive(move || page.with(|page| page.workers.clone()));
+    let heads = heads(&query);
     let filters = {
         let query = query.clone();
         move || view! { <Filters label=words.filter filters=filters(&query, page.with(|page| page.counts))/> }
@@ -78,12 +70,12 @@ fn Shown(first: WorkersPage, query: WorkersQuery, port: SharedPort) -> impl Into
     view! {
         <div class="toolbar">
             {filters}
-            <Search query=query/>
+            <Search query=query.clone()/>
         </div>
         <div class="panel">
             {move || {
                 if !is_empty.get() {
-                    view! { <WorkerTable workers=workers/> }.erased()
+                    view! { <WorkerTable page=page heads=heads.clone()/> }.erased()
                 } else if filtered {
                     view! {
                         <Empty glyph=Glyph::Search title=words.none_match text=words.none_match_hint>
@@ -101,9 +93,58 @@ fn Shown(first: WorkersPage, query: WorkersQuery, port: SharedPort) -> impl Into
                 }
             }}
         </div>
-        <p class="mt-3 text-sm text-muted">{move || page.with(|page| words.total.of(page.total))}</p>
+        {move || page.with(|page| view! { <Pager query=query.clone() around=Around::of(page)/> })}
     }
     .erased()
+}
+
+/// Where a page is in the list.
+struct Around {
+    before: u64,
+    shown: u64,
+    total: u64,
+    previous: Option<String>,
+    next: Option<String>,
+}
+
+impl Around {
+    fn of(page: &WorkersPage) -> Self {
+        let (previous, next) = (page.previous_cursor.clone(), page.next_cursor.clone());
+        Self { before: page.before, shown: page.workers.len() as u64, total: page.total, previous, next }
+    }
+}
+
+#[component]
+fn Pager(query: WorkersQuery, around: Around) -> impl IntoView {
+    let words = &t().workers;
+    let Around { before, shown, total, previous, next } = around;
+    let whole = |number| t().whole(number);
+    let range = (shown < total && shown > 0)
+        .then(|| words.range.with(&[&whole(before + 1), &whole(before + shown), &whole(total)]));
+    let to = |cursor: String| address(&WorkersQuery { cursor: Some(cursor), ..query.clone() });
+    let (previous, next) = (previous.map(to), next.map(to));
+    view! {
+        <nav class="pager" aria-label=words.title>
+            <span class="text-muted">{range.unwrap_or_else(|| words.total.of(total))}</span>
+            {previous.map(|href| view! { <a class="btn btn-sm" href=href>{words.previous}</a> })}
+            {next.map(|href| view! { <a class="btn btn-sm" href=href>{words.next}</a> })}
+        </nav>
+    }
+    .erased()
+}
+
+/// The columns by which it can be sorted.
+fn heads(query: &WorkersQuery) -> Heads {
+    let head = |by, largest_first| {
+        let (sorted, turned) = sorted(query, by, largest_first);
+        Head { sorted, href: address(&turned) }
+    };
+    Heads {
+        name: head("name", false),
+        status: head("status", false),
+        gpus: head("gpus", true),
+        seen: head("seen", true),
+    }
 }
 
 #[component]
@@ -137,10 +178,7 @@ fn filters(query: &WorkersQuery, counts: WorkerCounts) -> Vec<Filter> {
         WorkerStatus::Draining => words.status.draining,
         WorkerStatus::Offline => words.status.offline,
     };
-    let href = |status: Option<WorkerStatus>| {
-        let status = status.map(|status| status.as_str().to_owned());
-        format!("/admin/workers{}", query_string(&[("status", status), ("q", query.q.clone())]))
-    };
+    let href = |status| address(&WorkersQuery { status, cursor: None, ..query.clone() });
     let all = Filter {
         href: href(None),
         label: words.common.all,
