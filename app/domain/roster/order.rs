@@ -126,7 +126,8 @@ mod tests {
             let order = Order { by: By::ALL[which], descending: false };
             let worth = if order.by == By::Name { 0 } else { worth };
             let place = Place { worth, name: &name };
-            prop_assert_eq!(Place::parse(order, &place.cursor(order)), Some(place));
+            let cursor = place.cursor(order);
+            prop_assert_eq!(Place::parse(order, &cursor), Some(place));
         }
     }
 }

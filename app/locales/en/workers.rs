@@ -31,8 +31,6 @@ pub(super) const WORKERS: Workers = Workers {
     next: "Next",
     range: Phrase("{0}–{1} of {2}"),
     never_contacted: "Never contacted",
-    persistent: "Persistent",
-    ephemeral: "Ephemeral",
     model: "GPU model",
     version: "Agent version",
     narrow: "Narrow",

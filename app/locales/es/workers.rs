@@ -31,8 +31,6 @@ pub(super) const WORKERS: Workers = Workers {
     next: "Siguientes",
     range: Phrase("{0}–{1} de {2}"),
     never_contacted: "Nunca contactados",
-    persistent: "Persistentes",
-    ephemeral: "Efímeros",
     model: "Modelo de GPU",
     version: "Versión del agente",
     narrow: "Acotar",

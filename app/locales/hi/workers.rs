@@ -31,8 +31,6 @@ pub(super) const WORKERS: Workers = Workers {
     next: "अगले",
     range: Phrase("{2} में से {0}–{1}"),
     never_contacted: "कभी संपर्क नहीं",
-    persistent: "स्थायी",
-    ephemeral: "अस्थायी",
     model: "GPU मॉडल",
     version: "एजेंट संस्करण",
     narrow: "सीमित करें",

@@ -31,8 +31,6 @@ pub(super) const WORKERS: Workers = Workers {
     next: "次へ",
     range: Phrase("{2}件中{0}–{1}"),
     never_contacted: "未接続",
-    persistent: "常設",
-    ephemeral: "一時的",
     model: "GPUモデル",
     version: "エージェントのバージョン",
     narrow: "絞り込み",

@@ -31,8 +31,6 @@ pub(super) const WORKERS: Workers = Workers {
     next: "Próximos",
     range: Phrase("{0}–{1} de {2}"),
     never_contacted: "Nunca contatados",
-    persistent: "Persistentes",
-    ephemeral: "Efêmeros",
     model: "Modelo de GPU",
     version: "Versão do agente",
     narrow: "Refinar",

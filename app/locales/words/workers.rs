@@ -30,8 +30,6 @@ words! {
         next: Text,
         range: Phrase,
         never_contacted: Text,
-        persistent: Text,
-        ephemeral: Text,
         model: Text,
         version: Text,
         narrow: Text,

@@ -104,6 +104,49 @@ async fn the_list_is_sorted_and_a_cursor_goes_on_in_that_order() {
 }
 
 #[tokio::test]
+async fn the_list_is_asked_in_words_counted_by_what_is_left_and_exported() {
+    let server = Server::start().await;
+    for (name, model, team) in
+        [("a", "NVIDIA A100-SXM4-80GB", "nlp"), ("b", "NVIDIA H100", "nlp"), ("c,=1", "NVIDIA H100", "vision")]
+    {
+        let make = json!({"name": name, "labels": {"team": team}});
+        let made = server.post(&By::Admin, "/api/admin/workers", make).await.ok(201);
+        let key = By::Worker(made["token"].as_str().expect("text").to_owned());
+        let gpus = json!([{"index": 0, "uuid": format!("GPU-{name}"), "name": model}]);
+        server
+            .post(&key, "/api/workers/register", json!({"protocol": 1, "persistent": true, "gpus": gpus}))
+            .await
+            .ok(200);
+    }
+    server.worker("never").await;
+    let get = async |query: &str| server.get(&By::Admin, &format!("/api/admin/workers?{query}")).await.ok(200);
+    assert_eq!(get("q=gpu:h100*%20label.team=nlp").await["workers"][0]["name"], "b");
+    assert_eq!(get("q=-gpu:h100%20-status:never").await["workers"][0]["name"], "a");
+    let narrowed = get("facets=true&q=gpu:h100&status=connecting&label=team%3Dnlp&limit=1").await;
+    assert_eq!((&narrowed["total"], &narrowed["q"]), (&json!(1), &json!("gpu:h100 status:connecting label.team=nlp")));
+    let facet = |about: &str, value: &str| {
+        let all = narrowed["facets"].as_array().expect("a list").iter();
+        all.clone().find(|facet| facet["about"] == about && facet["value"] == value).expect("it is offered").clone()
+    };
+    let vision = facet("label", "team=vision");
+    assert_eq!((&vision["count"], &vision["chosen"]), (&json!(1), &json!(false)));
+    assert_eq!(vision["q"], "gpu:h100 status:connecting label.team=vision");
+    let a100 = facet("gpu", "NVIDIA A100-SXM4-80GB");
+    let asked = a100["q"].as_str().expect("text").replace(' ', "%20").replace('"', "%22");
+    assert_eq!((&a100["count"], &get(&format!("q={asked}")).await["total"]), (&json!(1), &json!(1)));
+    assert_eq!(facet("status", "never")["count"], 0);
+    for (asked, why) in [("color:red", "key"), ("status:sleepy", "value"), ("gpu:", "empty"), ("%22a", "quote")] {
+        let refused = server.get(&By::Admin, &format!("/api/admin/workers?q={asked}")).await;
+        assert_eq!(refused.problem(422, "invalid_search")["why"], why);
+    }
+    let csv = server.get(&By::Admin, "/api/admin/workers/export?q=label.team=vision").await;
+    assert_eq!(csv.headers["content-type"], "text/csv; charset=utf-8");
+    let text = csv.text();
+    assert_eq!(text.lines().count(), 2);
+    assert!(text.contains("\"c,=1\",connecting,persistent,1,NVIDIA H100,team=vision,"), "{text}");
+}
+
+#[tokio::test]
 async fn a_drain_holds_until_a_person_undoes_it() {
     let server = Server::start().await;
     server.config("digits").await;

@@ -1,20 +1,20 @@
 //! Administration → Workers: a page of the list, which follows it.
 
+mod facets;
 mod query;
 
 use leptos::prelude::*;
-use leptos_router::components::Form;
 use leptos_router::hooks::use_query_map;
 
-use self::query::{address, is_filtered, query_of, sorted};
+use self::facets::{Narrowing, states};
+use self::query::{address, exported, is_filtered, query_of, sorted};
 use super::{Skeleton, use_port};
-use crate::protocol::status::WorkerStatus;
 use crate::protocol::topic::Topic;
-use crate::protocol::workers::{WorkerCounts, WorkersPage, WorkersQuery};
+use crate::protocol::workers::{WorkersPage, WorkersQuery};
 use crate::ui::components::action::ButtonLink;
 use crate::ui::components::empty::Empty;
-use crate::ui::components::failure::Failure;
-use crate::ui::components::filters::{Filter, Filters};
+use crate::ui::components::failure::{Failure, Refusal};
+use crate::ui::components::filters::Filters;
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::page_head::PageHead;
 use crate::ui::components::worker_table::{Head, Heads, WorkerTable};
@@ -40,6 +40,11 @@ pub(crate) fn WorkersPage() -> impl IntoView {
         Suspend::new(async move {
             match page.await {
                 Ok(first) => view! { <Shown first=first query=query port=port/> }.erased(),
+                Err(problem) if problem.code == "invalid_search" => view! {
+                    <Search q=query.q.clone().unwrap_or_default() query=query/>
+                    <Refusal problem=problem/>
+                }
+                .erased(),
                 Err(problem) => view! { <Failure problem=problem/> }.erased(),
             }
         })
@@ -56,6 +61,7 @@ pub(crate) fn WorkersPage() -> impl IntoView {
 #[component]
 fn Shown(first: WorkersPage, query: WorkersQuery, port: SharedPort) -> impl IntoView {
     let words = &t().workers;
+    let q = first.q.clone();
     let page = refreshed(first, &[Topic::Workers], {
         let query = query.clone();
         move || port.workers(query.clone())
@@ -65,12 +71,13 @@ fn Shown(first: WorkersPage, query: WorkersQuery, port: SharedPort) -> impl Into
     let heads = heads(&query);
     let filters = {
         let query = query.clone();
-        move || view! { <Filters label=words.filter filters=filters(&query, page.with(|page| page.counts))/> }
+        move || view! { <Filters label=words.filter filters=page.with(|page| states(&query, page))/> }
     };
     view! {
-        <div class="toolbar">
-            {filters}
-            <Search query=query.clone()/>
+        {filters}
+        <div class="asking">
+            <Search q=q query=query.clone()/>
+            <Narrowing page=page query=query.clone()/>
         </div>
         <div class="panel">
             {move || {
@@ -123,9 +130,13 @@ fn Pager(query: WorkersQuery, around: Around) -> impl IntoView {
         .then(|| words.range.with(&[&whole(before + 1), &whole(before + shown), &whole(total)]));
     let to = |cursor: String| address(&WorkersQuery { cursor: Some(cursor), ..query.clone() });
     let (previous, next) = (previous.map(to), next.map(to));
+    let export = |path| exported(path, &query);
     view! {
         <nav class="pager" aria-label=words.title>
             <span class="text-muted">{range.unwrap_or_else(|| words.total.of(total))}</span>
+            <span class="text-muted">{words.export}</span>
+            <a class="btn btn-sm btn-ghost" rel="external" href=export("/api/admin/workers/export") download="workers.csv">"CSV"</a>
+            <a class="btn btn-sm btn-ghost" rel="external" href=export("/api/admin/workers") download="workers.json">"JSON"</a>
             {previous.map(|href| view! { <a class="btn btn-sm" href=href>{words.previous}</a> })}
             {next.map(|href| view! { <a class="btn btn-sm" href=href>{words.next}</a> })}
         </nav>
@@ -147,50 +158,19 @@ fn heads(query: &WorkersQuery) -> Heads {
     }
 }
 
+/// The question: a form that is loaded anew, so that what is not understood is said in the reader's language.
 #[component]
-fn Search(query: WorkersQuery) -> impl IntoView {
+fn Search(q: String, query: WorkersQuery) -> impl IntoView {
     let words = &t().workers;
-    let status = query.status.map(|status| view! { <input type="hidden" name="status" value=status.as_str()/> });
+    let sort = query.sort.map(|sort| view! { <input type="hidden" name="sort" value=sort/> });
     view! {
-        <Form method="GET" action="/admin/workers" attr:role="search" attr:class="search">
-            {status}
+        <form method="get" action="/admin/workers" role="search" class="search grow">
+            {sort}
             <Icon glyph=Glyph::Search/>
             <label class="sr-only" for="q">{words.search}</label>
-            <input class="input input-sm" id="q" name="q" type="search" placeholder=words.search_hint value=query.q.unwrap_or_default()/>
-        </Form>
+            <input class="input input-sm w-full" id="q" name="q" type="search" placeholder=words.search_hint value=q
+                autocomplete="off" autocapitalize="none" spellcheck="false"/>
+        </form>
     }
     .erased()
-}
-
-fn filters(query: &WorkersQuery, counts: WorkerCounts) -> Vec<Filter> {
-    let words = t();
-    let count = |status| match status {
-        WorkerStatus::Connecting => counts.connecting,
-        WorkerStatus::Idle => counts.idle,
-        WorkerStatus::Busy => counts.busy,
-        WorkerStatus::Draining => counts.draining,
-        WorkerStatus::Offline => counts.offline,
-    };
-    let label = |status| match status {
-        WorkerStatus::Connecting => words.status.connecting,
-        WorkerStatus::Idle => words.status.idle,
-        WorkerStatus::Busy => words.status.busy,
-        WorkerStatus::Draining => words.status.draining,
-        WorkerStatus::Offline => words.status.offline,
-    };
-    let href = |status| address(&WorkersQuery { status, cursor: None, ..query.clone() });
-    let all = Filter {
-        href: href(None),
-        label: words.common.all,
-        count: Some(WorkerStatus::ALL.iter().copied().map(count).sum()),
-        current: query.status.is_none(),
-    };
-    let shown = [WorkerStatus::Idle, WorkerStatus::Busy, WorkerStatus::Draining, WorkerStatus::Offline];
-    let each = shown.into_iter().map(|status| Filter {
-        href: href(Some(status)),
-        label: label(status),
-        count: Some(count(status)),
-        current: query.status == Some(status),
-    });
-    std::iter::once(all).chain(each).collect()
 }

@@ -17,6 +17,7 @@ pub(super) fn query_of(params: &ParamsMap) -> WorkersQuery {
         q: text("q"),
         label: text("label"),
         sort: text("sort"),
+        facets: true,
         limit: Some(PAGE),
         cursor: text("cursor"),
         ..WorkersQuery::default()
@@ -29,6 +30,12 @@ pub(super) fn address(query: &WorkersQuery) -> String {
     let status = query.status.map(|status| status.as_str().to_owned());
     let pairs = [("status", status), ("q", q), ("label", label), ("sort", sort), ("cursor", cursor)];
     format!("/admin/workers{}", query_string(&pairs))
+}
+
+/// All that fit, from another address.
+pub(super) fn exported(path: &str, query: &WorkersQuery) -> String {
+    let whole = WorkersQuery { cursor: None, ..query.clone() };
+    format!("{path}{}", address(&whole).trim_start_matches("/admin/workers"))
 }
 
 /// Whether anything is left out.

@@ -3,13 +3,16 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use app::domain::glob;
 use app::domain::job::Job;
-use app::domain::labels::Labels;
+use app::domain::roster::Entry;
+use app::domain::roster::facets::{Choice, Facets};
 use app::domain::roster::order::{By, Order, Place};
+use app::domain::roster::query::{Pattern, Query, Standing, Term, Test, plain};
 use app::domain::worker::{Link, Status, Worker};
-use app::protocol::status::WorkerStatus;
-use app::protocol::workers::{FleetCounts, FleetLabels, WorkerCounts, WorkerView, WorkersPage, WorkersQuery};
+use app::protocol::status::{FacetKind, WorkerStatus};
+use app::protocol::workers::{
+    FleetCounts, FleetLabels, WorkerCounts, WorkerFacet, WorkerView, WorkersPage, WorkersQuery,
+};
 
 use super::workers::{Held, gpu_views, held, status};
 use crate::service::Core;
@@ -17,6 +20,9 @@ use crate::service::agents::last_seen;
 use crate::service::refusal::{Invalid, Refusal};
 use crate::store::known::Known;
 use crate::store::workers::StoredWorker;
+
+/// Of models, labels and versions so many are offered to narrow the list by: the most frequent.
+const MOST_CHOICES: usize = 12;
 
 /// A worker with what it holds.
 pub struct Row {
@@ -50,12 +56,17 @@ impl Row {
 impl Core {
     /// The list of workers.
     pub async fn workers_page(&self, query: &WorkersQuery) -> Result<WorkersPage, Refusal> {
-        let order = order(query)?;
+        let (order, question) = (order(query)?, question(query)?);
         let mut tx = self.recent().await?;
         let rows = tx.see(Row::all).await?;
         let (counts, fleet) = (counts(&rows), fleet(&rows));
-        let fitting = rows.iter().filter(|row| self.fits(row, query));
+        let mut facets = Facets::default();
+        let fitting = rows.iter().filter(|row| {
+            let entry = self.entry(row);
+            if query.facets { facets.take(&entry, &question) } else { entry.fits(&question) }
+        });
         let mut sorted: Vec<(Place<'_>, &Row)> = fitting.map(|row| (self.place(row, order), row)).collect();
+        let choices = if query.facets { facets.choices(&question, MOST_CHOICES) } else { Vec::new() };
         sorted.sort_unstable_by(|(left, _), (right, _)| order.compare(*left, *right));
         let cut = cut(&sorted, order, query);
         let shown = &sorted[cut.first..cut.end];
@@ -67,6 +78,8 @@ impl Core {
             before: cut.first as u64,
             counts,
             fleet,
+            q: question.to_string(),
+            facets: choices.into_iter().map(facet_view).collect(),
             previous_cursor: cut.previous,
             next_cursor: cut.next,
             server_time: self.now(),
@@ -77,7 +90,7 @@ impl Core {
     pub async fn fleet_labels(&self) -> Result<FleetLabels, Refusal> {
         let rows = self.recent().await?.see(Row::all).await?;
         let mut labels = FleetLabels::default();
-        for (key, value) in rows.iter().flat_map(|row| self.labels(row.worker())) {
+        for (key, value) in rows.iter().flat_map(|row| self.entry(row).labels()) {
             let values = labels.labels.entry(key.to_owned()).or_default();
             if !values.contains(value) {
                 values.insert(value.to_owned());
@@ -112,34 +125,56 @@ impl Core {
         Place { worth, name: &row.worker().name }
     }
 
-    /// The labels of a worker that count.
-    fn labels<'w>(&self, worker: &'w Worker) -> impl Iterator<Item = (&'w str, &'w str)> + use<'w> {
-        let counts = !(self.policy.ignore_reported_labels || worker.ignores_reported);
-        let reported = worker.capability().filter(|_| counts).map(|capability| &capability.labels);
-        let more = reported.into_iter().flat_map(|labels| &labels.0);
-        let own: &Labels = &worker.labels;
-        let pairs = own.0.iter().chain(more.filter(|(key, _)| !own.0.contains_key(*key)));
-        pairs.map(|(key, value)| (key.as_str(), value.as_str()))
-    }
-
-    fn fits(&self, row: &Row, query: &WorkersQuery) -> bool {
+    fn entry<'r>(&self, row: &'r Row) -> Entry<'r> {
         let worker = row.worker();
-        let needle = query.q.as_deref().unwrap_or_default().trim().to_lowercase();
-        let contains = |text: &str| text.to_lowercase().contains(&needle);
-        let gpu = worker.capability().and_then(|capability| capability.gpus.first());
-        let found = needle.is_empty()
-            || contains(&worker.name)
-            || contains(worker.id.as_str())
-            || gpu.is_some_and(|gpu| contains(&gpu.name))
-            || self.labels(worker).any(|(key, value)| contains(&format!("{key}={value}")));
-        let labelled = |label: &str| {
-            let (wanted_key, wanted) = label.split_once('=').unwrap_or((label, "*"));
-            self.labels(worker).any(|(key, value)| key == wanted_key && glob::matches(wanted, value))
-        };
-        found
-            && query.label.as_deref().is_none_or(labelled)
-            && query.status.is_none_or(|wanted| status(row.status()) == wanted)
+        let reported = !(self.policy.ignore_reported_labels || worker.ignores_reported);
+        Entry { worker, status: row.status(), reported }
     }
+}
+
+/// What is asked, in one question.
+fn question(query: &WorkersQuery) -> Result<Query, Refusal> {
+    let mut question = Query::parse(query.q.as_deref().unwrap_or_default()).map_err(Invalid::Search)?;
+    let label = query.label.as_deref().map(|label| {
+        let (key, glob) = label.split_once('=').unwrap_or((label, "*"));
+        Test::Label { key: key.to_owned(), value: Pattern::Whole(glob.to_owned()) }
+    });
+    let tests = query.status.map(|status| Test::Status(standing(status))).into_iter().chain(label);
+    for term in tests.map(|test| Term { negated: false, test }) {
+        if !question.0.contains(&term) {
+            question.0.push(term);
+        }
+    }
+    Ok(question)
+}
+
+fn standing(status: WorkerStatus) -> Standing {
+    match status {
+        WorkerStatus::Connecting => Standing::Connecting,
+        WorkerStatus::Idle => Standing::Idle,
+        WorkerStatus::Busy => Standing::Busy,
+        WorkerStatus::Draining => Standing::Draining,
+        WorkerStatus::Offline => Standing::Offline,
+    }
+}
+
+fn facet_view(choice: Choice) -> WorkerFacet {
+    let text = |pattern: Pattern| match pattern {
+        Pattern::Whole(glob) => plain(&glob),
+        Pattern::Part(text) => text,
+    };
+    let (about, value) = match choice.test {
+        Test::Status(standing) => (FacetKind::Status, standing.as_str().to_owned()),
+        Test::Kind(kind) => (FacetKind::Type, kind.as_str().to_owned()),
+        Test::Gpu(model) => (FacetKind::Gpu, text(model)),
+        Test::Version(version) => (FacetKind::Version, text(version)),
+        Test::Label { key, value } => (FacetKind::Label, format!("{key}={}", text(value))),
+        Test::Tls(on) => (FacetKind::Tls, if on { "on" } else { "off" }.to_owned()),
+        Test::Any(pattern) | Test::Host(pattern) | Test::Name(pattern) | Test::Id(pattern) => {
+            unreachable!("nothing is counted by {pattern:?}")
+        }
+    };
+    WorkerFacet { about, value, count: choice.count, chosen: choice.chosen, q: choice.turned.to_string() }
 }
 
 fn order(query: &WorkersQuery) -> Result<Order, Refusal> {
