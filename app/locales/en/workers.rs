@@ -35,8 +35,6 @@ pub(super) const WORKERS: Workers = Workers {
     version: "Agent version",
     narrow: "Narrow",
     help: "Words narrow the list, and so do these. A - before a word leaves out what it fits.",
-    select: Phrase("Select {0}"),
-    selected: "The selected ones:",
     export: "Export",
 };
 

@@ -35,8 +35,6 @@ pub(super) const WORKERS: Workers = Workers {
     version: "Versión del agente",
     narrow: "Acotar",
     help: "Las palabras acotan la lista, y esto también. Un - delante de una palabra excluye lo que coincide.",
-    select: Phrase("Seleccionar {0}"),
-    selected: "Los seleccionados:",
     export: "Exportar",
 };
 

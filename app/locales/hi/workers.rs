@@ -35,8 +35,6 @@ pub(super) const WORKERS: Workers = Workers {
     version: "एजेंट संस्करण",
     narrow: "सीमित करें",
     help: "शब्द सूची को सीमित करते हैं, और ये भी। शब्द के पहले - लगाने से मेल खाने वाले छूट जाते हैं।",
-    select: Phrase("{0} चुनें"),
-    selected: "चुने हुए:",
     export: "निर्यात",
 };
 

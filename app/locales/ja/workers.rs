@@ -35,8 +35,6 @@ pub(super) const WORKERS: Workers = Workers {
     version: "エージェントのバージョン",
     narrow: "絞り込み",
     help: "単語で一覧を絞り込めます。次の書き方も使えます。単語の前に - を付けると、一致するものを除きます。",
-    select: Phrase("{0}を選択"),
-    selected: "選択したもの：",
     export: "書き出し",
 };
 

@@ -35,8 +35,6 @@ pub(super) const WORKERS: Workers = Workers {
     version: "Versão do agente",
     narrow: "Refinar",
     help: "Palavras refinam a lista, e isto também. Um - antes de uma palavra exclui o que corresponde.",
-    select: Phrase("Selecionar {0}"),
-    selected: "Os selecionados:",
     export: "Exportar",
 };
 

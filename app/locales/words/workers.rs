@@ -34,8 +34,6 @@ words! {
         version: Text,
         narrow: Text,
         help: Text,
-        select: Phrase,
-        selected: Text,
         export: Text,
     }
 

@@ -35,8 +35,6 @@ pub(super) const WORKERS: Workers = Workers {
     version: "代理程序版本",
     narrow: "缩小范围",
     help: "输入词语可缩小列表范围，也可使用以下写法。在词语前加 - 会排除匹配项。",
-    select: Phrase("选择{0}"),
-    selected: "所选项：",
     export: "导出",
 };
 
