@@ -2,11 +2,11 @@
 
 mod access;
 pub mod codes;
+mod misread;
 mod secrets;
 mod turned_away;
 
 use app::domain::job;
-use app::domain::roster::query::{KEYS, LONGEST, Misread};
 use app::domain::worker;
 use app::protocol::problem::Problem;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -299,7 +299,7 @@ fn invalid_input(invalid: &Invalid) -> ApiError {
         Invalid::Status(word) => ("invalid_status", format!("{word:?} is no status that a worker can report.")),
         Invalid::Range { field, allowed } => ("out_of_range", format!("`{field}` must be {allowed}.")),
         Invalid::Pattern(error) => ("invalid_pattern", format!("The regular expression is not usable: {error}.")),
-        Invalid::Search(misread) => ("invalid_search", misread_in_words(misread)),
+        Invalid::Search(misread) => ("invalid_search", misread::in_words(misread)),
         Invalid::Path(path) => (
             "invalid_path",
             format!("{path:?} is not usable as a path: paths are relative, without `..`, and printable."),
@@ -315,39 +315,13 @@ fn invalid_input(invalid: &Invalid) -> ApiError {
     };
     let mut error = ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail);
     if let Invalid::Search(misread) = invalid {
-        let parts = parts_of(misread).map(|(name, value)| (name.to_owned(), value.into()));
+        let parts = misread::parts(misread).map(|(name, value)| (name.to_owned(), value.into()));
         error.extra.extend(parts);
     }
     if let Invalid::Range { field, .. } = invalid {
         error.extra.insert("field".to_owned(), (*field).into());
     }
     error
-}
-
-fn misread_in_words(misread: &Misread) -> String {
-    match misread {
-        Misread::Key(word) => {
-            format!(
-                "{word:?} asks for nothing that is known. What can be asked for: {KEYS}. In quotes it is looked for as it is."
-            )
-        }
-        Misread::Value { word, allowed } => format!("{word:?} is not understood. It takes one of these: {allowed}."),
-        Misread::Empty(word) => format!("After {word:?} something is missing."),
-        Misread::Quote(word) => format!("A quotation mark is open before {word:?}."),
-        Misread::Long => format!("The question has more than {LONGEST} characters."),
-    }
-}
-
-/// The same for who says it in another language.
-fn parts_of(misread: &Misread) -> impl Iterator<Item = (&'static str, &str)> {
-    let (why, word, allowed) = match misread {
-        Misread::Key(word) => ("key", word.as_str(), KEYS),
-        Misread::Value { word, allowed } => ("value", word.as_str(), allowed.as_str()),
-        Misread::Empty(word) => ("empty", word.as_str(), ""),
-        Misread::Quote(word) => ("quote", word.as_str(), ""),
-        Misread::Long => ("long", "", ""),
-    };
-    [("why", why), ("word", word), ("allowed", allowed)].into_iter()
 }
 
 fn job_refused(refused: &job::Refused) -> ApiError {
