@@ -160,7 +160,7 @@ mod tests {
     fn fleet() -> Vec<(Worker, Status)> {
         let made = |n: u8| {
             let mut worker = Worker::made(WorkerId::new(Timestamp(0), [n; 10]), format!("w{n}"), Timestamp(0));
-            worker.labels.0.insert("team".to_owned(), if n % 2 == 0 { "nlp" } else { "vision*" }.to_owned());
+            worker.labels.0.insert("team".to_owned(), if n.is_multiple_of(2) { "nlp" } else { "vision*" }.to_owned());
             worker.labels.0.insert("rack".to_owned(), format!("r{}", n % 3));
             worker.kind = [None, Some(Kind::Persistent), Some(Kind::Ephemeral)][usize::from(n % 3)];
             (worker, [Status::Idle, Status::Busy, Status::Offline][usize::from(n / 4 % 3)])

@@ -109,8 +109,8 @@ async fn the_list_is_asked_in_words_counted_by_what_is_left_and_exported() {
     for (name, model, team) in
         [("a", "NVIDIA A100-SXM4-80GB", "nlp"), ("b", "NVIDIA H100", "nlp"), ("c,=1", "NVIDIA H100", "vision")]
     {
-        let make = json!({"name": name, "labels": {"team": team}});
-        let made = server.post(&By::Admin, "/api/admin/workers", make).await.ok(201);
+        let wanted = json!({"name": name, "labels": {"team": team}});
+        let made = server.post(&By::Admin, "/api/admin/workers", wanted).await.ok(201);
         let key = By::Worker(made["token"].as_str().expect("text").to_owned());
         let gpus = json!([{"index": 0, "uuid": format!("GPU-{name}"), "name": model}]);
         server
