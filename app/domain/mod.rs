@@ -28,6 +28,7 @@ pub mod queue;
 pub mod rate;
 pub mod reconcile;
 pub mod retry;
+pub mod roster;
 pub mod secret;
 pub mod text;
 pub mod time;

@@ -55,6 +55,24 @@ words!(
 );
 
 words!(
+    /// What a list of workers can be narrowed by.
+    FacetKind {
+        /// Where they stand; `never` are those that were never heard of, which are `offline` too.
+        Status = "status",
+        /// Whether they go when their job ends.
+        Type = "type",
+        /// The model of their GPUs.
+        Gpu = "gpu",
+        /// A label.
+        Label = "label",
+        /// Their agent's version.
+        Version = "version",
+        /// Whether their agent verifies the server's certificate: `off` are those that do not.
+        Tls = "tls",
+    }
+);
+
+words!(
     /// Where a job stands.
     JobStatus {
         /// Waits for a worker.

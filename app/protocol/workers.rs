@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::gpu::{GpuInfo, GpuView};
 use super::history::Range;
-use super::status::{JobStatus, WorkerStatus, WorkerType};
+use super::status::{FacetKind, JobStatus, WorkerStatus, WorkerType};
 use crate::domain::ids::{JobId, WorkerId};
 use crate::domain::labels::Labels;
 use crate::domain::time::Timestamp;
@@ -80,7 +80,10 @@ pub struct WorkersQuery {
     /// Only workers in this status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<WorkerStatus>,
-    /// Only workers whose name, id, GPU or label contains this text.
+    /// Only workers that this fits: words, each in a name, id, host, GPU or label, and `status:idle`, `type:ephemeral`,
+    /// `gpu:a100*`, `label.team=nlp`, `version:0.1*`, `host:…`, `name:…`, `id:…` or `tls:off`. A `:` asks in any case, for a
+    /// part, or for a glob from the beginning of one; a `=` for exactly that, or a glob of it. A `-` before a word leaves
+    /// out what it fits; what has blanks or a `:` stands in quotes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
     /// Only workers with a label, `key=glob`, or with any value of a `key`.
@@ -92,10 +95,17 @@ pub struct WorkersQuery {
     /// With `gpus`: whether each comes with how much it computed over this time ([`GpuView::lately`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lately: Option<Range>,
+    /// Whether it is wanted what else could be asked, with how many workers each would leave.
+    #[serde(default)]
+    pub facets: bool,
+    /// In which order: `name`, `status`, `seen` or `gpus`, with a `-` before it for the largest first; left out, by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sort: Option<String>,
     /// At most so many; left out, all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Continue after the page that gave this `next_cursor`.
+    /// Continue after the page that gave this `next_cursor`, in the same order, or show the one that another gave as its
+    /// `previous_cursor`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -104,12 +114,24 @@ pub struct WorkersQuery {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkersPage {
-    /// By name.
+    /// In the order that was asked for.
     pub workers: Vec<WorkerView>,
     /// How many match the filters in all.
     pub total: u64,
+    /// How many of them come before those that are shown.
+    #[serde(default)]
+    pub before: u64,
     /// How many workers there are in each status, whatever the filters.
     pub counts: WorkerCounts,
+    /// The question as it was understood, with `status` and `label` in it.
+    #[serde(default)]
+    pub q: String,
+    /// What else could be asked, if that was wanted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facets: Vec<WorkerFacet>,
+    /// Where the page before starts, if there is one; empty for the beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_cursor: Option<String>,
     /// Where the next page starts, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
@@ -139,6 +161,22 @@ pub struct WorkerCounts {
     pub draining: u64,
     /// `offline`, those never contacted included.
     pub offline: u64,
+}
+
+/// Something by which the list can be narrowed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkerFacet {
+    /// What it is about.
+    pub about: FacetKind,
+    /// What is asked of it; of a label, `key=value`.
+    pub value: String,
+    /// How many workers that would leave of those that the rest of the question leaves.
+    pub count: u64,
+    /// Whether it is asked already.
+    pub chosen: bool,
+    /// The question with it, or without it if it is asked already.
+    pub q: String,
 }
 
 /// A worker in a list, under both spellings that clients know.

@@ -35,6 +35,8 @@ impl Port for Rest {
                 ("label", query.label),
                 ("gpus", query.gpus.then(|| "true".to_owned())),
                 ("lately", query.lately.map(|range| range.as_str().to_owned())),
+                ("facets", query.facets.then(|| "true".to_owned())),
+                ("sort", query.sort),
                 ("limit", query.limit.map(|limit| limit.to_string())),
                 ("cursor", query.cursor),
             ])

@@ -22,7 +22,8 @@ impl LazyRoute for GpusPart {
         Self
     }
 
-    fn view(_this: Self) -> AnyView {
+    fn view(this: Self) -> AnyView {
+        let GpusPart = this;
         view! { <GpusPage/> }.erased()
     }
 }
@@ -36,7 +37,8 @@ impl LazyRoute for JobPart {
         Self
     }
 
-    fn view(_this: Self) -> AnyView {
+    fn view(this: Self) -> AnyView {
+        let JobPart = this;
         view! { <JobPage/> }.erased()
     }
 }
@@ -50,7 +52,8 @@ impl LazyRoute for LogPart {
         Self
     }
 
-    fn view(_this: Self) -> AnyView {
+    fn view(this: Self) -> AnyView {
+        let LogPart = this;
         view! { <JobLogPage/> }.erased()
     }
 }
@@ -64,7 +67,8 @@ impl LazyRoute for WorkerPart {
         Self
     }
 
-    fn view(_this: Self) -> AnyView {
+    fn view(this: Self) -> AnyView {
+        let WorkerPart = this;
         view! { <WorkerPage/> }.erased()
     }
 }

@@ -32,6 +32,16 @@ fn sentence(problem: &Problem, locale: Locale) -> Option<String> {
             Some(words.too_many.of(language.span(Millis::seconds(seconds))))
         }
         "out_of_range" if locale != Locale::En => Some(words.out_of_range.of(with("field")?)),
+        "invalid_search" if locale != Locale::En => {
+            let word = with("word")?;
+            Some(match with("why")? {
+                "key" => words.misread_key.with(&[&word, &with("allowed")?]),
+                "value" => words.misread_value.with(&[&word, &with("allowed")?]),
+                "empty" => words.misread_empty.of(word),
+                "quote" => words.misread_quote.of(word),
+                _ => return None,
+            })
+        }
         "name_taken" => own(words.name_taken),
         "invalid_name" => own(words.invalid_name),
         "invalid_labels" => own(words.invalid_labels),
@@ -76,6 +86,11 @@ mod tests {
             said.sort();
             said.dedup();
             assert_eq!(said.len(), Locale::ALL.len(), "{code}: a sentence of its own in each language");
+        }
+        for why in ["key", "value", "empty", "quote"] {
+            let refused = problem("invalid_search", &[("word", "a:b"), ("why", why), ("allowed", "on, off")]);
+            let said = Locale::ALL.map(|locale| told(refused.clone(), locale).detail);
+            assert!(said[1..].iter().all(|said| said.contains("a:b")), "{why}: {said:?}");
         }
         assert_eq!(told(problem("last_admin", &[]), Locale::Ja).detail, "As the API says it.");
         assert_eq!(told(problem("permission_denied", &[]), Locale::Ja).detail, "As the API says it.");

@@ -219,6 +219,12 @@ pub(super) const REFUSED: Refused = Refused {
     invalid_name: "This cannot be used as a name.",
     invalid_labels: "These labels cannot be used.",
     out_of_range: Phrase("The value of “{0}” is not one of those that are allowed."),
+    misread_key: Phrase(
+        "“{0}” asks for nothing that is known. What can be asked for: {1}. In quotes it is looked for as it is.",
+    ),
+    misread_value: Phrase("“{0}” is not understood. It takes one of these: {1}."),
+    misread_empty: Phrase("After “{0}” something is missing."),
+    misread_quote: Phrase("A quotation mark is open before “{0}”."),
     password_needed: "This takes your password once more.",
     wrong_password: "This name and password do not open anything here. Check both for typing errors.",
     wrong_token: "This token or code opens nothing here. Check it for typing errors.",

@@ -7,7 +7,6 @@ use crate::ui::locales::words::workers::{Worker, Workers};
 pub(super) const WORKERS: Workers = Workers {
     title: "Workers",
     intro: "The machines that train.",
-    caption: "Workers by name",
     create: "Create worker",
     search: "Search",
     search_hint: "Name, GPU or label",
@@ -28,6 +27,15 @@ pub(super) const WORKERS: Workers = Workers {
     none_match_hint: "Other workers are hidden by the filter.",
     clear: "Clear the filter",
     total: count("1 worker", "{0} workers"),
+    previous: "Previous",
+    next: "Next",
+    range: Phrase("{0}–{1} of {2}"),
+    never_contacted: "Never contacted",
+    model: "GPU model",
+    version: "Agent version",
+    narrow: "Narrow",
+    help: "Words narrow the list, and so do these. A - before a word leaves out what it fits.",
+    export: "Export",
 };
 
 pub(super) const WORKER: Worker = Worker {

@@ -222,6 +222,12 @@ pub(super) const REFUSED: Refused = Refused {
     invalid_name: "Esto no sirve como nombre.",
     invalid_labels: "Estas etiquetas no se pueden usar.",
     out_of_range: Phrase("El valor de «{0}» no es uno de los permitidos."),
+    misread_key: Phrase(
+        "«{0}» no pregunta por nada conocido. Se puede preguntar por: {1}. Entre comillas se busca tal cual.",
+    ),
+    misread_value: Phrase("No se entiende «{0}». Admite uno de estos valores: {1}."),
+    misread_empty: Phrase("Falta algo después de «{0}»."),
+    misread_quote: Phrase("Hay una comilla sin cerrar antes de «{0}»."),
     password_needed: "Esto requiere tu contraseña una vez más.",
     wrong_password: "Este nombre y esta contraseña no abren nada aquí. Comprueba que los escribiste bien.",
     wrong_token: "Este token o código no abre nada aquí. Comprueba que lo escribiste bien.",

@@ -7,7 +7,6 @@ use crate::ui::locales::words::workers::{Worker, Workers};
 pub(super) const WORKERS: Workers = Workers {
     title: "Workers",
     intro: "Las máquinas que entrenan.",
-    caption: "Workers por nombre",
     create: "Crear worker",
     search: "Buscar",
     search_hint: "Nombre, GPU o etiqueta",
@@ -28,6 +27,15 @@ pub(super) const WORKERS: Workers = Workers {
     none_match_hint: "El filtro oculta los demás workers.",
     clear: "Quitar el filtro",
     total: count("1 worker", "{0} workers"),
+    previous: "Anteriores",
+    next: "Siguientes",
+    range: Phrase("{0}–{1} de {2}"),
+    never_contacted: "Nunca contactados",
+    model: "Modelo de GPU",
+    version: "Versión del agente",
+    narrow: "Acotar",
+    help: "Las palabras acotan la lista, y esto también. Un - delante de una palabra excluye lo que coincide.",
+    export: "Exportar",
 };
 
 pub(super) const WORKER: Worker = Worker {

@@ -7,7 +7,6 @@ use crate::ui::locales::words::workers::{Worker, Workers};
 pub(super) const WORKERS: Workers = Workers {
     title: "वर्कर",
     intro: "ट्रेनिंग करने वाली मशीनें।",
-    caption: "नाम के क्रम में वर्कर",
     create: "वर्कर बनाएँ",
     search: "खोजें",
     search_hint: "नाम, GPU या लेबल",
@@ -28,6 +27,15 @@ pub(super) const WORKERS: Workers = Workers {
     none_match_hint: "दूसरे वर्कर फ़िल्टर की वजह से छिपे हैं।",
     clear: "फ़िल्टर हटाएँ",
     total: count("{0} वर्कर", "{0} वर्कर"),
+    previous: "पिछले",
+    next: "अगले",
+    range: Phrase("{2} में से {0}–{1}"),
+    never_contacted: "कभी संपर्क नहीं",
+    model: "GPU मॉडल",
+    version: "एजेंट संस्करण",
+    narrow: "सीमित करें",
+    help: "शब्द सूची को सीमित करते हैं, और ये भी। शब्द के पहले - लगाने से मेल खाने वाले छूट जाते हैं।",
+    export: "निर्यात",
 };
 
 pub(super) const WORKER: Worker = Worker {

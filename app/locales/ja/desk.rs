@@ -219,6 +219,12 @@ pub(super) const REFUSED: Refused = Refused {
     invalid_name: "名前として使用できません。",
     invalid_labels: "このラベルは使用できません。",
     out_of_range: Phrase("「{0}」の値は許可された範囲にありません。"),
+    misread_key: Phrase(
+        "「{0}」で指定できる項目はありません。指定できるもの：{1}。引用符で囲むと、そのままの文字列を検索します。",
+    ),
+    misread_value: Phrase("「{0}」を解釈できません。次のいずれかを指定してください：{1}。"),
+    misread_empty: Phrase("「{0}」の後に値がありません。"),
+    misread_quote: Phrase("「{0}」の前の引用符が閉じられていません。"),
     password_needed: "この操作にはパスワードの再入力が必要です。",
     wrong_password: "この名前とパスワードでは入れません。入力ミスがないか確認してください。",
     wrong_token: "このトークンまたはコードは無効です。入力ミスがないか確認してください。",

@@ -7,7 +7,6 @@ use crate::ui::locales::words::workers::{Worker, Workers};
 pub(super) const WORKERS: Workers = Workers {
     title: "ワーカー",
     intro: "学習を実行するマシン。",
-    caption: "ワーカー（名前順）",
     create: "ワーカーを作成",
     search: "検索",
     search_hint: "名前、GPU、ラベル",
@@ -28,6 +27,15 @@ pub(super) const WORKERS: Workers = Workers {
     none_match_hint: "他のワーカーは、フィルターにより非表示です。",
     clear: "フィルターを解除",
     total: count("", "ワーカー{0}台"),
+    previous: "前へ",
+    next: "次へ",
+    range: Phrase("{2}件中{0}–{1}"),
+    never_contacted: "未接続",
+    model: "GPUモデル",
+    version: "エージェントのバージョン",
+    narrow: "絞り込み",
+    help: "単語で一覧を絞り込めます。次の書き方も使えます。単語の前に - を付けると、一致するものを除きます。",
+    export: "書き出し",
 };
 
 pub(super) const WORKER: Worker = Worker {

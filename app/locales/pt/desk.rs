@@ -222,6 +222,12 @@ pub(super) const REFUSED: Refused = Refused {
     invalid_name: "Isto não serve como nome.",
     invalid_labels: "Estes rótulos não podem ser usados.",
     out_of_range: Phrase("O valor de “{0}” não é um dos permitidos."),
+    misread_key: Phrase(
+        "“{0}” não pergunta por nada conhecido. Pode-se perguntar por: {1}. Entre aspas, é buscado como está.",
+    ),
+    misread_value: Phrase("“{0}” não foi entendido. Aceita um destes valores: {1}."),
+    misread_empty: Phrase("Falta algo depois de “{0}”."),
+    misread_quote: Phrase("Há uma aspa sem fechar antes de “{0}”."),
     password_needed: "Isto exige a sua senha mais uma vez.",
     wrong_password: "Este nome e esta senha não abrem nada aqui. Confira se foram digitados corretamente.",
     wrong_token: "Este token ou código não abre nada aqui. Confira se foi digitado corretamente.",

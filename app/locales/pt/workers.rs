@@ -7,7 +7,6 @@ use crate::ui::locales::words::workers::{Worker, Workers};
 pub(super) const WORKERS: Workers = Workers {
     title: "Workers",
     intro: "As máquinas que treinam.",
-    caption: "Workers por nome",
     create: "Criar worker",
     search: "Buscar",
     search_hint: "Nome, GPU ou rótulo",
@@ -28,6 +27,15 @@ pub(super) const WORKERS: Workers = Workers {
     none_match_hint: "O filtro oculta os outros workers.",
     clear: "Limpar o filtro",
     total: count("{0} worker", "{0} workers"),
+    previous: "Anteriores",
+    next: "Próximos",
+    range: Phrase("{0}–{1} de {2}"),
+    never_contacted: "Nunca contatados",
+    model: "Modelo de GPU",
+    version: "Versão do agente",
+    narrow: "Refinar",
+    help: "Palavras refinam a lista, e isto também. Um - antes de uma palavra exclui o que corresponde.",
+    export: "Exportar",
 };
 
 pub(super) const WORKER: Worker = Worker {

@@ -6,7 +6,6 @@ words! {
     pub(crate) Workers {
         title: Text,
         intro: Text,
-        caption: Text,
         create: Text,
         search: Text,
         search_hint: Text,
@@ -27,6 +26,15 @@ words! {
         none_match_hint: Text,
         clear: Text,
         total: Count,
+        previous: Text,
+        next: Text,
+        range: Phrase,
+        never_contacted: Text,
+        model: Text,
+        version: Text,
+        narrow: Text,
+        help: Text,
+        export: Text,
     }
 
     pub(crate) Worker {

@@ -7,7 +7,6 @@ use crate::ui::locales::words::workers::{Worker, Workers};
 pub(super) const WORKERS: Workers = Workers {
     title: "工作节点",
     intro: "执行训练的机器。",
-    caption: "工作节点，按名称排序",
     create: "创建工作节点",
     search: "搜索",
     search_hint: "名称、GPU或标签",
@@ -28,6 +27,15 @@ pub(super) const WORKERS: Workers = Workers {
     none_match_hint: "其他工作节点已被筛选器隐藏。",
     clear: "清除筛选",
     total: count("", "{0}个工作节点"),
+    previous: "上一页",
+    next: "下一页",
+    range: Phrase("第{0}–{1}个，共{2}个"),
+    never_contacted: "从未联系",
+    model: "GPU型号",
+    version: "代理程序版本",
+    narrow: "缩小范围",
+    help: "输入词语可缩小列表范围，也可使用以下写法。在词语前加 - 会排除匹配项。",
+    export: "导出",
 };
 
 pub(super) const WORKER: Worker = Worker {

@@ -6,59 +6,90 @@ use super::labels::LabelChips;
 use super::scale::Scale;
 use super::status::{WorkerBadge, type_word};
 use super::time::Moment;
-use crate::protocol::workers::WorkerView;
+use crate::domain::ids::WorkerId;
+use crate::protocol::workers::{WorkerView, WorkersPage};
 use crate::ui::erase::Erase;
 use crate::ui::format;
 use crate::ui::i18n::t;
+use crate::ui::locales::sentence::Text;
 use crate::ui::locales::words::workers::Workers;
 
-/// A table of workers that follows its signal.
+/// A column by which the table can be sorted.
+#[derive(Debug, Clone)]
+pub(crate) struct Head {
+    /// `ascending` or `descending`, if it is.
+    pub sorted: Option<&'static str>,
+    /// Where it is, or the other way round.
+    pub href: String,
+}
+
+/// Those of them.
+#[derive(Debug, Clone)]
+pub(crate) struct Heads {
+    pub name: Head,
+    pub status: Head,
+    pub gpus: Head,
+    pub seen: Head,
+}
+
+/// A table of workers that follows its signal. A row stays its worker's while others come.
 #[component]
-pub(crate) fn WorkerTable(#[prop(into)] workers: Signal<Vec<WorkerView>>) -> impl IntoView {
+pub(crate) fn WorkerTable(page: RwSignal<WorkersPage>, heads: Heads) -> impl IntoView {
     let words = &t().workers;
+    let ids = Memo::new(move |_| page.with(|page| page.workers.iter().map(|one| one.id.clone()).collect::<Vec<_>>()));
+    let row = move |id: WorkerId| {
+        let worker = Memo::new(move |last: Option<&Option<WorkerView>>| {
+            let now = page.with(|page| page.workers.iter().find(|one| one.id == id).cloned());
+            // A row that is about to go keeps what it says.
+            now.or_else(|| last.cloned().flatten())
+        });
+        view! { <tr>{move || worker.with(|worker| worker.as_ref().map(cells))}</tr> }
+    };
     view! {
         <table class="data">
-            <caption class="sr-only">{words.caption}</caption>
+            <caption class="sr-only">{words.title}</caption>
             <thead>
                 <tr>
-                    <th scope="col">{words.worker}</th>
-                    <th scope="col">{words.status}</th>
-                    <th scope="col" class="max-md:hidden">{words.gpu}</th>
+                    {sorting("", heads.name, words.worker)}
+                    {sorting("", heads.status, words.status)}
+                    {sorting("max-md:hidden", heads.gpus, words.gpu)}
                     <th scope="col" class="max-md:hidden">{words.job}</th>
                     <th scope="col" class="max-xl:hidden">{words.kind}</th>
                     <th scope="col" class="max-lg:hidden">{words.labels}</th>
-                    <th scope="col" class="num max-md:hidden">{words.seen}</th>
+                    {sorting("num max-md:hidden", heads.seen, words.seen)}
                 </tr>
             </thead>
-            <tbody>{move || workers.get().into_iter().map(|worker| view! { <WorkerRow worker=worker/> }).collect_view()}</tbody>
+            <tbody><For each=move || ids.get() key=Clone::clone children=row/></tbody>
         </table>
     }
     .erased()
 }
 
-#[component]
-fn WorkerRow(worker: WorkerView) -> impl IntoView {
+/// The head of such a column.
+fn sorting(class: &'static str, head: Head, label: Text) -> AnyView {
+    view! { <th scope="col" class=class aria-sort=head.sorted><a class="sort" href=head.href>{label}</a></th> }.erased()
+}
+
+fn cells(worker: &WorkerView) -> impl IntoView + use<> {
     let words = t();
-    let gpus = gpus(&words.workers, &worker);
+    let gpus = gpus(&words.workers, worker);
     view! {
-        <tr>
-            <th scope="row">
-                <a class="row-link" href=format!("/admin/workers/{}", worker.id)>{worker.name.clone()}</a>
-                <span class="row-sub">
-                    <span class="max-md:hidden">{worker.hostname.clone().unwrap_or_else(|| format::short_id(worker.id.as_str()))}</span>
-                    <span class="md:hidden">{gpus.clone()}</span>
-                </span>
-            </th>
-            <td>
-                <WorkerBadge worker=worker.clone()/>
-                <span class="row-sub md:hidden"><Seen worker=worker.clone() in_row=true/></span>
-            </td>
-            <td class="max-md:hidden">{gpus}</td>
-            <td class="max-md:hidden"><Held worker=worker.clone()/></td>
-            <td class="text-muted max-xl:hidden">{type_word(&words.status, worker.worker_type)}</td>
-            <td class="max-lg:hidden"><LabelChips labels=worker.labels.clone() none="–"/></td>
-            <td class="num text-muted max-md:hidden"><Seen worker=worker in_row=true/></td>
-        </tr>
+        <th scope="row">
+            <a class="row-link" href=format!("/admin/workers/{}", worker.id)>{worker.name.clone()}</a>
+            <span class="row-sub">
+                <span class="max-md:hidden">{worker.hostname.clone().unwrap_or_else(|| format::short_id(worker.id.as_str()))}</span>
+                <span class="md:hidden">{gpus.clone()}</span>
+            </span>
+        </th>
+        <td>
+            <WorkerBadge worker=worker.clone()/>
+            <span class="row-sub md:hidden"><Seen worker=worker.clone() in_row=true/></span>
+        </td>
+        <td class="max-md:hidden">{gpus}</td>
+        <td class="max-md:hidden"><Held worker=worker.clone()/></td>
+        <td class="text-muted max-xl:hidden">{type_word(&words.status, worker.worker_type)}</td>
+        <td class="max-lg:hidden"><LabelChips labels=worker.labels.clone() none="–"/></td>
+        <td class="num text-muted max-md:hidden"><Seen worker=worker.clone() in_row=true/></td>
     }
     .erased()
 }

@@ -1,6 +1,7 @@
 //! `simpletuner workers …`
 
 use app::domain::labels::Labels;
+use app::domain::roster::query::quoted;
 use app::domain::time::Timestamp;
 use app::protocol::status::{WorkerStatus, WorkerType};
 use app::protocol::workers::{
@@ -208,7 +209,7 @@ async fn create(create: Create, client: &Client, screen: &mut Screen<'_>) -> Res
 
 /// The worker of this name or id.
 async fn find(client: &Client, which: &Which) -> Result<Value, Exit> {
-    let query = WorkersQuery { q: Some(which.worker.clone()), ..WorkersQuery::default() };
+    let query = WorkersQuery { q: Some(quoted(&which.worker)), ..WorkersQuery::default() };
     let mut page = client.list(&["admin", "workers"], &query, "workers", None).await?;
     let found = page["workers"].as_array_mut().and_then(|workers| {
         let at = workers.iter().position(|worker| [name(worker), id(worker)].contains(&which.worker.as_str()))?;

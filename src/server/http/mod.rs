@@ -12,6 +12,7 @@ pub mod arrival;
 mod audit;
 mod conditional;
 mod configs;
+mod csv;
 mod docs;
 mod events;
 mod headers;

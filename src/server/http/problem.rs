@@ -2,6 +2,7 @@
 
 mod access;
 pub mod codes;
+mod misread;
 mod secrets;
 mod turned_away;
 
@@ -298,6 +299,7 @@ fn invalid_input(invalid: &Invalid) -> ApiError {
         Invalid::Status(word) => ("invalid_status", format!("{word:?} is no status that a worker can report.")),
         Invalid::Range { field, allowed } => ("out_of_range", format!("`{field}` must be {allowed}.")),
         Invalid::Pattern(error) => ("invalid_pattern", format!("The regular expression is not usable: {error}.")),
+        Invalid::Search(misread) => ("invalid_search", misread::in_words(misread)),
         Invalid::Path(path) => (
             "invalid_path",
             format!("{path:?} is not usable as a path: paths are relative, without `..`, and printable."),
@@ -312,6 +314,10 @@ fn invalid_input(invalid: &Invalid) -> ApiError {
         }
     };
     let mut error = ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail);
+    if let Invalid::Search(misread) = invalid {
+        let parts = misread::parts(misread).map(|(name, value)| (name.to_owned(), value.into()));
+        error.extra.extend(parts);
+    }
     if let Invalid::Range { field, .. } = invalid {
         error.extra.insert("field".to_owned(), (*field).into());
     }

@@ -2,11 +2,11 @@
 
 use app::protocol::usage::{UsageGroup, UsageQuery, UsageReport};
 use axum::extract::State;
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::{Extension, Json};
 
 use super::address::Query;
+use super::csv;
 use super::openapi::doc::{Answer, Content, Doc};
 use super::problem::ApiError;
 use super::routes::Routes;
@@ -50,39 +50,14 @@ async fn export(
     Query(query): Query<UsageQuery>,
 ) -> Result<Response, ApiError> {
     let report = app.core.usage(&person, &query).await?;
-    let headers = [
-        (header::CONTENT_TYPE, "text/csv; charset=utf-8"),
-        (header::CONTENT_DISPOSITION, "attachment; filename=\"usage.csv\""),
-        (header::CACHE_CONTROL, "no-store"),
-    ];
-    Ok((headers, csv(&report)).into_response())
+    Ok(csv::file("usage.csv", lines(&report)))
 }
 
-fn csv(report: &UsageReport) -> String {
+fn lines(report: &UsageReport) -> String {
     let line = |UsageGroup { name, amount, .. }: &UsageGroup| {
         let (gpus, runs) = (amount.gpu_hours, amount.run_hours);
-        format!("{},{gpus:.4},{runs:.4},{},{}\r\n", field(name), amount.jobs, amount.attempts)
+        format!("{},{gpus:.4},{runs:.4},{},{}\r\n", csv::field(name), amount.jobs, amount.attempts)
     };
     let names = format!("{},gpu_hours,run_hours,jobs,attempts\r\n", report.by.as_str());
     std::iter::once(names).chain(report.groups.iter().map(line)).collect()
-}
-
-/// A name as a field (RFC 4180), which no spreadsheet takes for a formula.
-fn field(name: &str) -> String {
-    let formula = name.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let text = if formula { format!("'{name}") } else { name.to_owned() };
-    if text.contains([',', '"', '\r', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_fields_and_no_formulas() {
-        assert_eq!(field("ada"), "ada");
-        assert_eq!(field("=HYPERLINK(\"x\",1)"), "\"'=HYPERLINK(\"\"x\"\",1)\"");
-        assert_eq!(["@a", "-1", "+1", "a-b"].map(field), ["'@a", "'-1", "'+1", "a-b"]);
-        assert_eq!(field("a\nb"), "\"a\nb\"");
-    }
 }

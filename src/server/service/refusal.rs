@@ -3,6 +3,7 @@
 use app::domain::access::Permission;
 use app::domain::ids::{JobId, SessionId, TokenId, UserId, WorkerId};
 use app::domain::labels::BadLabels;
+use app::domain::roster::query::Misread;
 use app::domain::time::Millis;
 use app::domain::worker::credential::Closed;
 use app::domain::{job, worker};
@@ -140,6 +141,8 @@ pub enum Invalid {
     },
     /// A regular expression that is none, or too large; what is wrong with it.
     Pattern(String),
+    /// A question for workers that has a word which is not understood.
+    Search(Misread),
     /// A path that leads elsewhere.
     Path(String),
     /// A configuration without `config.json`.

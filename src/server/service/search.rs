@@ -12,6 +12,7 @@ use app::protocol::search::{Found, FoundKind, SearchPage, SearchQuery};
 use super::Core;
 use super::access::Person;
 use super::refusal::{Invalid, Refusal};
+use super::views::roster::Row;
 use super::views::{jobs, workers};
 use crate::store::jobs::JobFilter;
 use crate::store::workers::StoredWorker;
@@ -36,7 +37,7 @@ impl Core {
         if question.is_empty() {
             return Ok(SearchPage::default());
         }
-        let mut tx = self.read().await?;
+        let mut tx = self.recent().await?;
         let mut found = Vec::new();
         if person.permissions.has(Permission::AdminWorkers) {
             found.extend(workers_found(&mut *tx, question).await?);
@@ -55,24 +56,23 @@ impl Core {
 }
 
 async fn workers_found(tx: &mut dyn Tx, question: &str) -> Result<Vec<(u32, Found)>, Refusal> {
-    let all = tx.workers().await?;
-    let mut near: Vec<_> = all.iter().filter_map(|stored| Some((worker_worth(stored, question)?, stored))).collect();
-    near.sort_by_key(|(worth, _)| Reverse(*worth));
+    let all = tx.see(Row::all).await?;
+    let mut near: Vec<_> = all.iter().filter_map(|row| Some((worker_worth(&row.stored, question)?, row))).collect();
+    near.sort_by(|(left, a), (right, b)| right.cmp(left).then_with(|| a.stored.worker.name.cmp(&b.stored.worker.name)));
     near.truncate(MOST_FOUND as usize);
-    let mut found = Vec::new();
-    for (worth, StoredWorker { worker, .. }) in near {
-        let held = tx.leased_jobs(Some(&worker.id)).await?.len();
+    let found = |(worth, row): (u32, &Row)| {
+        let worker = &row.stored.worker;
         let one = Found {
             kind: FoundKind::Worker,
             id: worker.id.to_string(),
             name: worker.name.clone(),
             note: worker.capability().and_then(|capability| capability.hostname.clone()),
-            worker_status: Some(workers::status(worker.status(held))),
+            worker_status: Some(workers::status(worker.status(row.jobs.len()))),
             job_status: None,
         };
-        found.push((worth, one));
-    }
-    Ok(found)
+        (worth, one)
+    };
+    Ok(near.into_iter().map(found).collect())
 }
 
 fn worker_worth(StoredWorker { worker, .. }: &StoredWorker, question: &str) -> Option<u32> {

@@ -239,6 +239,14 @@ impl Known {
         leased
     }
 
+    /// The jobs that hold a lease on a worker, in the order of their submits.
+    pub fn held_by(&self, worker: &WorkerId) -> Vec<Arc<Job>> {
+        let held = self.leases.get(worker).into_iter().flatten().filter_map(|id| self.jobs.get(id));
+        let mut held: Vec<_> = held.map(Arc::clone).collect();
+        held.sort_by_key(|job| (job.submitted_at, job.id.clone()));
+        held
+    }
+
     /// The place of a job among those that wait, from 1, in the order in which planning takes them.
     pub fn place(&self, job: &Job) -> u64 {
         self.queue.range(..rank(job)).count() as u64 + 1

@@ -66,6 +66,83 @@ async fn the_list_is_filtered_counted_and_paged() {
     let second = get(&format!("?limit=100&cursor={}", first["next_cursor"].as_str().expect("more"))).await;
     assert_eq!(first["workers"].as_array().map(Vec::len), Some(50));
     assert_eq!((second["workers"].as_array().map(Vec::len), second.get("next_cursor")), (Some(71), None));
+    assert_eq!((&second["before"], &second["previous_cursor"]), (&json!(50), &json!("")));
+    let third = get("?limit=20&cursor=w089").await;
+    assert_eq!((&third["before"], &third["workers"][0]["name"]), (&json!(91), &json!("w090")), "after online-one too");
+    let back = get(&format!("?limit=20&cursor={}", third["previous_cursor"].as_str().expect("more"))).await;
+    assert_eq!((&back["workers"][0]["name"], &back["before"]), (&json!("w070"), &json!(71)));
+    assert_eq!(back["next_cursor"], "w089", "the page before ends where this one begins");
+}
+
+#[tokio::test]
+async fn the_list_is_sorted_and_a_cursor_goes_on_in_that_order() {
+    let server = Server::start().await;
+    for (name, gpus) in [("one", 1), ("four", 4), ("four-b", 4), ("two", 2)] {
+        let (_, key) = server.worker(name).await;
+        let gpu = |n| json!({"index": n, "uuid": format!("GPU-{name}-{n}"), "name": "A100"});
+        let gpus: Vec<_> = (0..gpus).map(gpu).collect();
+        server
+            .post(&key, "/api/workers/register", json!({"protocol": 1, "persistent": true, "gpus": gpus}))
+            .await
+            .ok(200);
+    }
+    server.worker("none").await;
+    let get = async |query: &str| server.get(&By::Admin, &format!("/api/admin/workers?{query}")).await.ok(200);
+    let names = |page: &Value| -> Vec<String> {
+        let workers = page["workers"].as_array().expect("a list");
+        workers.iter().map(|worker| worker["name"].as_str().expect("text").to_owned()).collect()
+    };
+    assert_eq!(names(&get("sort=-gpus").await), ["four", "four-b", "two", "one", "none"]);
+    assert_eq!(names(&get("sort=-name").await), ["two", "one", "none", "four-b", "four"]);
+    assert_eq!(names(&get("sort=seen").await)[0], "none", "who was never heard of comes first");
+    assert_eq!(names(&get("sort=status").await)[4], "none");
+    let first = get("sort=-gpus&limit=1").await;
+    let second = get(&format!("sort=-gpus&limit=2&cursor={}", first["next_cursor"].as_str().expect("more"))).await;
+    assert_eq!((names(&second), &second["before"]), (vec!["four-b".to_owned(), "two".to_owned()], &json!(1)));
+    server.get(&By::Admin, "/api/admin/workers?sort=age").await.problem(422, "out_of_range");
+}
+
+#[tokio::test]
+async fn the_list_is_asked_in_words_counted_by_what_is_left_and_exported() {
+    let server = Server::start().await;
+    for (name, model, team) in
+        [("a", "NVIDIA A100-SXM4-80GB", "nlp"), ("b", "NVIDIA H100", "nlp"), ("c,=1", "NVIDIA H100", "vision")]
+    {
+        let wanted = json!({"name": name, "labels": {"team": team}});
+        let made = server.post(&By::Admin, "/api/admin/workers", wanted).await.ok(201);
+        let key = By::Worker(made["token"].as_str().expect("text").to_owned());
+        let gpus = json!([{"index": 0, "uuid": format!("GPU-{name}"), "name": model}]);
+        server
+            .post(&key, "/api/workers/register", json!({"protocol": 1, "persistent": true, "gpus": gpus}))
+            .await
+            .ok(200);
+    }
+    server.worker("never").await;
+    let get = async |query: &str| server.get(&By::Admin, &format!("/api/admin/workers?{query}")).await.ok(200);
+    assert_eq!(get("q=gpu:h100*%20label.team=nlp").await["workers"][0]["name"], "b");
+    assert_eq!(get("q=-gpu:h100%20-status:never").await["workers"][0]["name"], "a");
+    let narrowed = get("facets=true&q=gpu:h100&status=connecting&label=team%3Dnlp&limit=1").await;
+    assert_eq!((&narrowed["total"], &narrowed["q"]), (&json!(1), &json!("gpu:h100 status:connecting label.team=nlp")));
+    let facet = |about: &str, value: &str| {
+        let all = narrowed["facets"].as_array().expect("a list").iter();
+        all.clone().find(|facet| facet["about"] == about && facet["value"] == value).expect("it is offered").clone()
+    };
+    let vision = facet("label", "team=vision");
+    assert_eq!((&vision["count"], &vision["chosen"]), (&json!(1), &json!(false)));
+    assert_eq!(vision["q"], "gpu:h100 status:connecting label.team=vision");
+    let a100 = facet("gpu", "NVIDIA A100-SXM4-80GB");
+    let asked = a100["q"].as_str().expect("text").replace(' ', "%20").replace('"', "%22");
+    assert_eq!((&a100["count"], &get(&format!("q={asked}")).await["total"]), (&json!(1), &json!(1)));
+    assert_eq!(facet("status", "never")["count"], 0);
+    for (asked, why) in [("color:red", "key"), ("status:sleepy", "value"), ("gpu:", "empty"), ("%22a", "quote")] {
+        let refused = server.get(&By::Admin, &format!("/api/admin/workers?q={asked}")).await;
+        assert_eq!(refused.problem(422, "invalid_search")["why"], why);
+    }
+    let csv = server.get(&By::Admin, "/api/admin/workers/export?q=label.team=vision").await;
+    assert_eq!(csv.headers["content-type"], "text/csv; charset=utf-8");
+    let text = csv.text();
+    assert_eq!(text.lines().count(), 2);
+    assert!(text.contains("\"c,=1\",connecting,persistent,1,NVIDIA H100,team=vision,"), "{text}");
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! `/api/admin`: workers, and people.
 
+mod export;
 mod users;
 
 use app::domain::access::Permission;
@@ -34,6 +35,7 @@ pub fn routes(app: &App) -> Routes {
     let taking = Needs::ToProved(Permission::AdminWorkers);
     Routes::new(app, "Workers")
         .get("/admin/workers", workers, LIST, list)
+        .get("/admin/workers/export", workers, export::EXPORT, export::export)
         .post("/admin/workers", workers, CREATE, create)
         .get("/admin/workers/{id}", workers, SHOW, show)
         .get("/admin/workers/{id}/gpus/history", workers, HISTORY, history)
@@ -47,7 +49,10 @@ pub fn routes(app: &App) -> Routes {
         .and(users::routes(app))
 }
 
-const LIST: Doc = Doc::of("listWorkers", "Lists workers, by name.");
+const LIST: Doc = Doc {
+    problems: &["invalid_search", "out_of_range"],
+    ..Doc::of("listWorkers", "Lists workers, by name if nothing else is asked for.")
+};
 
 async fn list(
     State(app): State<App>,

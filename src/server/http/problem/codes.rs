@@ -94,6 +94,7 @@ pub const CODES: &[Code] = &[
     code("invalid_network", &[422], "The text is no network."),
     code("invalid_path", &[422], "The path leads elsewhere or is not printable."),
     code("invalid_pattern", &[422], "The text is no regular expression, or one that is too large."),
+    code("invalid_search", &[422], "A word of the question is not understood; `word` is which, `why` says why."),
     code("invalid_secret_name", &[422], "The name is none of a secret's."),
     code("invalid_status", &[422], "The word is no status that a worker can report."),
     code("other_worker", &[422], "The worker's id in the body is not the token's."),

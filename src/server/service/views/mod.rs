@@ -6,4 +6,5 @@ mod files;
 pub mod jobs;
 mod metrics;
 mod overview;
+pub mod roster;
 pub mod workers;

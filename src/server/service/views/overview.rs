@@ -55,8 +55,10 @@ impl Core {
         drop(tx);
         let mut tx = self.recent().await?;
         let survey = tx.see(|known| self.survey(known, failing, own.as_deref())).await?;
-        let mut held = held(&mut *tx, &survey.leased).await?;
+        let mut held = held(&mut *tx, &survey.leased.iter().collect::<Vec<_>>()).await?;
         drop(tx);
+        let shown =
+            |stored: &StoredWorker| self.worker_view(stored, held.remove(&stored.worker.id).unwrap_or_default());
         let lately =
             |status: JobStatus| ended.iter().find(|(word, _)| word == status.as_str()).map_or(0, |(_, number)| *number);
         let attention = attention::list(survey.entries);
@@ -71,7 +73,7 @@ impl Core {
             disk_full: self.room.is_full(),
             attention: attention.entries.into_iter().map(view).collect(),
             more_attention: attention.more,
-            fleet: survey.fleet.iter().map(|stored| self.worker_view(stored, &mut held)).collect(),
+            fleet: survey.fleet.iter().map(shown).collect(),
             server_time: now,
         })
     }

@@ -2,16 +2,13 @@
 
 use std::collections::HashMap;
 
-use app::domain::glob;
 use app::domain::gpu::Gpu;
 use app::domain::ids::WorkerId;
 use app::domain::job::{Job, Lease};
 use app::domain::worker::{Conflict, Kind, Status, Worker};
 use app::protocol::gpu::{GpuInfo, GpuView, Reading};
 use app::protocol::status::{WorkerStatus, WorkerType};
-use app::protocol::workers::{
-    FleetLabels, HeldJob, TokenConflict, WorkerCounts, WorkerView, WorkersPage, WorkersQuery,
-};
+use app::protocol::workers::{HeldJob, TokenConflict, WorkerView};
 
 use super::jobs::{progress, status as job_status};
 use crate::service::Core;
@@ -23,66 +20,25 @@ use crate::store::Tx;
 use crate::store::attempts::StoredAttempt;
 use crate::store::workers::StoredWorker;
 
+/// Jobs by who holds them.
 pub(super) type Held = HashMap<WorkerId, Vec<HeldJob>>;
 
 impl Core {
-    /// The list of workers.
-    pub async fn workers_page(&self, query: &WorkersQuery) -> Result<WorkersPage, Refusal> {
-        let mut tx = self.read().await?;
-        let leased = tx.leased_jobs(None).await?;
-        let mut held = held(&mut *tx, &leased).await?;
-        let leased = by_worker(leased);
-        let stored = tx.workers().await?;
-        let view = |stored: &StoredWorker| {
-            let view = self.worker_view(stored, &mut held);
-            if !query.gpus {
-                return view;
-            }
-            let readings = self.readings.look_at_all(&stored.worker.id, self.now());
-            let leased = leased.get(&stored.worker.id).map(Vec::as_slice).unwrap_or_default();
-            let mut gpus = gpu_views(&stored.worker, leased, readings);
-            let mut lately = query.lately.map(|range| self.lately(&stored.worker.id, range)).unwrap_or_default();
-            for gpu in &mut gpus {
-                gpu.lately = lately.remove(&gpu.gpu.uuid).unwrap_or_default();
-            }
-            WorkerView { gpus, ..view }
-        };
-        let all: Vec<WorkerView> = stored.iter().map(view).collect();
-        let counts = counts(&all);
-        let matching: Vec<WorkerView> = all.into_iter().filter(|worker| fits(worker, query)).collect();
-        let total = matching.len() as u64;
-        let mut rest = matching.into_iter().filter(|w| query.cursor.as_ref().is_none_or(|cursor| w.name > *cursor));
-        let limit = query.limit.map_or(usize::MAX, |limit| limit.max(1) as usize);
-        let workers: Vec<WorkerView> = rest.by_ref().take(limit).collect();
-        let next_cursor = rest.next().and(workers.last().map(|worker| worker.name.clone()));
-        Ok(WorkersPage { workers, total, counts, next_cursor, server_time: self.now() })
-    }
-
-    /// The labels that workers have, by key.
-    pub async fn fleet_labels(&self) -> Result<FleetLabels, Refusal> {
-        let mut labels = FleetLabels::default();
-        for (key, value) in
-            self.workers_page(&WorkersQuery::default()).await?.workers.into_iter().flat_map(|w| w.labels.0)
-        {
-            labels.labels.entry(key).or_default().insert(value);
-        }
-        Ok(labels)
-    }
-
     /// One worker.
     pub async fn worker_page(&self, id: &WorkerId) -> Result<WorkerView, Refusal> {
         let mut tx = self.read().await?;
         let stored = tx.worker(id).await?.ok_or_else(|| Refusal::NoWorker(id.clone()))?;
         let readings = self.readings.look(id, self.now());
         let leased = tx.leased_jobs(Some(id)).await?;
+        let leased: Vec<&Job> = leased.iter().collect();
         let gpus = gpu_views(&stored.worker, &leased, readings);
         let mut held = held(&mut *tx, &leased).await?;
-        Ok(WorkerView { gpus, ..self.worker_view(&stored, &mut held) })
+        Ok(WorkerView { gpus, ..self.worker_view(&stored, held.remove(id).unwrap_or_default()) })
     }
 
-    pub(super) fn worker_view(&self, stored: &StoredWorker, held: &mut Held) -> WorkerView {
+    /// A worker with the jobs that it holds.
+    pub(super) fn worker_view(&self, stored: &StoredWorker, jobs: Vec<HeldJob>) -> WorkerView {
         let worker = &stored.worker;
-        let jobs = held.remove(&worker.id).unwrap_or_default();
         let capability = worker.capability();
         let gpu = capability.and_then(|capability| capability.gpus.first());
         let gpu_count = capability.map_or(0, |capability| u32::try_from(capability.gpus.len()).unwrap_or(u32::MAX));
@@ -139,22 +95,12 @@ impl Core {
     }
 }
 
-fn by_worker(leased: Vec<Job>) -> HashMap<WorkerId, Vec<Job>> {
-    let mut by_worker = HashMap::<_, Vec<_>>::new();
-    for job in leased {
-        if let Some(worker) = job.live_lease().map(|lease| lease.worker.clone()) {
-            by_worker.entry(worker).or_default().push(job);
-        }
-    }
-    by_worker
-}
-
 /// A worker's GPUs, with what is known of them and who holds them.
-fn gpu_views(worker: &Worker, leased: &[Job], mut readings: HashMap<String, Reading>) -> Vec<GpuView> {
+pub(super) fn gpu_views(worker: &Worker, leased: &[&Job], mut readings: HashMap<String, Reading>) -> Vec<GpuView> {
     if worker.may_beat().is_err() {
         readings.clear();
     }
-    let holds = |job: &&Job, uuid: &str| job.live_lease().is_some_and(|lease| lease.held().contains(&uuid));
+    let holds = |job: &&&Job, uuid: &str| job.live_lease().is_some_and(|lease| lease.held().contains(&uuid));
     let gpus = worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
     let view = |gpu: &Gpu| GpuView {
         gpu: shown(gpu),
@@ -166,7 +112,7 @@ fn gpu_views(worker: &Worker, leased: &[Job], mut readings: HashMap<String, Read
 }
 
 /// The jobs that workers hold, by worker.
-pub(super) async fn held(tx: &mut dyn Tx, jobs: &[Job]) -> Result<Held, Refusal> {
+pub(super) async fn held(tx: &mut dyn Tx, jobs: &[&Job]) -> Result<Held, Refusal> {
     let ids: Vec<_> = jobs.iter().map(|job| job.id.clone()).collect();
     let attempts = tx.newest_attempts(&ids).await?;
     let attempts: HashMap<_, _> = attempts.iter().map(|attempt| (&attempt.job, attempt)).collect();
@@ -208,34 +154,4 @@ fn conflict(conflict: &Conflict) -> TokenConflict {
 fn status_since(worker: &Worker) -> app::domain::time::Timestamp {
     let drain = worker.drain.as_ref().map(|drain| drain.since);
     drain.map_or(worker.link_since(), |since| since.max(worker.link_since()))
-}
-
-fn counts(workers: &[WorkerView]) -> WorkerCounts {
-    let count = |status| workers.iter().filter(|worker| worker.status == status).count() as u64;
-    WorkerCounts {
-        connecting: count(WorkerStatus::Connecting),
-        idle: count(WorkerStatus::Idle),
-        busy: count(WorkerStatus::Busy),
-        draining: count(WorkerStatus::Draining),
-        offline: count(WorkerStatus::Offline),
-    }
-}
-
-fn fits(worker: &WorkerView, query: &WorkersQuery) -> bool {
-    let needle = query.q.as_deref().unwrap_or_default().trim().to_lowercase();
-    let contains = |text: &str| text.to_lowercase().contains(&needle);
-    let found = needle.is_empty()
-        || contains(&worker.name)
-        || contains(worker.id.as_str())
-        || worker.gpu_name.as_deref().is_some_and(contains)
-        || worker
-            .labels
-            .0
-            .iter()
-            .any(|(key, value)| contains(key) || contains(value) || contains(&format!("{key}={value}")));
-    let labelled = |label: &str| {
-        let (key, wanted) = label.split_once('=').unwrap_or((label, "*"));
-        worker.labels.0.get(key).is_some_and(|value| glob::matches(wanted, value))
-    };
-    found && query.label.as_deref().is_none_or(labelled) && query.status.is_none_or(|status| worker.status == status)
 }

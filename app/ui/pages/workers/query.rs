@@ -1,0 +1,86 @@
+//! What the address of the list asks for, and addresses that ask for something else.
+
+use leptos_router::params::ParamsMap;
+
+use crate::protocol::status::WorkerStatus;
+use crate::protocol::workers::WorkersQuery;
+use crate::ui::format::query_string;
+
+/// How many workers a page shows.
+const PAGE: u32 = 100;
+
+/// The filters as they stand in the address.
+pub(super) fn query_of(params: &ParamsMap) -> WorkersQuery {
+    let text = |name| params.get(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    WorkersQuery {
+        status: params.get("status").and_then(|word| WorkerStatus::parse(&word)),
+        q: text("q"),
+        label: text("label"),
+        sort: text("sort"),
+        facets: true,
+        limit: Some(PAGE),
+        cursor: text("cursor"),
+        ..WorkersQuery::default()
+    }
+}
+
+/// The list by these filters.
+pub(super) fn address(query: &WorkersQuery) -> String {
+    let WorkersQuery { q, label, sort, cursor, .. } = query.clone();
+    let status = query.status.map(|status| status.as_str().to_owned());
+    let pairs = [("status", status), ("q", q), ("label", label), ("sort", sort), ("cursor", cursor)];
+    format!("/admin/workers{}", query_string(&pairs))
+}
+
+/// All that fit, from another address.
+pub(super) fn exported(path: &str, query: &WorkersQuery) -> String {
+    let whole = WorkersQuery { cursor: None, ..query.clone() };
+    format!("{path}{}", address(&whole).trim_start_matches("/admin/workers"))
+}
+
+/// Whether anything is left out.
+pub(super) fn is_filtered(query: &WorkersQuery) -> bool {
+    query.status.is_some() || query.q.is_some() || query.label.is_some()
+}
+
+/// How a column is sorted now: not, ascending, or descending; and the query that sorts by it, or the other way round.
+pub(super) fn sorted(query: &WorkersQuery, by: &str, largest_first: bool) -> (Option<&'static str>, WorkersQuery) {
+    let now = query.sort.as_deref().unwrap_or("name");
+    let (state, descends) = match now.strip_prefix('-') {
+        Some(name) if name == by => (Some("descending"), false),
+        None if now == by => (Some("ascending"), true),
+        _ => (None, largest_first),
+    };
+    let word = if descends { format!("-{by}") } else { by.to_owned() };
+    let sort = (word != "name").then_some(word);
+    (state, WorkersQuery { sort, cursor: None, ..query.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_queries_are_inverse() {
+        let mut params = ParamsMap::new();
+        for (name, value) in [("status", "idle"), ("q", " a&b "), ("sort", "-seen"), ("cursor", "5:gpu-1")] {
+            params.insert(name, value.to_owned());
+        }
+        let query = query_of(&params);
+        assert_eq!((query.status, is_filtered(&query)), (Some(WorkerStatus::Idle), true));
+        assert_eq!(address(&query), "/admin/workers?status=idle&q=a%26b&sort=-seen&cursor=5%3Agpu-1");
+        assert!(!is_filtered(&query_of(&ParamsMap::new())));
+    }
+
+    #[test]
+    fn a_column_is_sorted_one_way_and_then_the_other() {
+        let by_name = WorkersQuery { cursor: Some("x".to_owned()), ..WorkersQuery::default() };
+        let (state, turned) = sorted(&by_name, "name", false);
+        assert_eq!((state, turned.sort.as_deref(), turned.cursor), (Some("ascending"), Some("-name"), None));
+        let descending = WorkersQuery { sort: Some("-name".to_owned()), ..WorkersQuery::default() };
+        let (state, turned) = sorted(&descending, "name", false);
+        assert_eq!((state, turned.sort), (Some("descending"), None), "by name is what nobody has to say");
+        let (state, first) = sorted(&by_name, "seen", true);
+        assert_eq!((state, first.sort.as_deref()), (None, Some("-seen")));
+    }
+}
