@@ -29,11 +29,13 @@ export const PAGES: Record<string, (town: Town) => string> = {
   cancel: ({ waiting }) => `/jobs/${waiting}/cancel`,
   log: ({ running }) => `/jobs/${running}/log`,
   train: () => '/train',
+  configs: () => '/configs',
   config: () => '/configs/digits',
   workers: () => '/admin/workers',
   'workers-none': () => '/admin/workers?q=nowhere',
   worker: ({ worker }) => `/admin/workers/${worker}`,
   'worker-new': () => '/admin/workers/new',
+  'worker-delete': ({ worker }) => `/admin/workers/${worker}/delete`,
   gpus: () => '/gpus',
   secrets: () => '/secrets',
   people: () => '/admin/users',
@@ -43,6 +45,8 @@ export const PAGES: Record<string, (town: Town) => string> = {
   'audit-none': () => '/admin/audit?target=nothing',
   'audit-verify': () => '/admin/audit/verify',
   system: () => '/admin/system',
+  search: () => '/search?q=digits',
+  preferences: () => '/preferences',
 };
 
 const MINUTE = 60_000;

@@ -15,7 +15,7 @@ test('what needs a look is told, with the way to where it is mended', async ({ p
   await submit(server, 'digits');
   await page.reload();
   await expect(list).toContainText('GPUs are withheld because of an error · 1× · GPU 1: XID 79: <b>the GPU</b> has fallen');
-  const tiles = page.getByRole('listitem').filter({ hasText: 'GPUs' });
+  const tiles = page.locator('.tiles').getByRole('listitem').filter({ hasText: 'GPUs' });
   await expect(tiles.first()).toContainText('1 withheld');
   for (const [width, scheme] of [[1280, 'light'], [1280, 'dark'], [380, 'light'], [380, 'dark']] as const) {
     await page.emulateMedia({ colorScheme: scheme });

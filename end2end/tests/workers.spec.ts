@@ -43,7 +43,7 @@ test('the list is asked in words and narrowed by links that say how many they le
   await expect(page.locator('tbody')).toContainText('ada');
   await page.locator('#q').fill('colour:red');
   await page.locator('#q').press('Enter');
-  await expect(page.getByRole('alert')).toContainText('colour:red');
+  await expect(page.getByRole('main').getByRole('alert')).toContainText('colour:red');
   await expect(page.locator('#q')).toHaveValue('colour:red');
   await page.goto('/admin/workers?q=ada');
   const csv = await page.request.get((await page.getByRole('link', { name: 'CSV' }).getAttribute('href'))!);

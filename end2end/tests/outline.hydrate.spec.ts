@@ -1,0 +1,32 @@
+// What a screen reader is told of the main pages: their outlines stand in outlines/ and change in review only. Numbers, ids and
+// ages are left out: they are different each time.
+import { expect, test } from '../fixtures';
+import { live, signIn } from '../steps';
+import { PAGES, town } from '../town';
+
+const OUTLINED = ['overview', 'jobs', 'running', 'waiting', 'workers', 'worker', 'worker-new', 'gpus', 'train', 'people', 'usage'];
+
+/** Without what is different each time. */
+function lasting(outline: string): string {
+  return outline
+    .replace(/\b([jwc]_)(?:[0-9a-z]{26}|…[0-9a-z]{6})\b/g, '$1ID')
+    .replace(/127\.0\.0\.1:\d+/g, 'HOST')
+    .replace(/[0-9a-f]{16,}/g, 'HASH')
+    .replace(/\d[\d,.]*/g, '#')
+    .replace(/(?:# (?:s|min|h|d)\b ?)+(?: ?ago)?|just now/g, 'AGE ');
+}
+
+test('the outlines of the main pages are those that were looked at', async ({ page, server }) => {
+  test.setTimeout(120_000);
+  const here = await town(server);
+  await signIn(page, server);
+  for (const name of OUTLINED) {
+    await test.step(name, async () => {
+      await page.goto(PAGES[name]!(here));
+      if (!(await page.locator('.is-plain').count())) await live(page);
+      await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
+      expect.soft(lasting(await page.getByRole('main').ariaSnapshot())).toMatchSnapshot(`${name}.txt`);
+    });
+  }
+  here.close();
+});
