@@ -189,6 +189,7 @@ fn furnish(root: &Path, host: &Host, trainer: &str) {
     let settings = [
         format!("SIMPLETUNER_ORCHESTRATOR_URL={}", host.url()),
         "SIMPLETUNER_TRAINER=/usr/bin/python3 /home/simpletuner/trainer.py".to_owned(),
+        "SIMPLETUNER_KEEP_FREE=0".to_owned(), // however full this machine's disk is
     ];
     write("etc/simpletuner/worker.env", &settings.join("\n"));
     write("home/simpletuner/trainer.py", trainer);
