@@ -88,12 +88,13 @@ fn waiting(job: &JobView, attempts: &[AttemptView], end: Timestamp) -> Vec<Segme
     }
     // After its last attempt a job waits only if it is queued again, or was until it ended.
     let waits = job.status == JobStatus::Queued || attempts.is_empty() || job.status == JobStatus::Cancelled;
-    segments.extend(since.filter(|_| waits).and_then(|from| segment(phase, from, end)));
+    segments.extend(since.filter(|_| waits).and_then(|from| segment(phase, from, end.max(just_after(from)))));
     segments
 }
 
 fn lane(attempt: &AttemptView, end: Timestamp) -> Lane {
-    let over = attempt.ended_at.unwrap_or(end);
+    let newest = [attempt.cancelling_at, attempt.running_at, attempt.started_at].into_iter().flatten().next();
+    let over = attempt.ended_at.unwrap_or_else(|| end.max(just_after(newest.unwrap_or(attempt.offered_at))));
     let moments = [
         (Phase::Offered, Some(attempt.offered_at)),
         (Phase::Starting, attempt.started_at),
@@ -104,6 +105,11 @@ fn lane(attempt: &AttemptView, end: Timestamp) -> Lane {
     let until = begun.iter().skip(1).map(|(_, at)| *at).chain([over]);
     let segments = begun.iter().zip(until).filter_map(|((phase, from), until)| segment(*phase, *from, until));
     Lane { attempt: Some(attempt.attempt), segments: segments.collect() }
+}
+
+/// What goes on is there from its first moment on, whatever the time is rounded to.
+fn just_after(moment: Timestamp) -> Timestamp {
+    Timestamp(moment.0 + 1)
 }
 
 fn segment(phase: Phase, from: Timestamp, until: Timestamp) -> Option<Segment> {
@@ -210,7 +216,14 @@ mod tests {
         assert_eq!(drawn(&lanes), ["", "Offered 0-5, Starting 5-7"]);
         // The page's clock is behind the server's.
         let lanes = Lanes::of(&view("running", None, &[attempt(1, &moments(3, Some(5), None, None))]), at(-60));
-        assert_eq!(drawn(&lanes), ["Queued 0-3", "Offered 3-5"]);
+        assert_eq!(drawn(&lanes), ["Queued 0-3", "Offered 3-5, Starting 5-5"]);
+    }
+
+    #[test]
+    fn what_goes_on_is_there_from_its_first_moment_on() {
+        let lost = [attempt(1, &moments(1, Some(2), Some(3), Some((9, "lost"))))];
+        let lanes = Lanes::of(&view("queued", None, &lost), at(9));
+        assert_eq!(drawn(&lanes), ["Queued 0-1, BackOff 9-9", "Offered 1-2, Starting 2-3, Running 3-9"]);
     }
 
     #[test]
