@@ -6,7 +6,7 @@ import { PAGES, town } from '../town';
 const SHOWN = [
   ['overview', 'light', 1280], ['overview', 'dark', 380], ['workers', 'light', 1280], ['worker', 'dark', 1280], ['running', 'light', 1280],
   ['running', 'dark', 380], ['waiting', 'light', 1280], ['log', 'dark', 1280], ['gpus', 'dark', 1280], ['train', 'light', 1280],
-  ['usage', 'light', 1280], ['audit', 'light', 1280], ['system', 'dark', 1280],
+  ['usage', 'light', 1280], ['audit', 'light', 1280],
 ] as const;
 
 test('a tour of the main pages', async ({ page, server, context }) => {
