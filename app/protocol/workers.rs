@@ -163,6 +163,19 @@ pub struct WorkerCounts {
     pub offline: u64,
 }
 
+impl WorkerCounts {
+    /// Counts one more.
+    pub const fn add(&mut self, status: WorkerStatus) {
+        *match status {
+            WorkerStatus::Connecting => &mut self.connecting,
+            WorkerStatus::Idle => &mut self.idle,
+            WorkerStatus::Busy => &mut self.busy,
+            WorkerStatus::Draining => &mut self.draining,
+            WorkerStatus::Offline => &mut self.offline,
+        } += 1;
+    }
+}
+
 /// Something by which the list can be narrowed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use leptos_router::params::ParamsMap;
 
-use super::{Skeleton, use_desk};
+use super::{Skeleton, asked, use_desk};
 use crate::domain::text::{escaped, escaped_lines};
 use crate::protocol::audit::{AuditEntry, AuditFilters, AuditPage as Page, AuditQuery};
 use crate::ui::audit_words::ACTIONS;
@@ -21,7 +21,7 @@ use crate::ui::i18n::t;
 const PAGE: u32 = 50;
 
 fn filters_of(params: &ParamsMap) -> AuditFilters {
-    let text = |name| params.get(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    let text = |name| asked(params, name);
     // A form sends a moment without seconds and zone; a link of ours, or of a script, has them.
     let moment = |name| text(name).map(|moment| if moment.len() == 16 { format!("{moment}:00Z") } else { moment });
     AuditFilters {

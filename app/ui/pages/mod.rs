@@ -44,6 +44,7 @@ pub(crate) mod worker_new;
 pub(crate) mod workers;
 
 use leptos::prelude::*;
+use leptos_router::params::ParamsMap;
 
 use crate::ui::erase::Erase;
 #[cfg(feature = "ssr")]
@@ -59,6 +60,11 @@ pub(crate) fn use_port() -> SharedPort {
 #[cfg(feature = "ssr")]
 fn use_desk() -> SharedDesk {
     expect_context::<SharedDesk>()
+}
+
+/// A text of the address, without surrounding blanks; none if it is empty.
+fn asked(params: &ParamsMap, name: &str) -> Option<String> {
+    params.get(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
 /// What stands where data will be; on the server nothing does, it waits.

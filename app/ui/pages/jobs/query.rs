@@ -5,13 +5,14 @@ use leptos_router::params::ParamsMap;
 use crate::protocol::queue::JobsQuery;
 use crate::protocol::status::{JobStatus, Phase};
 use crate::ui::format::query_string;
+use crate::ui::pages::asked;
 
 /// How many jobs a page shows.
 const PAGE: u32 = 50;
 
 /// The filters as they stand in the address.
 pub(super) fn query_of(params: &ParamsMap) -> JobsQuery {
-    let text = |name| params.get(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    let text = |name| asked(params, name);
     JobsQuery {
         status: params.get("status").and_then(|word| JobStatus::parse(&word)),
         phase: params.get("phase").and_then(|word| Phase::parse(&word)),

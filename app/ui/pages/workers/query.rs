@@ -5,13 +5,14 @@ use leptos_router::params::ParamsMap;
 use crate::protocol::status::WorkerStatus;
 use crate::protocol::workers::WorkersQuery;
 use crate::ui::format::query_string;
+use crate::ui::pages::asked;
 
 /// How many workers a page shows.
 const PAGE: u32 = 100;
 
 /// The filters as they stand in the address.
 pub(super) fn query_of(params: &ParamsMap) -> WorkersQuery {
-    let text = |name| params.get(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    let text = |name| asked(params, name);
     WorkersQuery {
         status: params.get("status").and_then(|word| WorkerStatus::parse(&word)),
         q: text("q"),

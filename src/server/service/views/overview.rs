@@ -13,7 +13,7 @@ use app::protocol::overview::{self, AttentionKind, AttentionView, GpuCounts, Job
 use app::protocol::status::{JobStatus, Phase};
 use app::protocol::workers::WorkerCounts;
 
-use super::workers::held;
+use super::workers::{held, status};
 use crate::service::Core;
 use crate::service::access::Person;
 use crate::service::refusal::Refusal;
@@ -88,8 +88,8 @@ impl Core {
         for stored in known.workers() {
             let worker = &stored.worker;
             let leased = known.leased(Some(&worker.id));
-            let status = worker.status(leased.len());
-            *count(&mut workers, status) += 1;
+            let standing = worker.status(leased.len());
+            workers.add(status(standing));
             if matches!(worker.link, Link::Online { .. } | Link::Connecting { .. }) {
                 count_gpus(&mut gpus, stored, &leased);
             }
@@ -102,7 +102,7 @@ impl Core {
                 since: Some(failing.since),
             }));
             let worst = found.iter().map(|entry| entry.concern.severity()).min();
-            ranked.push(((worst.is_none(), worst, standing(status), &worker.name), stored));
+            ranked.push(((worst.is_none(), worst, place(standing), &worker.name), stored));
             entries.append(&mut found);
         }
         let fleet = first(ranked);
@@ -165,18 +165,8 @@ fn lost(known: &Known) -> HashMap<WorkerId, &JobId> {
     known.waiting().filter_map(|job| Some((of(job)?, &job.id))).collect()
 }
 
-fn count(counts: &mut WorkerCounts, status: Status) -> &mut u64 {
-    match status {
-        Status::Connecting => &mut counts.connecting,
-        Status::Idle => &mut counts.idle,
-        Status::Busy => &mut counts.busy,
-        Status::Draining => &mut counts.draining,
-        Status::Offline => &mut counts.offline,
-    }
-}
-
 /// Of workers that nobody has to look at, those that work come first.
-const fn standing(status: Status) -> u8 {
+const fn place(status: Status) -> u8 {
     match status {
         Status::Busy => 0,
         Status::Draining => 1,

@@ -217,13 +217,7 @@ fn cut(sorted: &[(Place<'_>, &Row)], order: Order, query: &WorkersQuery) -> Cut 
 fn counts(rows: &[Row]) -> WorkerCounts {
     let mut counts = WorkerCounts::default();
     for row in rows {
-        *match status(row.status()) {
-            WorkerStatus::Connecting => &mut counts.connecting,
-            WorkerStatus::Idle => &mut counts.idle,
-            WorkerStatus::Busy => &mut counts.busy,
-            WorkerStatus::Draining => &mut counts.draining,
-            WorkerStatus::Offline => &mut counts.offline,
-        } += 1;
+        counts.add(status(row.status()));
     }
     counts
 }
