@@ -98,8 +98,20 @@ export class Host {
   }
 
   /** How its GPUs are; `at` is now unless it says otherwise. */
-  tell(gpus: object[], at = new Date()): Promise<void> {
-    return this.post('heartbeat', { telemetry: [{ at: at.toISOString(), gpus }] });
+  tell(gpus: object[]): Promise<void> {
+    return this.post('heartbeat', { telemetry: [{ at: new Date().toISOString(), gpus }] });
+  }
+
+  /**
+   * Tells how its GPUs were so many seconds ago. A heartbeat takes few moments, and by the server's clock its last one is now: so each
+   * ends with this one.
+   */
+  async recall(gpus: (ago: number) => object[], moments: number[]): Promise<void> {
+    const now = Date.now();
+    const moment = (ago: number) => ({ at: new Date(now - ago * 1_000).toISOString(), gpus: gpus(ago) });
+    for (let first = 0; first < moments.length; first += 11) {
+      await this.post('heartbeat', { telemetry: [...moments.slice(first, first + 11), 0].map(moment) });
+    }
   }
 
   private async put(path: string, body: Uint8Array | string, headers: Record<string, string> = {}): Promise<void> {

@@ -34,8 +34,13 @@ export const PAGES: Record<string, (town: Town) => string> = {
   workers: () => '/admin/workers',
   'workers-none': () => '/admin/workers?q=nowhere',
   worker: ({ worker }) => `/admin/workers/${worker}`,
+  'worker-gpus': ({ worker }) => `/admin/workers/${worker}?show=gpus`,
+  'worker-jobs': ({ worker }) => `/admin/workers/${worker}/jobs`,
+  'worker-events': ({ worker }) => `/admin/workers/${worker}/events`,
   'worker-new': () => '/admin/workers/new',
   'worker-delete': ({ worker }) => `/admin/workers/${worker}/delete`,
+  'workers-drain': ({ hosts }) => `/admin/workers/bulk?action=drain${hosts.map(({ id }) => `&id=${id}`).join('')}`,
+  'jobs-cancel': ({ running, waiting, failed }) => `/jobs/bulk?action=cancel&id=${running}&id=${waiting}&id=${failed}`,
   gpus: () => '/gpus',
   secrets: () => '/secrets',
   people: () => '/admin/users',
@@ -49,7 +54,6 @@ export const PAGES: Record<string, (town: Town) => string> = {
   preferences: () => '/preferences',
 };
 
-const MINUTE = 60_000;
 
 /** How a loss falls, with some noise that is the same each time. */
 const loss = (step: number) => 0.12 + 1.6 * Math.exp(-step / 260) + 0.05 * Math.sin(step * 1.7) * Math.exp(-step / 900);
@@ -66,14 +70,17 @@ function points(from: number, to: number, total: number, seconds: number): objec
   return all;
 }
 
+/** The last hour of its GPUs, which began to work after a quarter of it. */
 async function telemetry(host: Host, load: number): Promise<void> {
-  for (let minute = 55; minute >= 0; minute -= 1) {
-    const wave = (gpu: number) => Math.max(0, Math.min(100, load + 6 * Math.sin(minute / 3 + gpu) - (minute > 40 ? load * 0.9 : 0)));
-    await host.tell(host.gpus.map((uuid, gpu) => ({
-      uuid, utilization_percent: wave(gpu), memory_used_gb: 4 + wave(gpu) * 0.7, temperature_celsius: 34 + wave(gpu) * 0.4,
-      power_watts: 70 + wave(gpu) * 3.1, power_limit_watts: 400, clock_mhz: 1410, memory_clock_mhz: 1593,
-    })), new Date(Date.now() - minute * MINUTE));
-  }
+  const wave = (gpu: number, ago: number) => {
+    const busy = ago < 45 * 60 ? load : load * 0.1;
+    return Math.max(0, Math.min(100, busy + 6 * Math.sin(ago / 180 + gpu)));
+  };
+  const moments = Array.from({ length: 238 }, (_, n) => (238 - n) * 15);
+  await host.recall((ago) => host.gpus.map((uuid, gpu) => ({
+    uuid, utilization_percent: wave(gpu, ago), memory_used_gb: 4 + wave(gpu, ago) * 0.7, temperature_celsius: 34 + wave(gpu, ago) * 0.4,
+    power_watts: 70 + wave(gpu, ago) * 3.1, power_limit_watts: 400, clock_mhz: 1410, memory_clock_mhz: 1593,
+  })), moments);
 }
 
 /** Fills a server. */

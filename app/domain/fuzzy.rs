@@ -1,16 +1,25 @@
 //! How well something answers what a person types to find it: `dq` finds `digits-quick`.
 
+use super::ids::is_known_by;
+
 /// The best that a word can be worth: the whole of a name.
 const WHOLE: u32 = 1_000;
 
 /// What a thing is worth by its names, more for better; none if some word of the question is in none of them.
 /// A question without words asks for everything.
 pub fn score(question: &str, names: &[&str]) -> Option<u32> {
+    score_of("", question, names)
+}
+
+/// The same of a thing with an id, which it is known by too ([`is_known_by`]).
+pub fn score_of(id: &str, question: &str, names: &[&str]) -> Option<u32> {
     let names: Vec<Vec<char>> = names.iter().map(|name| lower(name)).collect();
-    question.split_whitespace().map(lower).try_fold(0, |sum, word| {
+    question.split_whitespace().map(str::to_lowercase).try_fold(0, |sum, word| {
+        let by_id = is_known_by(id, &word).then_some(WHOLE);
+        let word: Vec<char> = word.chars().collect();
         // The first name is what people know a thing by.
         let worth = |(place, name): (usize, &Vec<char>)| Some(worth(&word, name)? * 2 - u32::from(place > 0));
-        Some(sum + names.iter().enumerate().filter_map(worth).max()?)
+        Some(sum + names.iter().enumerate().filter_map(worth).chain(by_id).max()?)
     })
 }
 
@@ -93,6 +102,9 @@ mod tests {
         let worth: Vec<u32> = order.iter().map(|name| score("quick", &[name]).expect("found")).collect();
         assert!(worth.is_sorted_by(|better, worse| better > worse), "{worth:?}");
         assert!(score("ada", &["ada", "x"]) > score("ada", &["x", "ada"]), "a thing's own name first");
+        let id = "w_01hn8z0000000000000008as5kf";
+        assert_eq!(score_of(id, "8AS5KF", &["gpu-1"]), Some(WHOLE));
+        assert_eq!(score_of(id, "hn", &["gpu-1"]), None, "of an id any few letters are found somewhere");
         assert!(score("gpu team", &["gpu-1", "team=nlp"]).is_some(), "each word in some name");
     }
 

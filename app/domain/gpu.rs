@@ -72,6 +72,31 @@ impl WithheldReason {
     }
 }
 
+/// Where a GPU stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// A job has it.
+    Busy,
+    /// A job may have it.
+    Free,
+    /// Its agent withholds it.
+    Withheld(WithheldReason),
+    /// Its worker is not connected.
+    NotConnected,
+}
+
+impl Gpu {
+    /// Where it stands. That it is withheld comes before that a job has it: who has it already keeps it.
+    pub fn standing(&self, is_connected: bool, is_held: bool) -> Standing {
+        match (is_connected, &self.withheld) {
+            (false, _) => Standing::NotConnected,
+            (true, Some(withheld)) => Standing::Withheld(withheld.reason),
+            (true, None) if is_held => Standing::Busy,
+            (true, None) => Standing::Free,
+        }
+    }
+}
+
 /// What an agent says of a GPU: why no job may have it, or that one may.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
@@ -149,5 +174,17 @@ mod tests {
         }
         let in_use = Withheld { reason: WithheldReason::InUse, ..withheld("XID 79") };
         assert_eq!(novelty(&known, &[other(Some(in_use))]), Novelty::State, "another reason in the same words");
+    }
+
+    #[test]
+    fn where_a_gpu_stands() {
+        let free = gpus(1, &[80]).remove(0);
+        let broken = Gpu { withheld: Some(withheld("XID 79")), ..free.clone() };
+        let reason = broken.withheld.as_ref().map(|withheld| withheld.reason).expect("it is withheld");
+        for is_held in [false, true] {
+            assert_eq!(broken.standing(true, is_held), Standing::Withheld(reason), "whoever has it");
+            assert_eq!([&free, &broken].map(|gpu| gpu.standing(false, is_held)), [Standing::NotConnected; 2]);
+        }
+        assert_eq!([true, false].map(|is_held| free.standing(true, is_held)), [Standing::Busy, Standing::Free]);
     }
 }

@@ -90,6 +90,16 @@ impl fmt::Display for BadId {
 
 impl std::error::Error for BadId {}
 
+/// The fewest characters by which an id is looked for.
+const FEWEST: usize = 4;
+
+/// Whether a word, in small letters, is one that people know an id by: its prefix (`w_` is any worker), its beginning, or its
+/// end, which pages show of it. In the middle of one any few letters are found, which means nothing.
+pub fn is_known_by(id: &str, word: &str) -> bool {
+    let is_prefix = word.len() > 1 && word.ends_with('_');
+    (is_prefix || word.chars().count() >= FEWEST) && (id.starts_with(word) || id.ends_with(word))
+}
+
 /// The number of an attempt at a job, from 1. It only grows, and fences out every older attempt (invariant I1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -134,6 +144,25 @@ mod tests {
         assert!(early < late);
         assert!(early.as_str().starts_with("j_"));
         assert_eq!(early.as_str().len(), 28);
+    }
+
+    #[test]
+    fn an_id_is_known_by_its_ends() {
+        let id = "j_01hn8z0000000000000008as5kf";
+        for (word, is_known) in [
+            (id, true),
+            ("j_01hn", true),
+            ("8as5kf", true),
+            ("5kf", false),
+            ("j_", true),
+            ("w_", false),
+            ("_", false),
+            ("j", false),
+            ("", false),
+            ("hn8z", false),
+        ] {
+            assert_eq!(is_known_by(id, word), is_known, "{word}");
+        }
     }
 
     #[test]

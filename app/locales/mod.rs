@@ -31,6 +31,7 @@ macro_rules! language {
             gpus: gpus::GPUS,
             habits: habits::HABITS,
             charts: charts::CHARTS,
+            picking: bulk::PICKING,
             flash: frame::FLASH,
             problem: frame::PROBLEM,
         };

@@ -99,6 +99,15 @@ pub struct UserView {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsersQuery {
+    /// Only people whose name has this in it, in any case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub q: Option<String>,
+    /// Only people who are this here and are let in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// Only people who are not let in, or only those who are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disabled: Option<bool>,
     /// At most so many; left out, all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
@@ -111,11 +120,65 @@ pub struct UsersQuery {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsersPage {
-    /// Everybody, by name.
-    pub users: Vec<UserView>,
+    /// Whoever is asked for, by name.
+    pub users: Vec<ListedUser>,
+    /// How many there are of each, of those whose name has what is asked for in it.
+    pub counts: UserCounts,
     /// Where the next page starts, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+}
+
+/// Somebody in the list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ListedUser {
+    /// Somebody.
+    #[serde(flatten)]
+    pub user: UserView,
+    /// When a token or a browser of theirs was last used, a minute late at most; none if there is none that was.
+    pub last_used_at: Option<Timestamp>,
+    /// How many API tokens they have.
+    pub tokens: u64,
+}
+
+/// People by role; those who are not let in apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UserCounts {
+    /// `viewer`.
+    pub viewer: u64,
+    /// `researcher`.
+    pub researcher: u64,
+    /// `lead`.
+    pub lead: u64,
+    /// `admin`.
+    pub admin: u64,
+    /// Not let in, whatever they are.
+    pub disabled: u64,
+}
+
+impl UserCounts {
+    /// Counts one more.
+    pub const fn add(&mut self, user: &UserView) {
+        *match user.role {
+            _ if user.disabled => &mut self.disabled,
+            Role::Viewer => &mut self.viewer,
+            Role::Researcher => &mut self.researcher,
+            Role::Lead => &mut self.lead,
+            Role::Admin => &mut self.admin,
+        } += 1;
+    }
+
+    /// How many there are of a role who are let in.
+    pub const fn of(&self, role: Role) -> u64 {
+        match role {
+            Role::Viewer => self.viewer,
+            Role::Researcher => self.researcher,
+            Role::Lead => self.lead,
+            Role::Admin => self.admin,
+        }
+    }
 }
 
 /// `GET /api/admin/users/{id}`

@@ -83,6 +83,20 @@ pub struct AuditEntry {
     pub hash: String,
 }
 
+/// One thing that happened to a job or a worker, as the audit trail has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TrailEvent {
+    /// When.
+    pub at: Timestamp,
+    /// What: `job.submitted`, `job.requeued`, `worker.online`, ….
+    pub event: String,
+    /// Who did it: a person, `worker:w_…`, or `system`.
+    pub actor: String,
+    /// Particulars: the attempt, the worker, the reason.
+    pub detail: Value,
+}
+
 /// `GET /api/audit/verify`: whether the trail is as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::status::GpuState;
 use crate::domain::ids::JobId;
 use crate::domain::time::Timestamp;
 
@@ -137,6 +138,9 @@ pub struct GpuView {
     /// What its agent has said of it, and why no job may have it now.
     #[serde(flatten)]
     pub gpu: Gpu,
+    /// Where it stands.
+    #[serde(default)]
+    pub state: GpuState,
     /// The job that holds it.
     #[serde(default)]
     pub job_id: Option<JobId>,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::gpus::GpuCounts;
 use super::workers::{WorkerCounts, WorkerView};
 use crate::domain::ids::{JobId, WorkerId};
 use crate::domain::time::Timestamp;
@@ -12,7 +13,7 @@ use crate::domain::time::Timestamp;
 pub struct OverviewView {
     /// How many workers there are in each status.
     pub workers: WorkerCounts,
-    /// The GPUs of workers that are connected.
+    /// How many GPUs stand where.
     pub gpus: GpuCounts,
     /// The jobs that the caller may see.
     pub jobs: JobsNow,
@@ -26,18 +27,6 @@ pub struct OverviewView {
     pub fleet: Vec<WorkerView>,
     /// The server's clock when it answered.
     pub server_time: Timestamp,
-}
-
-/// GPUs, counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct GpuCounts {
-    /// All of them.
-    pub all: u64,
-    /// Those that a job holds.
-    pub used: u64,
-    /// Those that no job may have now.
-    pub withheld: u64,
 }
 
 /// Jobs, counted.

@@ -1,8 +1,8 @@
 //! `/api/queue`: jobs as people and scripts see them.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
+use super::audit::TrailEvent;
 use super::dispatch::CheckpointPolicy;
 use super::explain::ExplanationView;
 use super::status::{JobStatus, Phase, Target};
@@ -350,19 +350,5 @@ pub struct ProgressSeries {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobEvents {
     /// As the audit trail has it.
-    pub events: Vec<JobEvent>,
-}
-
-/// One thing that happened to a job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct JobEvent {
-    /// When.
-    pub at: Timestamp,
-    /// What: `job.submitted`, `job.offered`, `job.requeued`, ….
-    pub event: String,
-    /// Who did it: a person, `worker:w_…`, or `system`.
-    pub actor: String,
-    /// Particulars: the attempt, the worker, the reason.
-    pub detail: Value,
+    pub events: Vec<TrailEvent>,
 }

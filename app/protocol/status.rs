@@ -45,6 +45,29 @@ words!(
 );
 
 words!(
+    /// Where a GPU stands. That it is withheld comes before that a job has it.
+    GpuState {
+        /// A job has it.
+        Busy = "busy",
+        /// A job may have it.
+        Free = "free",
+        /// Withheld: a process that belongs to no job uses it.
+        InUse = "in_use",
+        /// Withheld: it has shown an error.
+        Quarantined = "quarantined",
+        /// Its worker is not connected.
+        NotConnected = "not_connected",
+    }
+);
+
+/// What is known of a GPU of which nothing was heard.
+impl Default for GpuState {
+    fn default() -> Self {
+        Self::NotConnected
+    }
+}
+
+words!(
     /// Whether a worker goes when its job ends.
     WorkerType {
         /// Ends after one job.
@@ -150,5 +173,33 @@ words!(
         Sample = "sample",
         /// Anything else in the output directory.
         Other = "other",
+    }
+);
+
+words!(
+    /// What can be done to several workers or jobs at once.
+    BulkAction {
+        /// Workers finish what they have and take nothing new.
+        Drain = "drain",
+        /// Workers take jobs again.
+        Resume = "resume",
+        /// Workers that are offline are removed.
+        Delete = "delete",
+        /// Jobs are cancelled.
+        Cancel = "cancel",
+        /// Jobs that have ended are submitted once more.
+        Retry = "retry",
+    }
+);
+
+words!(
+    /// What became of one of several.
+    BulkOutcome {
+        /// It was done.
+        Done = "done",
+        /// It was so already.
+        Unchanged = "unchanged",
+        /// It could not be done; the others were all the same.
+        Refused = "refused",
     }
 );

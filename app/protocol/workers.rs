@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::gpu::{GpuInfo, GpuView};
-use super::history::Range;
 use super::status::{FacetKind, JobStatus, WorkerStatus, WorkerType};
 use crate::domain::ids::{JobId, WorkerId};
 use crate::domain::labels::Labels;
@@ -80,21 +79,15 @@ pub struct WorkersQuery {
     /// Only workers in this status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<WorkerStatus>,
-    /// Only workers that this fits: words, each in a name, id, host, GPU or label, and `status:idle`, `type:ephemeral`,
-    /// `gpu:a100*`, `label.team=nlp`, `version:0.1*`, `host:…`, `name:…`, `id:…` or `tls:off`. A `:` asks in any case, for a
-    /// part, or for a glob from the beginning of one; a `=` for exactly that, or a glob of it. A `-` before a word leaves
-    /// out what it fits; what has blanks or a `:` stands in quotes.
+    /// Only workers that this fits: words, each in a name, host, GPU or label or at an end of an id, and `status:idle`,
+    /// `type:ephemeral`, `gpu:a100*`, `label.team=nlp`, `version:0.1*`, `host:…`, `name:…`, `id:…` or `tls:off`. A `:` asks
+    /// in any case, for a part, or for a glob from the beginning of one; a `=` for exactly that, or a glob of it. A `-` before
+    /// a word leaves out what it fits; what has blanks or a `:` stands in quotes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
     /// Only workers with a label, `key=glob`, or with any value of a `key`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Whether each worker's GPUs are wanted too, with how they are.
-    #[serde(default)]
-    pub gpus: bool,
-    /// With `gpus`: whether each comes with how much it computed over this time ([`GpuView::lately`]).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lately: Option<Range>,
     /// Whether it is wanted what else could be asked, with how many workers each would leave.
     #[serde(default)]
     pub facets: bool,
@@ -230,7 +223,7 @@ pub struct WorkerView {
     /// How many of its GPUs no job may have now: their agent withholds them.
     #[serde(default)]
     pub gpus_withheld: u32,
-    /// Each GPU; only where one worker, or its GPUs, are asked for.
+    /// Its GPUs; only where one worker, or GPUs, are asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<GpuView>,
     /// `cuda`, `rocm`, `mps`, `xpu` or `cpu`.
@@ -251,6 +244,12 @@ pub struct WorkerView {
     /// Networks from which its agent may come; none for any.
     #[serde(default)]
     pub allowed_networks: Vec<String>,
+    /// When its token was made; none where that was not written down.
+    #[serde(default)]
+    pub token_made_at: Option<Timestamp>,
+    /// Who made it; none where that was not written down.
+    #[serde(default)]
+    pub token_made_by: Option<String>,
     /// When its token ends; none for never.
     #[serde(default)]
     pub token_expires_at: Option<Timestamp>,

@@ -9,7 +9,9 @@ use super::port::{Answer, Port};
 use crate::domain::ids::{Attempt, JobId, WorkerId};
 use crate::protocol::access::SessionView;
 use crate::protocol::artifacts::ArtifactsPage;
+use crate::protocol::audit::AuditPage;
 use crate::protocol::explain::ExplanationView;
+use crate::protocol::gpus::{GpusPage, GpusQuery};
 use crate::protocol::history::{FleetHistory, GpuHistory, JobMetrics, Range};
 use crate::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
 use crate::protocol::overview::OverviewView;
@@ -33,8 +35,6 @@ impl Port for Rest {
                 ("status", query.status.map(|status| status.as_str().to_owned())),
                 ("q", query.q),
                 ("label", query.label),
-                ("gpus", query.gpus.then(|| "true".to_owned())),
-                ("lately", query.lately.map(|range| range.as_str().to_owned())),
                 ("facets", query.facets.then(|| "true".to_owned())),
                 ("sort", query.sort),
                 ("limit", query.limit.map(|limit| limit.to_string())),
@@ -43,8 +43,23 @@ impl Port for Rest {
         ))
     }
 
+    fn gpus(&self, query: GpusQuery) -> Answer<GpusPage> {
+        let asked = query_string(&[
+            ("state", query.state.map(|state| state.as_str().to_owned())),
+            ("q", query.q),
+            ("lately", query.lately.map(|range| range.as_str().to_owned())),
+            ("limit", text(query.limit)),
+            ("cursor", query.cursor),
+        ]);
+        get(format!("/api/admin/gpus{asked}"))
+    }
+
     fn overview(&self) -> Answer<OverviewView> {
         get("/api/overview".to_owned())
+    }
+
+    fn latest_events(&self, limit: u32) -> Answer<AuditPage> {
+        get(format!("/api/audit?limit={limit}"))
     }
 
     fn worker(&self, id: WorkerId) -> Answer<WorkerView> {

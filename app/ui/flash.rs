@@ -45,17 +45,27 @@ pub enum Flash {
         /// How to take it back.
         undo: Undo,
     },
+    /// The same was done to several, in the reader's words already.
+    Several {
+        /// How many it was done to.
+        text: String,
+        /// Which it was not done to, and why: a line for each reason.
+        refused: Vec<String>,
+        /// How to take it back, if that can be.
+        undo: Option<Undo>,
+    },
 }
 
-/// How to take something back: a form without fields, and the same over REST. Both are posted.
+/// How to take something back: a form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undo {
-    /// The form's address.
+    /// Its address.
     pub form: String,
-    /// That of the API.
-    pub rest: String,
-    /// What is done then.
-    pub code: Notice,
+    /// What it sends: what was before, or to which of them.
+    pub fields: Vec<(String, String)>,
+    /// The address of the API that does the same when something without a body is posted there, and what is said then.
+    /// Without one the browser sends the form too, and the next page says what came of it.
+    pub rest: Option<(String, Notice)>,
 }
 
 impl Undo {
@@ -70,7 +80,13 @@ impl Undo {
     }
 
     fn worker(id: &WorkerId, verb: &str, code: Notice) -> Self {
-        Self { form: format!("/ui/workers/{id}/{verb}"), rest: format!("/api/admin/workers/{id}/{verb}"), code }
+        let rest = format!("/api/admin/workers/{id}/{verb}");
+        Self { form: format!("/ui/workers/{id}/{verb}"), fields: Vec::new(), rest: Some((rest, code)) }
+    }
+
+    /// Sets what a form had changed as it was.
+    pub fn by_form(form: String, fields: Vec<(String, String)>) -> Self {
+        Self { form, fields, rest: None }
     }
 }
 

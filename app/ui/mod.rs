@@ -7,9 +7,9 @@
 
 mod answer;
 mod app;
-#[cfg(feature = "ssr")]
-pub mod audit_words;
 pub(crate) mod browser;
+#[cfg(feature = "ssr")]
+pub mod bulk;
 mod checkpoints;
 #[cfg(feature = "hydrate")]
 pub(crate) mod client;
@@ -46,6 +46,7 @@ pub mod terminal;
 mod ticks;
 #[cfg(feature = "ssr")]
 pub mod told;
+pub mod trail;
 #[cfg(feature = "ssr")]
 pub mod trouble;
 

@@ -13,6 +13,7 @@ use super::flash::{CurrentFlash, Flash};
 use super::pages::account::AccountPage;
 use super::pages::audit::AuditPage;
 use super::pages::audit_verify::AuditVerifyPage;
+use super::pages::bulk::{JobsBulkPage, WorkersBulkPage};
 use super::pages::config::ConfigPage;
 use super::pages::configs::ConfigsListPage;
 use super::pages::confirm::ConfirmPage;
@@ -29,6 +30,8 @@ use super::pages::secrets::SecretsPage;
 use super::pages::system::SystemPage;
 use super::pages::train::TrainPage;
 use super::pages::usage::UsagePage;
+use super::pages::worker::events::WorkerEventsPage;
+use super::pages::worker::jobs::WorkerJobsPage;
 use super::pages::worker_delete::WorkerDeletePage;
 use super::pages::worker_new::WorkerNewPage;
 use super::prefs::Prefs;
@@ -51,7 +54,11 @@ pub fn Plain() -> impl IntoView {
                     <Route path=path!("/configs/:name") view=ConfigPage ssr=SsrMode::Async/>
                     <Route path=path!("/train") view=TrainPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/new") view=WorkerNewPage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/workers/bulk") view=WorkersBulkPage ssr=SsrMode::Async/>
+                    <Route path=path!("/jobs/bulk") view=JobsBulkPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/:id/delete") view=WorkerDeletePage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/workers/:id/jobs") view=WorkerJobsPage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/workers/:id/events") view=WorkerEventsPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/:id/configuration") view=JobConfigurationPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/:id/events") view=JobEventsPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/:id/cancel") view=JobCancelPage ssr=SsrMode::Async/>

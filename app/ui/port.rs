@@ -10,13 +10,17 @@ use std::sync::Arc;
 use crate::domain::ids::{Attempt, JobId, WorkerId};
 use crate::protocol::access::SessionView;
 use crate::protocol::artifacts::ArtifactsPage;
+use crate::protocol::audit::AuditPage;
 use crate::protocol::explain::ExplanationView;
+use crate::protocol::gpus::{GpusPage, GpusQuery};
 use crate::protocol::history::{FleetHistory, GpuHistory, JobMetrics, Range};
 use crate::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
 use crate::protocol::overview::OverviewView;
 use crate::protocol::problem::Problem;
 use crate::protocol::queue::{JobView, JobsPage, JobsQuery, LogChunk};
 use crate::protocol::search::{SearchPage, SearchQuery};
+#[cfg(feature = "ssr")]
+use crate::protocol::worker_history::{PartQuery, WorkerAttempts, WorkerEvents};
 use crate::protocol::workers::{WorkerView, WorkersPage, WorkersQuery};
 
 /// An answer that is on its way.
@@ -31,8 +35,12 @@ pub trait Port: Send + Sync {
     fn session(&self) -> Answer<SessionView>;
     /// The list of workers.
     fn workers(&self, query: WorkersQuery) -> Answer<WorkersPage>;
+    /// The GPUs of the fleet.
+    fn gpus(&self, query: GpusQuery) -> Answer<GpusPage>;
     /// How the fleet stands, and what somebody should look at.
     fn overview(&self) -> Answer<OverviewView>;
+    /// The newest entries of the audit trail.
+    fn latest_events(&self, limit: u32) -> Answer<AuditPage>;
     /// One worker.
     fn worker(&self, id: WorkerId) -> Answer<WorkerView>;
     /// The list of jobs.
@@ -99,12 +107,20 @@ pub trait Desk: Send + Sync {
     fn tokens(&self) -> Answer<crate::protocol::access::TokensPage>;
     /// The browsers in which the reader is logged in.
     fn sessions(&self) -> Answer<crate::protocol::access::SessionsPage>;
+    /// Those of these workers that there are.
+    fn workers_named(&self, ids: Vec<WorkerId>) -> Answer<Vec<WorkerView>>;
+    /// Those of these jobs that the reader may see.
+    fn jobs_named(&self, ids: Vec<JobId>) -> Answer<Vec<JobView>>;
     /// Everybody.
-    fn people(&self) -> Answer<crate::protocol::access::UsersPage>;
+    fn people(&self, query: crate::protocol::access::UsersQuery) -> Answer<crate::protocol::access::UsersPage>;
     /// Somebody, with their tokens and browsers.
     fn person(&self, id: crate::domain::ids::UserId) -> Answer<crate::protocol::access::UserDetail>;
     /// The configurations that can be submitted.
     fn configs(&self) -> Answer<crate::protocol::configs::ConfigsPage>;
+    /// The attempts that were offered to a worker.
+    fn worker_attempts(&self, id: WorkerId, query: PartQuery) -> Answer<WorkerAttempts>;
+    /// What happened with a worker.
+    fn worker_events(&self, id: WorkerId, query: PartQuery) -> Answer<WorkerEvents>;
     /// What happened to a job.
     fn job_events(&self, id: JobId) -> Answer<crate::protocol::queue::JobEvents>;
     /// The configuration that a job was submitted with.
@@ -122,7 +138,7 @@ pub trait Desk: Send + Sync {
     /// What the fleet was used for, or of it the reader's own part.
     fn usage(&self, query: crate::protocol::usage::UsageQuery) -> Answer<crate::protocol::usage::UsageReport>;
     /// A page of the audit trail.
-    fn audit(&self, query: crate::protocol::audit::AuditQuery) -> Answer<crate::protocol::audit::AuditPage>;
+    fn audit(&self, query: crate::protocol::audit::AuditQuery) -> Answer<AuditPage>;
     /// Whether the audit trail is as it was written.
     fn verify_audit(&self) -> Answer<crate::protocol::audit::AuditVerdict>;
     /// How the server is set up, and how it does.

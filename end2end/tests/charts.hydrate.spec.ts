@@ -11,7 +11,7 @@ test('charts are read by pointer and keys, all of a group at the same place', as
   await registerGpus(server, token, 1);
   const tell = async (use: number, power: number) => tellGpus(server, token, [{ uuid: 'GPU-0', utilization_percent: use, power_watts: power }]);
   await tell(40, 100);
-  await page.goto(`/admin/workers/${id}`);
+  await page.goto(`/admin/workers/${id}?show=gpus`);
   await live(page);
   const use = page.getByRole('img', { name: /^Utilisation/ }).first();
   const box = (title: string) => page.getByRole('figure').filter({ hasText: title });

@@ -70,11 +70,11 @@ test('a worker shows how its GPUs did, in the last hour and day', async ({ page,
   test.setTimeout(120_000);
   await signIn(page, server);
   const { worker_id: id, token } = await makeWorker(server, 'gpu-1');
-  await page.goto(`/admin/workers/${id}`);
+  await page.goto(`/admin/workers/${id}?show=gpus`);
   await expect(page.getByText('Nothing was heard of its GPUs')).toBeVisible();
   await registerGpus(server, token, 3);
   await tellHour(server, token, 3);
-  await page.goto(`/admin/workers/${id}`);
+  await page.goto(`/admin/workers/${id}?show=gpus`);
   for (const name of ['Utilisation', 'Memory', 'Temperature', 'Power']) {
     await expect(chart(page, new RegExp(`^${name}: GPU 0 first`)).first()).toBeVisible();
   }
@@ -86,7 +86,7 @@ test('a worker shows how its GPUs did, in the last hour and day', async ({ page,
   await expect(page.getByRole('table', { name: 'Power' }).getByRole('row')).toHaveCount(17);
   await expect(page.getByRole('table', { name: 'Power' })).toContainText('GPU 2');
   await page.getByRole('navigation', { name: 'Range' }).getByRole('link', { name: 'Last day' }).click();
-  await expect(page).toHaveURL(/\?range=day/);
+  await expect(page).toHaveURL(/\?show=gpus&range=day/);
   await expect(page.getByRole('link', { name: 'Last day' })).toHaveAttribute('aria-current', 'true');
   await expect(chart(page, /^Utilisation: GPU 0 first/).first()).toBeVisible();
   await page.goBack();
@@ -150,6 +150,6 @@ test('what was heard is still known after a restart', async ({ page, server }) =
   await tellHour(server, token, 1);
   await page.goto('about:blank'); // a page that is open would complain
   await server.restart();
-  await page.goto(`/admin/workers/${id}`);
+  await page.goto(`/admin/workers/${id}?show=gpus`);
   await expect(chart(page, /^Utilisation: first/).first()).toBeVisible();
 });

@@ -66,7 +66,7 @@ test('a worker shows its GPUs: how they do, and why one is withheld', async ({ p
   await signIn(page, server);
   await page.goto('/admin/workers');
   await expect(page.getByRole('row').filter({ hasText: 'gpu-1' })).toContainText('2 GPUs withheld');
-  await page.goto(`/admin/workers/${id}`);
+  await page.goto(`/admin/workers/${id}?show=gpus`);
   const row = (text: string) => page.getByRole('table', { name: 'GPUs' }).getByRole('row').filter({ hasText: text });
   await expect(row('0\u{a0}·')).toContainText('Free');
   for (const reading of ['61.5\u{a0}/\u{a0}80\u{a0}GB', '97%', '71\u{a0}°C', '390\u{a0}/\u{a0}400\u{a0}W', '1410\u{a0}/\u{a0}1593\u{a0}MHz']) {

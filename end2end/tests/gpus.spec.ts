@@ -38,7 +38,29 @@ test('the fleet\'s GPUs are tiles or tables, by state', async ({ page, server })
   await expect(rows).toHaveCount(2);
   await expect(rows.last()).toContainText('Quarantined');
   await expectAccessible(page);
+  const question = page.getByRole('searchbox', { name: 'Search' });
+  await question.fill('name:rack-2*');
+  await question.press('Enter');
+  await expect(page).toHaveURL(/state=quarantined&view=table&q=name%3Arack-2/);
+  await expect(page.getByText('No GPU is in this state')).toBeVisible();
+  await question.fill('colour:red');
+  await question.press('Enter');
+  await expect(page.getByRole('alert').filter({ hasText: 'colour:red' })).toBeVisible();
   await page.goto('/gpus?state=busy');
   await page.getByRole('link', { name: 'Show all GPUs' }).click();
   await expect(tile(3)).toBeVisible();
+});
+
+test('of many workers a page shows some, with the way to the others', async ({ page, server }) => {
+  const names = Array.from({ length: 51 }, (_, n) => `rack-${String(n).padStart(2, '0')}`);
+  for (const name of names) await registerGpus(server, (await makeWorker(server, name)).token, 1);
+  await signIn(page, server);
+  await page.goto('/gpus');
+  await expect(page.getByText('1–50 of 51')).toBeVisible();
+  await expect(page.getByRole('navigation', { name: 'State' })).toContainText('All51');
+  await page.getByRole('link', { name: 'Next' }).click();
+  await expect(page.getByText('51–51 of 51')).toBeVisible();
+  await expect(page.getByRole('heading', { level: 2 })).toHaveText([/rack-50/]);
+  await page.getByRole('link', { name: 'Previous' }).click();
+  await expect(page.getByRole('heading', { level: 2 })).toHaveCount(50);
 });

@@ -20,7 +20,7 @@ test('readings of GPUs follow without a reload', async ({ page, server }) => {
   await registerGpus(server, token, 1);
   await tellGpus(server, token, [{ uuid: 'GPU-0', temperature_celsius: 40 }]);
   await signIn(page, server);
-  await page.goto(`/admin/workers/${id}`);
+  await page.goto(`/admin/workers/${id}?show=gpus`);
   await live(page);
   await expect(page.getByRole('cell', { name: /^40\s°C$/ })).toBeVisible();
   await tellGpus(server, token, [{ uuid: 'GPU-0', temperature_celsius: 71 }]);

@@ -17,6 +17,10 @@ test('what needs a look is told, with the way to where it is mended', async ({ p
   await expect(list).toContainText('GPUs are withheld because of an error · 1× · GPU 1: XID 79: <b>the GPU</b> has fallen');
   const tiles = page.locator('.tiles').getByRole('listitem').filter({ hasText: 'GPUs' });
   await expect(tiles.first()).toContainText('1 withheld');
+  const events = page.getByRole('region', { name: 'Latest events' });
+  await expect(events.getByRole('listitem')).not.toHaveCount(0);
+  await expect(events).toContainText('GPUs were withheld or given back');
+  await expect(events.getByRole('link', { name: 'Audit trail' })).toHaveAttribute('href', '/admin/audit');
   for (const [width, scheme] of [[1280, 'light'], [1280, 'dark'], [380, 'light'], [380, 'dark']] as const) {
     await page.emulateMedia({ colorScheme: scheme });
     await page.setViewportSize({ width, height: 900 });
@@ -25,7 +29,7 @@ test('what needs a look is told, with the way to where it is mended', async ({ p
   }
   expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(380);
   await list.getByRole('link', { name: 'rack-1' }).click();
-  await expect(page).toHaveURL(new RegExp(`/admin/workers/${id}$`));
+  await expect(page).toHaveURL(new RegExp(`/admin/workers/${id}\\?show=gpus$`));
 });
 
 test('who may not see workers is shown jobs only', async ({ page, server }) => {
@@ -34,4 +38,5 @@ test('who may not see workers is shown jobs only', async ({ page, server }) => {
   await page.goto('/');
   await expect(page.getByRole('heading', { name: 'Running now' })).toBeVisible();
   await expect(page.getByText('Needs a look')).toHaveCount(0);
+  await expect(page.getByText('Latest events')).toHaveCount(0);
 });

@@ -109,7 +109,17 @@ test('an admin adds somebody, changes what they may do, and shuts them out', asy
   await page.getByLabel('Name').fill('eve');
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Add' }).click();
+  const eve = page.getByRole('row', { name: /^eve / });
+  await expect(eve).toContainText('Never used');
+  await expect(page.getByRole('row', { name: /^boss / })).not.toContainText('Never used');
   await picture(page, 'people');
+  await page.getByRole('navigation', { name: 'Role' }).getByRole('link', { name: /^researcher/ }).click();
+  await expect(page).toHaveURL(/role=researcher$/);
+  await expect(page.getByRole('row', { name: /^boss / })).toHaveCount(0);
+  await page.getByRole('searchbox').fill('nobody');
+  await page.getByRole('searchbox').press('Enter');
+  await expect(page.getByText('Nobody matches')).toBeVisible();
+  await page.getByRole('link', { name: 'Clear the filter' }).click();
   await page.getByRole('link', { name: 'eve' }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('eve');
   await expectAccessible(page);

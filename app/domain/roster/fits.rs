@@ -2,6 +2,7 @@
 
 use super::query::{Pattern, Query, Standing, Term, Test};
 use crate::domain::glob;
+use crate::domain::ids::is_known_by;
 use crate::domain::worker::{Link, Status, Worker};
 
 /// A worker, with what a question needs to know that its own state does not say.
@@ -77,7 +78,7 @@ impl<'w> Entry<'w> {
             Test::Label { key, value } => self.labels().any(|(one, text)| one == key && value.fits(text)),
             Test::Any(pattern) => {
                 pattern.fits(&self.worker.name)
-                    || pattern.fits(self.worker.id.as_str())
+                    || pattern.names(self.worker.id.as_str())
                     || host().is_some_and(|host| pattern.fits(host))
                     || self.models().any(|model| pattern.fits(model))
                     || self.labels().any(|(key, value)| pattern.fits(&format!("{key}={value}")))
@@ -87,6 +88,11 @@ impl<'w> Entry<'w> {
 }
 
 impl Pattern {
+    /// Whether an id is meant by this.
+    fn names(&self, id: &str) -> bool {
+        matches!(self, Self::Part(part) if is_known_by(id, part))
+    }
+
     /// Whether the text is like this.
     pub fn fits(&self, text: &str) -> bool {
         match self {

@@ -15,6 +15,8 @@ pub struct Credential {
     pub digest: String,
     /// When the newest one was made, as far as that was written down.
     pub made_at: Option<Timestamp>,
+    /// Who made it, as far as that was written down.
+    pub made_by: Option<String>,
     /// When it ends; none for never.
     pub expires_at: Option<Timestamp>,
     /// The one before, if it was given time.
@@ -45,6 +47,11 @@ impl Credential {
     /// One secret without an end.
     pub fn of(digest: impl Into<String>) -> Self {
         Self { digest: digest.into(), ..Self::default() }
+    }
+
+    /// One secret without an end, that somebody made.
+    pub fn made(digest: impl Into<String>, at: Timestamp, by: &str) -> Self {
+        Self { made_at: Some(at), made_by: Some(by.to_owned()), ..Self::of(digest) }
     }
 
     /// Whether the secret of this digest opens, and until when.

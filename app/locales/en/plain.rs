@@ -1,10 +1,12 @@
 //! English: pages that only the server renders.
 
+use super::bulk::BULK;
 use super::configs::CONFIGS;
 use super::count;
 use super::desk::{AUDIT, REFUSED, SYSTEM, USAGE};
 use super::job_pages::JOB_PAGES;
 use super::train::TRAIN;
+use super::worker_pages::WORKER_PAGES;
 use crate::ui::locales::sentence::Phrase;
 use crate::ui::locales::words::plain::{Account, Confirm, Create, DeleteWorker, Login, People, Plain, Secrets};
 
@@ -17,9 +19,11 @@ pub(in crate::ui::locales) const PLAIN: Plain = Plain {
     confirm: CONFIRM,
     train: TRAIN,
     job: JOB_PAGES,
+    worker: WORKER_PAGES,
     configs: CONFIGS,
     create: CREATE,
     delete: DELETE,
+    bulk: BULK,
     usage: USAGE,
     audit: AUDIT,
     system: SYSTEM,
@@ -83,7 +87,9 @@ pub(super) const PEOPLE: People = People {
     researcher: "submits jobs, sees and cancels their own, and edits configurations",
     lead: "sees and cancels everybody's jobs too, and says what is urgent",
     admin: "does everything: workers, people, secrets for all, the audit trail",
-    since: "here since",
+    none: "Nobody matches",
+    none_hint: "Other people are hidden by the filter.",
+    added: "Added",
     shut_out: "not let in",
     add: "Add somebody",
     role: "Role",

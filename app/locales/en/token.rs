@@ -12,6 +12,8 @@ pub(super) const TOKEN: WorkerToken = WorkerToken {
     conflict_settle: "This was me",
     conflict_settled: "The alarm is settled.",
     access: "Token",
+    token_made: "Made",
+    token_used: "Last used",
     token_ends: "Ends",
     token_never_ends: "never",
     token_ends_at: "Token ends",

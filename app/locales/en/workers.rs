@@ -9,7 +9,7 @@ pub(super) const WORKERS: Workers = Workers {
     intro: "The machines that train.",
     create: "Create worker",
     search: "Search",
-    search_hint: "Name, GPU or label",
+    search_hint: "A name, or gpu:a100* label.team=nlp status:idle",
     filter: "Status",
     worker: "Worker",
     status: "Status",
@@ -39,6 +39,7 @@ pub(super) const WORKERS: Workers = Workers {
 };
 
 pub(super) const WORKER: Worker = Worker {
+    views: "Views of the worker",
     drain: "Drain",
     drain_confirm: "Drain this worker",
     drain_text: "It finishes what it runs and takes no new jobs until you resume it.",
@@ -61,7 +62,6 @@ pub(super) const WORKER: Worker = Worker {
     kind: "Type",
     created: "Created",
     seen: "Last heard",
-    seen_from: "From",
     status_since: "In this state",
     labels: "Labels",
     no_labels: "none",

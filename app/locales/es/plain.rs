@@ -1,10 +1,12 @@
 //! Spanish: pages that only the server renders.
 
+use super::bulk::BULK;
 use super::configs::CONFIGS;
 use super::count;
 use super::desk::{AUDIT, REFUSED, SYSTEM, USAGE};
 use super::job_pages::JOB_PAGES;
 use super::train::TRAIN;
+use super::worker_pages::WORKER_PAGES;
 use crate::ui::locales::sentence::Phrase;
 use crate::ui::locales::words::plain::{Account, Confirm, Create, DeleteWorker, Login, People, Plain, Secrets};
 
@@ -17,9 +19,11 @@ pub(in crate::ui::locales) const PLAIN: Plain = Plain {
     confirm: CONFIRM,
     train: TRAIN,
     job: JOB_PAGES,
+    worker: WORKER_PAGES,
     configs: CONFIGS,
     create: CREATE,
     delete: DELETE,
+    bulk: BULK,
     usage: USAGE,
     audit: AUDIT,
     system: SYSTEM,
@@ -83,7 +87,9 @@ pub(super) const PEOPLE: People = People {
     researcher: "envía trabajos, ve y cancela los propios, y edita configuraciones",
     lead: "además, ve y cancela los trabajos de todos y decide qué es urgente",
     admin: "lo hace todo: workers, personas, secretos para todos, registro de auditoría",
-    since: "alta:",
+    none: "Nadie coincide",
+    none_hint: "El filtro oculta a las demás personas.",
+    added: "Añadido",
     shut_out: "sin acceso",
     add: "Añadir una persona",
     role: "Rol",

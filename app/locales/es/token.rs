@@ -12,6 +12,8 @@ pub(super) const TOKEN: WorkerToken = WorkerToken {
     conflict_settle: "Fui yo",
     conflict_settled: "La alarma quedó resuelta.",
     access: "Token",
+    token_made: "Creado",
+    token_used: "Último uso",
     token_ends: "Expira",
     token_never_ends: "nunca",
     token_ends_at: "El token expira el",

@@ -9,7 +9,7 @@ pub(super) const WORKERS: Workers = Workers {
     intro: "Las máquinas que entrenan.",
     create: "Crear worker",
     search: "Buscar",
-    search_hint: "Nombre, GPU o etiqueta",
+    search_hint: "Un nombre, o gpu:a100* label.team=nlp status:idle",
     filter: "Estado",
     worker: "Worker",
     status: "Estado",
@@ -39,6 +39,7 @@ pub(super) const WORKERS: Workers = Workers {
 };
 
 pub(super) const WORKER: Worker = Worker {
+    views: "Vistas del worker",
     drain: "Drenar",
     drain_confirm: "Drenar este worker",
     drain_text: "Termina lo que está ejecutando y no acepta trabajos nuevos hasta que se reanude.",
@@ -63,7 +64,6 @@ pub(super) const WORKER: Worker = Worker {
     kind: "Tipo",
     created: "Creado",
     seen: "Último contacto",
-    seen_from: "Origen",
     status_since: "Cambio de estado",
     labels: "Etiquetas",
     no_labels: "ninguna",

@@ -1,10 +1,12 @@
 //! Hindi: pages that only the server renders.
 
+use super::bulk::BULK;
 use super::configs::CONFIGS;
 use super::count;
 use super::desk::{AUDIT, REFUSED, SYSTEM, USAGE};
 use super::job_pages::JOB_PAGES;
 use super::train::TRAIN;
+use super::worker_pages::WORKER_PAGES;
 use crate::ui::locales::sentence::Phrase;
 use crate::ui::locales::words::plain::{Account, Confirm, Create, DeleteWorker, Login, People, Plain, Secrets};
 
@@ -17,9 +19,11 @@ pub(in crate::ui::locales) const PLAIN: Plain = Plain {
     confirm: CONFIRM,
     train: TRAIN,
     job: JOB_PAGES,
+    worker: WORKER_PAGES,
     configs: CONFIGS,
     create: CREATE,
     delete: DELETE,
+    bulk: BULK,
     usage: USAGE,
     audit: AUDIT,
     system: SYSTEM,
@@ -83,7 +87,9 @@ pub(super) const PEOPLE: People = People {
     researcher: "जॉब सबमिट करते हैं, अपनी जॉब देखते और रद्द करते हैं, और कॉन्फ़िगरेशन में बदलाव करते हैं",
     lead: "सबकी जॉब भी देखते और रद्द करते हैं, और तय करते हैं कि क्या तुरंत होना चाहिए",
     admin: "सब कुछ करते हैं: वर्कर, लोग, सबके लिए सीक्रेट, ऑडिट ट्रेल",
-    since: "जुड़ने का समय:",
+    none: "कोई मेल नहीं खाता",
+    none_hint: "बाकी लोग फ़िल्टर के कारण छिपे हैं।",
+    added: "जोड़ा गया",
     shut_out: "प्रवेश बंद",
     add: "किसी को जोड़ें",
     role: "भूमिका",

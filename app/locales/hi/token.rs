@@ -12,6 +12,8 @@ pub(super) const TOKEN: WorkerToken = WorkerToken {
     conflict_settle: "यह मैंने किया था",
     conflict_settled: "चेतावनी का निपटारा हो गया।",
     access: "टोकन",
+    token_made: "बनाया गया",
+    token_used: "पिछला उपयोग",
     token_ends: "समाप्ति",
     token_never_ends: "कभी नहीं",
     token_ends_at: "टोकन की समाप्ति:",

@@ -9,7 +9,7 @@ pub(super) const WORKERS: Workers = Workers {
     intro: "ट्रेनिंग करने वाली मशीनें।",
     create: "वर्कर बनाएँ",
     search: "खोजें",
-    search_hint: "नाम, GPU या लेबल",
+    search_hint: "कोई नाम, या gpu:a100* label.team=nlp status:idle",
     filter: "स्थिति",
     worker: "वर्कर",
     status: "स्थिति",
@@ -39,6 +39,7 @@ pub(super) const WORKERS: Workers = Workers {
 };
 
 pub(super) const WORKER: Worker = Worker {
+    views: "वर्कर के दृश्य",
     drain: "ड्रेन करें",
     drain_confirm: "यह वर्कर ड्रेन करें",
     drain_text: "जो चल रहा है उसे यह पूरा करेगा और आपके बहाल करने तक नई जॉब नहीं लेगा।",
@@ -61,7 +62,6 @@ pub(super) const WORKER: Worker = Worker {
     kind: "प्रकार",
     created: "बनाया गया",
     seen: "पिछला संपर्क",
-    seen_from: "कहाँ से",
     status_since: "स्थिति बदली",
     labels: "लेबल",
     no_labels: "कोई नहीं",

@@ -1,10 +1,12 @@
 //! Japanese: pages that only the server renders.
 
+use super::bulk::BULK;
 use super::configs::CONFIGS;
 use super::count;
 use super::desk::{AUDIT, REFUSED, SYSTEM, USAGE};
 use super::job_pages::JOB_PAGES;
 use super::train::TRAIN;
+use super::worker_pages::WORKER_PAGES;
 use crate::ui::locales::sentence::Phrase;
 use crate::ui::locales::words::plain::{Account, Confirm, Create, DeleteWorker, Login, People, Plain, Secrets};
 
@@ -17,9 +19,11 @@ pub(in crate::ui::locales) const PLAIN: Plain = Plain {
     confirm: CONFIRM,
     train: TRAIN,
     job: JOB_PAGES,
+    worker: WORKER_PAGES,
     configs: CONFIGS,
     create: CREATE,
     delete: DELETE,
+    bulk: BULK,
     usage: USAGE,
     audit: AUDIT,
     system: SYSTEM,
@@ -83,7 +87,9 @@ pub(super) const PEOPLE: People = People {
     researcher: "ジョブの送信、自分のジョブの閲覧とキャンセル、設定の編集ができます",
     lead: "さらに、全員のジョブの閲覧とキャンセル、優先度の指定ができます",
     admin: "すべての操作ができます：ワーカー、ユーザー、全員用のシークレット、監査証跡",
-    since: "登録",
+    none: "該当する人はいません",
+    none_hint: "ほかの人はフィルターで隠れています。",
+    added: "追加日時",
     shut_out: "アクセス停止中",
     add: "ユーザーを追加",
     role: "ロール",

@@ -12,6 +12,8 @@ pub(super) const TOKEN: WorkerToken = WorkerToken {
     conflict_settle: "自分が起動しました",
     conflict_settled: "警告を解除しました。",
     access: "トークン",
+    token_made: "発行日時",
+    token_used: "最終使用",
     token_ends: "有効期限",
     token_never_ends: "なし",
     token_ends_at: "トークンの有効期限",

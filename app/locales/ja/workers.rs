@@ -9,7 +9,7 @@ pub(super) const WORKERS: Workers = Workers {
     intro: "学習を実行するマシン。",
     create: "ワーカーを作成",
     search: "検索",
-    search_hint: "名前、GPU、ラベル",
+    search_hint: "名前、または gpu:a100* label.team=nlp status:idle",
     filter: "ステータス",
     worker: "ワーカー",
     status: "ステータス",
@@ -39,6 +39,7 @@ pub(super) const WORKERS: Workers = Workers {
 };
 
 pub(super) const WORKER: Worker = Worker {
+    views: "ワーカーの表示",
     drain: "ドレイン",
     drain_confirm: "このワーカーをドレイン",
     drain_text: "実行中のものを完了し、再開するまで新しいジョブを受け付けません。",
@@ -61,7 +62,6 @@ pub(super) const WORKER: Worker = Worker {
     kind: "種類",
     created: "作成",
     seen: "最終通信",
-    seen_from: "接続元",
     status_since: "現在の状態の開始",
     labels: "ラベル",
     no_labels: "なし",

@@ -1,10 +1,12 @@
 //! Brazilian Portuguese: pages that only the server renders.
 
+use super::bulk::BULK;
 use super::configs::CONFIGS;
 use super::count;
 use super::desk::{AUDIT, REFUSED, SYSTEM, USAGE};
 use super::job_pages::JOB_PAGES;
 use super::train::TRAIN;
+use super::worker_pages::WORKER_PAGES;
 use crate::ui::locales::sentence::Phrase;
 use crate::ui::locales::words::plain::{Account, Confirm, Create, DeleteWorker, Login, People, Plain, Secrets};
 
@@ -17,9 +19,11 @@ pub(in crate::ui::locales) const PLAIN: Plain = Plain {
     confirm: CONFIRM,
     train: TRAIN,
     job: JOB_PAGES,
+    worker: WORKER_PAGES,
     configs: CONFIGS,
     create: CREATE,
     delete: DELETE,
+    bulk: BULK,
     usage: USAGE,
     audit: AUDIT,
     system: SYSTEM,
@@ -83,7 +87,9 @@ pub(super) const PEOPLE: People = People {
     researcher: "envia trabalhos, vê e cancela os próprios, e edita configurações",
     lead: "também vê e cancela os trabalhos de todos e decide o que é urgente",
     admin: "faz tudo: workers, pessoas, segredos para todos, trilha de auditoria",
-    since: "cadastro:",
+    none: "Ninguém corresponde",
+    none_hint: "As outras pessoas estão ocultas pelo filtro.",
+    added: "Adicionado",
     shut_out: "sem acesso",
     add: "Adicionar uma pessoa",
     role: "Papel",

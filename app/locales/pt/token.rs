@@ -12,6 +12,8 @@ pub(super) const TOKEN: WorkerToken = WorkerToken {
     conflict_settle: "Fui eu",
     conflict_settled: "O alarme foi resolvido.",
     access: "Token",
+    token_made: "Criado",
+    token_used: "Último uso",
     token_ends: "Expira",
     token_never_ends: "nunca",
     token_ends_at: "O token expira em",

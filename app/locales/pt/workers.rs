@@ -9,7 +9,7 @@ pub(super) const WORKERS: Workers = Workers {
     intro: "As máquinas que treinam.",
     create: "Criar worker",
     search: "Buscar",
-    search_hint: "Nome, GPU ou rótulo",
+    search_hint: "Um nome, ou gpu:a100* label.team=nlp status:idle",
     filter: "Status",
     worker: "Worker",
     status: "Status",
@@ -39,6 +39,7 @@ pub(super) const WORKERS: Workers = Workers {
 };
 
 pub(super) const WORKER: Worker = Worker {
+    views: "Visões do worker",
     drain: "Drenar",
     drain_confirm: "Drenar este worker",
     drain_text: "Ele termina o que está executando e não aceita novos trabalhos até ser retomado.",
@@ -63,7 +64,6 @@ pub(super) const WORKER: Worker = Worker {
     kind: "Tipo",
     created: "Criado",
     seen: "Último contato",
-    seen_from: "Origem",
     status_since: "Mudança de status",
     labels: "Rótulos",
     no_labels: "nenhum",

@@ -84,7 +84,6 @@ words! {
         whole_chain: Text,
         more: Count,
         faults: [Text; 12],
-        actions: [Text; 51],
     }
 
     pub(crate) System {

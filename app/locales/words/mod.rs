@@ -1,5 +1,6 @@
 //! Which sentences there are, by page. What only the server renders stays out of the browser's half.
 
+pub(crate) mod bulk;
 pub(crate) mod charts;
 #[cfg(feature = "ssr")]
 pub(crate) mod configs;
@@ -20,10 +21,13 @@ pub(crate) mod token;
 pub(crate) mod train;
 pub(crate) mod why;
 pub(crate) mod work;
+#[cfg(feature = "ssr")]
+pub(crate) mod worker_pages;
 pub(crate) mod workers;
 
 use crate::ui::locales::sentence::words;
 
+use bulk::Picking;
 use charts::Charts;
 use frame::{Common, FlashWords, Nav, ProblemWords, StatusWords, TimeWords};
 use gpus::Gpus;
@@ -58,6 +62,7 @@ words! {
         gpus: Gpus,
         habits: Habits,
         charts: Charts,
+        picking: Picking,
         flash: FlashWords,
         problem: ProblemWords,
     }

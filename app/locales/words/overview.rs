@@ -32,6 +32,9 @@ words! {
         concerns: [Text; 14],
         fleet: Text,
         all_workers: Text,
+        events: Text,
+        // By `ACTIONS` of `ui::trail`.
+        actions: [Text; 51],
         start_title: Text,
         start_intro: Text,
         step_worker: Text,

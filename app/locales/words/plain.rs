@@ -1,10 +1,12 @@
 //! The words of pages that only the server renders.
 
+use super::bulk::Bulk;
 use super::configs::Configs;
 use super::desk::{Audit, Refused, System, Usage};
 use super::habits::Preferences;
 use super::job_pages::JobPages;
 use super::train::Train;
+use super::worker_pages::WorkerPages;
 use crate::ui::locales::sentence::{Count, Phrase, Text, words};
 
 words! {
@@ -17,9 +19,11 @@ words! {
         confirm: Confirm,
         train: Train,
         job: JobPages,
+        worker: WorkerPages,
         configs: Configs,
         create: Create,
         delete: DeleteWorker,
+        bulk: Bulk,
         usage: Usage,
         audit: Audit,
         system: System,
@@ -83,7 +87,9 @@ words! {
         researcher: Text,
         lead: Text,
         admin: Text,
-        since: Text,
+        none: Text,
+        none_hint: Text,
+        added: Text,
         shut_out: Text,
         add: Text,
         role: Text,

@@ -10,6 +10,8 @@ words! {
         conflict_settle: Text,
         conflict_settled: Text,
         access: Text,
+        token_made: Text,
+        token_used: Text,
         token_ends: Text,
         token_never_ends: Text,
         token_ends_at: Text,

@@ -38,6 +38,7 @@ words! {
     }
 
     pub(crate) Worker {
+        views: Text,
         drain: Text,
         drain_confirm: Text,
         drain_text: Text,
@@ -60,7 +61,6 @@ words! {
         kind: Text,
         created: Text,
         seen: Text,
-        seen_from: Text,
         status_since: Text,
         labels: Text,
         no_labels: Text,

@@ -1,5 +1,6 @@
 //! Chinese (simplified).
 
+mod bulk;
 mod charts;
 mod configs;
 mod desk;
@@ -15,6 +16,7 @@ mod token;
 mod train;
 mod why;
 mod work;
+mod worker_pages;
 mod workers;
 
 language!(crate::ui::prefs::Locale::Zh);

@@ -1,10 +1,12 @@
 //! Chinese (simplified): pages that only the server renders.
 
+use super::bulk::BULK;
 use super::configs::CONFIGS;
 use super::count;
 use super::desk::{AUDIT, REFUSED, SYSTEM, USAGE};
 use super::job_pages::JOB_PAGES;
 use super::train::TRAIN;
+use super::worker_pages::WORKER_PAGES;
 use crate::ui::locales::sentence::Phrase;
 use crate::ui::locales::words::plain::{Account, Confirm, Create, DeleteWorker, Login, People, Plain, Secrets};
 
@@ -17,9 +19,11 @@ pub(in crate::ui::locales) const PLAIN: Plain = Plain {
     confirm: CONFIRM,
     train: TRAIN,
     job: JOB_PAGES,
+    worker: WORKER_PAGES,
     configs: CONFIGS,
     create: CREATE,
     delete: DELETE,
+    bulk: BULK,
     usage: USAGE,
     audit: AUDIT,
     system: SYSTEM,
@@ -83,7 +87,9 @@ pub(super) const PEOPLE: People = People {
     researcher: "可提交任务，查看和取消自己的任务，以及编辑配置",
     lead: "还可查看和取消所有人的任务，并指定哪些任务紧急",
     admin: "可执行全部操作：工作节点、用户、供所有人使用的机密、审计记录",
-    since: "加入于",
+    none: "没有匹配的人员",
+    none_hint: "其他人员已被筛选条件隐藏。",
+    added: "添加时间",
     shut_out: "已禁止访问",
     add: "添加用户",
     role: "角色",

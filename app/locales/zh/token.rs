@@ -12,6 +12,8 @@ pub(super) const TOKEN: WorkerToken = WorkerToken {
     conflict_settle: "是我启动的",
     conflict_settled: "警报已解除。",
     access: "令牌",
+    token_made: "创建时间",
+    token_used: "上次使用",
     token_ends: "到期时间",
     token_never_ends: "永不到期",
     token_ends_at: "令牌到期时间",

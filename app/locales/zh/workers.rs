@@ -9,7 +9,7 @@ pub(super) const WORKERS: Workers = Workers {
     intro: "执行训练的机器。",
     create: "创建工作节点",
     search: "搜索",
-    search_hint: "名称、GPU或标签",
+    search_hint: "名称，或 gpu:a100* label.team=nlp status:idle",
     filter: "状态",
     worker: "工作节点",
     status: "状态",
@@ -39,6 +39,7 @@ pub(super) const WORKERS: Workers = Workers {
 };
 
 pub(super) const WORKER: Worker = Worker {
+    views: "工作节点视图",
     drain: "排空",
     drain_confirm: "排空此工作节点",
     drain_text: "它会完成正在运行的任务，并且在您恢复之前不接收新任务。",
@@ -61,7 +62,6 @@ pub(super) const WORKER: Worker = Worker {
     kind: "类型",
     created: "创建时间",
     seen: "上次联系",
-    seen_from: "来源",
     status_since: "进入此状态",
     labels: "标签",
     no_labels: "无",

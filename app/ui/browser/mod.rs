@@ -6,6 +6,8 @@ mod help;
 #[cfg(feature = "hydrate")]
 mod keys;
 #[cfg(feature = "hydrate")]
+mod picked;
+#[cfg(feature = "hydrate")]
 mod real;
 #[cfg(feature = "hydrate")]
 mod tabs;
@@ -13,6 +15,8 @@ mod tabs;
 pub(crate) use help::help;
 #[cfg(feature = "hydrate")]
 pub(crate) use keys::{attends, click, focus, focus_summary, in_row, open_option, press, reveal, step, stroke};
+#[cfg(feature = "hydrate")]
+pub(crate) use picked::{count_picked, pick_all};
 #[cfg(feature = "hydrate")]
 pub(crate) use real::{
     carried_words, copy, focused, keep, minutes_ahead, now, path, place, recall, send, set_theme, share_of_width,
@@ -26,9 +30,9 @@ pub(crate) use tabs::{Tabs, is_shown, join, tab_id};
 mod stub;
 #[cfg(not(feature = "hydrate"))]
 pub(crate) use stub::{
-    Tabs, attends, click, copy, focus, focus_summary, focused, in_row, is_shown, join, keep, minutes_ahead, now,
-    open_option, place, press, recall, reveal, send, set_theme, share_of_width, step, stroke, submit_form_of,
-    subscribe, tab_id,
+    Tabs, attends, click, copy, count_picked, focus, focus_summary, focused, in_row, is_shown, join, keep,
+    minutes_ahead, now, open_option, pick_all, place, press, recall, reveal, send, set_theme, share_of_width, step,
+    stroke, submit_form_of, subscribe, tab_id,
 };
 
 /// What a subscription tells its listener.

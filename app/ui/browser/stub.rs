@@ -85,6 +85,12 @@ pub(crate) fn focused() -> Option<leptos::web_sys::Node> {
     None
 }
 
+pub(crate) fn count_picked(_list: &leptos::web_sys::Element) -> u32 {
+    0
+}
+
+pub(crate) fn pick_all(_event: &leptos::ev::Event, _list: &leptos::web_sys::Element) {}
+
 pub(crate) async fn send(_method: &'static str, _path: String) -> Result<(), Problem> {
     Ok(())
 }

@@ -7,6 +7,7 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use leptos_router::hooks::use_query_map;
 
+use super::flash_banner::word;
 use super::icon::{Glyph, Icon};
 use crate::domain::access::Permission;
 use crate::ui::browser;
@@ -23,12 +24,6 @@ pub(crate) struct Deed {
     pub form: String,
     pub method: &'static str,
     pub rest: String,
-}
-
-impl From<Undo> for Deed {
-    fn from(Undo { form, rest, .. }: Undo) -> Self {
-        Self { form, method: "POST", rest }
-    }
 }
 
 /// Shows a change before the server has answered: told `true` at once, and `false` if it was refused. It outlives the
@@ -97,6 +92,25 @@ pub(crate) fn ActionButton(
     .erased()
 }
 
+/// The button that takes something back, and then takes itself away.
+#[component]
+pub(crate) fn UndoButton(undo: Undo, gone: Turn) -> impl IntoView {
+    let (Undo { form, fields, rest }, label) = (undo, t().habits.undo);
+    if let Some((rest, code)) = rest {
+        let said = Said { text: word(code), undo: None };
+        let deed = Deed { form, method: "POST", rest };
+        return view! { <ActionButton deed=deed label=label said=Some(said) turn=Some(gone) key="u"/> }.erased();
+    }
+    let fields = fields.into_iter().map(|(name, value)| view! { <input type="hidden" name=name value=value/> });
+    view! {
+        <form method="post" action=form>
+            {fields.collect_view()}
+            <button class="btn btn-sm" data-key="u">{label}</button>
+        </form>
+    }
+    .erased()
+}
+
 /// A button that first says what will happen. It is a disclosure, so that asking again needs no JavaScript; an address
 /// with `?ask=` opens it.
 #[component]
@@ -152,8 +166,14 @@ pub(crate) fn ConfirmedAction(
 
 /// Words of a list that ends with a link to all of it.
 #[component]
-pub(crate) fn MoreLink(#[prop(into)] href: String, label: &'static str) -> impl IntoView {
-    view! { <a class="more-link" href=href>{label}<Icon glyph=Glyph::Arrow/></a> }.erased()
+pub(crate) fn MoreLink(
+    #[prop(into)] href: String,
+    label: &'static str,
+    /// `external`, if it leads to a plain page.
+    #[prop(optional)]
+    rel: Option<&'static str>,
+) -> impl IntoView {
+    view! { <a class="more-link" href=href rel=rel>{label}<Icon glyph=Glyph::Arrow/></a> }.erased()
 }
 
 /// A link to a page of forms ([`crate::ui::Plain`]) that looks like a button.

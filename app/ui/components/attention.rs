@@ -79,6 +79,8 @@ fn place(entry: &AttentionView) -> (String, bool) {
         (Some(id), _, AttentionKind::TokenEnded | AttentionKind::TokenEnds | AttentionKind::TokenOld) => {
             (format!("/admin/workers/{id}#access"), false)
         }
+        (Some(id), _, AttentionKind::FastFailures) => (format!("/admin/workers/{id}/jobs"), true),
+        (Some(id), _, AttentionKind::GpusWithheld) => (format!("/admin/workers/{id}?show=gpus"), false),
         (Some(id), _, _) => (format!("/admin/workers/{id}"), false),
         (None, Some(id), _) => (format!("/jobs/{id}#why"), false),
         (None, None, AttentionKind::DiskFull) => ("/admin/system".to_owned(), true),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
-use super::action::{ActionButton, Said, Turn};
+use super::action::{Turn, UndoButton};
 use super::failure::Refusal;
 use super::icon::{Glyph, Icon};
 use crate::ui::erase::Erase;
@@ -24,6 +24,10 @@ pub(crate) fn FlashBanner() -> impl IntoView {
         Effect::new(move |_| match flash.get_untracked() {
             Some(Flash::Notice { code } | Flash::Done { code, .. }) => notes.keep(word(code), false),
             Some(Flash::Problem { form: FormName::Action, problem, .. }) => notes.keep(problem.detail, true),
+            Some(Flash::Several { text, refused, .. }) => {
+                let wrong = !refused.is_empty();
+                notes.keep([vec![text], refused].concat().join(" "), wrong);
+            }
             _ => {}
         });
     }
@@ -36,8 +40,9 @@ pub(crate) fn FlashBanner() -> impl IntoView {
         path
     });
     (move || match flash.get() {
-        Some(Flash::Notice { code }) => view! { <Done text=word(code) undo=None flash=flash/> }.erased(),
-        Some(Flash::Done { code, undo }) => view! { <Done text=word(code) undo=Some(undo) flash=flash/> }.erased(),
+        Some(Flash::Notice { code }) => done(word(code).to_owned(), Vec::new(), None, flash),
+        Some(Flash::Done { code, undo }) => done(word(code).to_owned(), Vec::new(), Some(undo), flash),
+        Some(Flash::Several { text, refused, undo }) => done(text, refused, undo, flash),
         Some(Flash::Problem { form: FormName::Action, problem, .. }) => view! { <Refusal problem=problem/> }.erased(),
         _ => ().erased(),
     })
@@ -66,17 +71,22 @@ pub(crate) fn word(notice: Notice) -> Text {
     }
 }
 
-#[component]
-fn Done(text: &'static str, undo: Option<Undo>, flash: RwSignal<Option<Flash>>) -> impl IntoView {
+/// What was done, and what of it was not.
+fn done(text: String, refused: Vec<String>, undo: Option<Undo>, flash: RwSignal<Option<Flash>>) -> AnyView {
     let undo = undo.map(|undo| {
-        let said = Said { text: word(undo.code), undo: None };
         let gone: Turn = Arc::new(move |_| flash.set(None));
-        view! { <ActionButton deed=undo.into() label=t().habits.undo said=Some(said) turn=Some(gone) key="u"/> }
+        view! { <UndoButton undo=undo gone=gone/> }
     });
+    let (class, glyph) = if refused.is_empty() {
+        ("notice notice-good", Glyph::CheckCircle)
+    } else {
+        ("notice notice-warn", Glyph::Warning)
+    };
+    let refused = refused.into_iter().map(|line| view! { <p class="wrap-anywhere">{line}</p> }).collect_view();
     view! {
-        <div class="notice notice-good" role="status">
-            <Icon glyph=Glyph::CheckCircle/>
-            <p class="grow">{text}</p>
+        <div class=class role="status">
+            <Icon glyph=glyph/>
+            <div class="grow"><p>{text}</p>{refused}</div>
             {undo}
             <button type="button" class="js-only icon-button" aria-label=t().common.dismiss on:click=move |_| flash.set(None)>
                 <Icon glyph=Glyph::Cross/>

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::chart::spark::Spark;
-use super::gpu_state::GpuState;
+use super::gpu_state::look;
 use super::icon::{Glyph, Icon};
 use super::scale::Scale;
 use super::status::Status;
@@ -21,7 +21,6 @@ pub(crate) struct Row {
     pub gpu: GpuView,
     /// The name of the job that holds it.
     pub job: Option<String>,
-    pub state: GpuState,
 }
 
 /// The GPUs of a worker.
@@ -30,7 +29,7 @@ pub(crate) fn rows(worker: &WorkerView) -> Vec<Row> {
         let held = worker.jobs.iter().find(|job| Some(&job.job_id) == gpu.job_id.as_ref());
         held.map(|job| job.config_name.clone())
     };
-    let row = |gpu: &GpuView| Row { gpu: gpu.clone(), job: name(gpu), state: GpuState::of(worker.status, gpu) };
+    let row = |gpu: &GpuView| Row { gpu: gpu.clone(), job: name(gpu) };
     worker.gpus.iter().map(row).collect()
 }
 
@@ -82,8 +81,8 @@ pub(crate) fn GpuRows(rows: Vec<Row>) -> impl IntoView {
 #[component]
 fn GpuRow(row: Row) -> impl IntoView {
     let words = &t().gpus;
-    let look = row.state.look(words);
-    let Row { gpu: shown, job, .. } = row;
+    let Row { gpu: shown, job } = row;
+    let look = look(shown.state);
     let reading = shown.reading.clone().unwrap_or_default();
     let name = format!("{}\u{a0}· {}", shown.gpu.index, shown.gpu.name);
     let kind = match (&shown.gpu.part_of, readings::is_unified(&shown)) {

@@ -3,11 +3,12 @@
 use leptos::prelude::*;
 
 use super::chart::spark::Spark;
-use super::gpu_state::GpuState;
+use super::gpu_state::look;
 use super::gpu_table::Row;
 use super::icon::Icon;
 use super::scale::Scale;
 use crate::domain::ids::WorkerId;
+use crate::protocol::status::GpuState;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::{format, readings};
@@ -19,16 +20,17 @@ pub(crate) fn GpuTiles(worker: WorkerId, rows: Vec<Row>) -> impl IntoView {
     view! { <ul class="gpu-tiles">{tiles.collect_view()}</ul> }.erased()
 }
 
-/// One GPU; it leads to the job that has it, or to its worker.
+/// One GPU; it leads to the job that has it, or to the GPUs of its worker.
 #[component]
 fn GpuTile(worker: WorkerId, row: Row) -> impl IntoView {
     let words = &t().gpus;
-    let Row { gpu: shown, job, state } = row;
-    let look = state.look(words);
+    let Row { gpu: shown, job } = row;
+    let state = shown.state;
+    let look = look(state);
     let reading = shown.reading.clone().unwrap_or_default();
     let href = match &shown.job_id {
         Some(job) => format!("/jobs/{job}"),
-        None => format!("/admin/workers/{worker}"),
+        None => format!("/admin/workers/{worker}?show=gpus"),
     };
     let holder = shown.job_id.as_ref().map(|id| job.unwrap_or_else(|| format::short_id(id.as_str())));
     let why = shown.gpu.withheld.as_ref().map(|withheld| withheld.detail.clone()).filter(|why| !why.is_empty());

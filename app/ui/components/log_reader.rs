@@ -112,9 +112,10 @@ impl Reader {
         self.wish.with(|wish| wish.lines).or_else(found)
     }
 
-    /// The line that the reader wants to see first; the end if there is none.
+    /// The line that the reader wants to see first; the end if there is none. It is asked once.
     pub fn asked_for(self) -> Option<u64> {
-        self.chosen().map(|(line, _)| line).or_else(|| self.wish.with(|wish| wish.from))
+        let chosen = untrack(move || self.chosen());
+        chosen.map(|(line, _)| line).or_else(|| self.wish.with_untracked(|wish| wish.from))
     }
 
     /// What is drawn.

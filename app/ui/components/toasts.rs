@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use leptos::prelude::*;
 
-use super::action::{ActionButton, Said, Turn};
+use super::action::{Turn, UndoButton};
 use super::copy::CopyButton;
-use super::flash_banner::word;
 use super::icon::{Glyph, Icon};
 use super::time::Moment;
 use crate::ui::erase::Erase;
@@ -37,9 +36,8 @@ fn ToastCard(toast: Toast, notes: Notes) -> impl IntoView {
     let Toast { id, note, undo } = toast;
     let (class, glyph) = look(&note);
     let undo = undo.map(|undo| {
-        let said = Said { text: word(undo.code), undo: None };
         let gone: Turn = Arc::new(move |_| notes.dismiss(id));
-        view! { <ActionButton deed=undo.into() label=t().habits.undo class="btn btn-sm" said=Some(said) turn=Some(gone) key="u"/> }
+        view! { <UndoButton undo=undo gone=gone/> }
     });
     view! {
         <div class=format!("toast {class}")>

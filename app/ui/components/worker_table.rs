@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 
 use super::labels::LabelChips;
+use super::picking::{pick, pick_all};
 use super::scale::Scale;
 use super::status::{WorkerBadge, type_word};
 use super::time::Moment;
@@ -50,6 +51,7 @@ pub(crate) fn WorkerTable(page: RwSignal<WorkersPage>, heads: Heads) -> impl Int
             <caption class="sr-only">{words.title}</caption>
             <thead>
                 <tr>
+                    <td class="pick-cell">{pick_all()}</td>
                     {sorting("", heads.name, words.worker)}
                     {sorting("", heads.status, words.status)}
                     {sorting("max-md:hidden", heads.gpus, words.gpu)}
@@ -73,11 +75,16 @@ fn sorting(class: &'static str, head: Head, label: Text) -> AnyView {
 fn cells(worker: &WorkerView) -> impl IntoView + use<> {
     let words = t();
     let gpus = gpus(&words.workers, worker);
+    let (known_as, class) = match &worker.hostname {
+        Some(host) => (host.clone(), "max-md:hidden"),
+        None => (format::short_id(worker.id.as_str()), "max-md:hidden whitespace-nowrap"),
+    };
     view! {
+        <td class="pick-cell">{pick(worker.id.to_string(), &worker.name)}</td>
         <th scope="row">
             <a class="row-link" href=format!("/admin/workers/{}", worker.id)>{worker.name.clone()}</a>
             <span class="row-sub">
-                <span class="max-md:hidden">{worker.hostname.clone().unwrap_or_else(|| format::short_id(worker.id.as_str()))}</span>
+                <span class=class>{known_as}</span>
                 <span class="md:hidden">{gpus.clone()}</span>
             </span>
         </th>

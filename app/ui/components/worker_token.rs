@@ -1,10 +1,11 @@
-//! A worker's token on its page: what it is limited to, another one, and the alarm when two agents have it.
+//! A worker's token on its page: who made it, when it was used, what it is limited to, another one, and the alarm when two agents have it.
 
 use leptos::prelude::*;
 
 use super::field::Field;
 use super::icon::{Glyph, Icon};
 use super::time::Moment;
+use super::worker_table::Seen;
 use crate::domain::time::Millis;
 use crate::protocol::workers::WorkerView;
 use crate::ui::clock::use_clock;
@@ -38,31 +39,16 @@ fn conflict_hint(host: &str) -> String {
     if host.is_empty() { words.conflict_hint.to_owned() } else { words.conflict_hint_on.of(host) }
 }
 
-/// What the token is limited to, and a form for another one.
+/// What is known of the token, and a form for another one.
 #[component]
 pub(crate) fn TokenPanel(worker: RwSignal<WorkerView>) -> impl IntoView {
     let words = &t().token;
     let action = worker.with_untracked(|worker| format!("/ui/workers/{}/token", worker.id));
-    let limits = Memo::new(move |_| {
-        worker.with(|worker| (worker.token_expires_at, worker.old_token_ends_at, worker.allowed_networks.join(", ")))
-    });
     view! {
         <section class="panel self-start" aria-labelledby="access">
             <h2 id="access" class="panel-head">{words.access}</h2>
             <dl class="facts">
-                {move || {
-                    let (ends, old, networks) = limits.get();
-                    let networks = if networks.is_empty() { words.any_network.to_owned() } else { networks };
-                    view! {
-                        <div><dt>{words.token_ends}</dt><dd>{match ends {
-                            Some(at) => t().moment(at),
-                            None => words.token_never_ends.to_owned(),
-                        }}</dd></div>
-                        {old.map(|at| view! { <div><dt>{words.old_token_ends}</dt><dd>{t().moment(at)}</dd></div> })}
-                        <div><dt>{words.networks}</dt><dd class="break-all">{networks}</dd></div>
-                    }
-                    .erased()
-                }}
+                {move || worker.with(facts)}
             </dl>
             <details class="fold p-5">
                 <summary>{words.rotate}</summary>
@@ -84,6 +70,30 @@ pub(crate) fn TokenPanel(worker: RwSignal<WorkerView>) -> impl IntoView {
                 </form>
             </details>
         </section>
+    }
+    .erased()
+}
+
+/// Whose it is, what it did last, and what it is limited to.
+fn facts(worker: &WorkerView) -> AnyView {
+    let words = &t().token;
+    let by = worker.token_made_by.as_ref().map(|name| format!(" {}", t().job.submitted_by.of(name)));
+    let made = worker.token_made_at.map(|at| {
+        view! { <div><dt>{words.token_made}</dt><dd><Moment at=at/>{by}</dd></div> }
+    });
+    let from = worker.last_used_from.as_ref().map(|from| format!(" {}", t().worker.contact_from.of(from)));
+    let ends = worker.token_expires_at.map_or_else(|| words.token_never_ends.to_owned(), |at| t().moment(at));
+    let old = worker.old_token_ends_at.map(|at| {
+        view! { <div><dt>{words.old_token_ends}</dt><dd>{t().moment(at)}</dd></div> }
+    });
+    let networks = worker.allowed_networks.join(", ");
+    let networks = if networks.is_empty() { words.any_network.to_owned() } else { networks };
+    view! {
+        {made}
+        <div><dt>{words.token_used}</dt><dd><Seen worker=worker.clone()/>{from}</dd></div>
+        <div><dt>{words.token_ends}</dt><dd>{ends}</dd></div>
+        {old}
+        <div><dt>{words.networks}</dt><dd class="break-all">{networks}</dd></div>
     }
     .erased()
 }

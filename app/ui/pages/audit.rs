@@ -7,15 +7,17 @@ use leptos_router::params::ParamsMap;
 use super::{Skeleton, asked, use_desk};
 use crate::domain::text::{escaped, escaped_lines};
 use crate::protocol::audit::{AuditEntry, AuditFilters, AuditPage as Page, AuditQuery};
-use crate::ui::audit_words::ACTIONS;
 use crate::ui::components::empty::Empty;
 use crate::ui::components::failure::Failure;
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::page_head::PageHead;
+use crate::ui::components::pager::Pager;
+use crate::ui::components::subject::Subject;
 use crate::ui::components::time::Moment;
 use crate::ui::erase::Erase;
-use crate::ui::format::{query_string, short_id};
+use crate::ui::format::query_string;
 use crate::ui::i18n::t;
+use crate::ui::trail::{ACTIONS, sentence};
 
 /// How many entries a page shows.
 const PAGE: u32 = 50;
@@ -130,7 +132,7 @@ fn ActionSelect(chosen: Option<String>) -> impl IntoView {
         let selected = chosen.as_deref() == Some(&value);
         view! { <option value=value selected=selected>{label}</option> }
     };
-    let known: Vec<(&str, &str)> = ACTIONS.into_iter().zip(words.actions).collect();
+    let known: Vec<(&str, &str)> = ACTIONS.into_iter().zip(t().overview.actions).collect();
     let groups = known.chunk_by(|a, b| area(a.0) == area(b.0)).map(|group| {
         let area = area(group[0].0);
         let all = option(format!("{area}."), words.all_of.of(&area));
@@ -150,16 +152,9 @@ fn ActionSelect(chosen: Option<String>) -> impl IntoView {
     .erased()
 }
 
-/// What an action's word says in the reader's language.
-fn sentence(word: &str) -> Option<&'static str> {
-    let place = ACTIONS.iter().position(|action| *action == word)?;
-    Some(t().plain().audit.actions[place])
-}
-
 #[component]
 fn Entries(page: Page, filters: AuditFilters, later: bool) -> impl IntoView {
-    let language = t();
-    let words = &language.plain().audit;
+    let words = &t().plain().audit;
     if page.entries.is_empty() {
         return view! {
             <div class="panel">
@@ -189,11 +184,7 @@ fn Entries(page: Page, filters: AuditFilters, later: bool) -> impl IntoView {
                 <tbody>{rows}</tbody>
             </table>
         </div>
-        <nav class="pager" aria-label=words.caption>
-            <span></span>
-            {newest.map(|href| view! { <a class="btn btn-sm" href=href>{language.common.newer}</a> })}
-            {older.map(|href| view! { <a class="btn btn-sm" href=href>{language.common.older}</a> })}
-        </nav>
+        <Pager label=words.caption newest=newest older=older/>
     }
     .erased()
 }
@@ -239,36 +230,6 @@ fn Row(entry: AuditEntry) -> impl IntoView {
     .erased()
 }
 
-/// Who did it, or to what: a link where there is a page of it.
-#[component]
-fn Subject(name: String) -> impl IntoView {
-    let (prefix, id) = match name.split_once(':') {
-        Some(("worker", id)) => ("worker:", id),
-        _ => ("", name.as_str()),
-    };
-    match page_of(id) {
-        Some(page) => {
-            let shown = format!("{prefix}{}", short_id(id));
-            view! { <a class="quiet-link wrap-anywhere" href=page rel="external" title=name.clone()>{shown}</a> }
-                .erased()
-        }
-        None => view! { <bdi class="wrap-anywhere">{escaped(&name).into_owned()}</bdi> }.erased(),
-    }
-}
-
-/// The page of what an id names. A person's name is no id, and ids are letters and digits.
-fn page_of(id: &str) -> Option<String> {
-    let plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    let (kind, rest) = id.split_once('_').filter(|_| plain)?;
-    let area = match kind {
-        "j" => "/jobs",
-        "w" => "/admin/workers",
-        "u" => "/admin/users",
-        _ => return None,
-    };
-    (rest.len() == 26).then(|| format!("{area}/{id}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,16 +247,5 @@ mod tests {
         assert!(filters.since.as_deref().is_some_and(|text| Timestamp::parse_rfc3339(text).is_some()), "{filters:?}");
         let address = href("/admin/audit", &filters, Some("5.1.c".to_owned()));
         assert_eq!(address, "/admin/audit?actor=ada&action=worker.&since=2024-01-02T03%3A04%3A00Z&cursor=5.1.c");
-    }
-
-    #[test]
-    fn only_whole_ids_lead_anywhere() {
-        for name in
-            ["j_1", "ada", "w_ada", "javascript:alert(1)", "j_../../admin/users/u_1", "x_01HN8Z0000000000000000000X"]
-        {
-            assert_eq!(page_of(name), None, "{name}");
-        }
-        let id = crate::domain::ids::JobId::new(Timestamp(0), [1; 10]);
-        assert_eq!(page_of(id.as_str()), Some(format!("/jobs/{id}")));
     }
 }

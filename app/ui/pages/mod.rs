@@ -7,6 +7,8 @@ pub(crate) mod audit;
 #[cfg(feature = "ssr")]
 pub(crate) mod audit_verify;
 #[cfg(feature = "ssr")]
+pub(crate) mod bulk;
+#[cfg(feature = "ssr")]
 pub(crate) mod config;
 #[cfg(feature = "ssr")]
 pub(crate) mod configs;
@@ -24,6 +26,8 @@ pub(crate) mod overview;
 pub(crate) mod people;
 #[cfg(feature = "ssr")]
 pub(crate) mod person;
+#[cfg(feature = "ssr")]
+mod plain_page;
 #[cfg(feature = "ssr")]
 pub(crate) mod preferences;
 #[cfg(feature = "ssr")]

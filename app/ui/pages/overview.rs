@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Skeleton, use_port};
 use crate::domain::access::Permission;
+use crate::protocol::audit::AuditPage;
 use crate::protocol::overview::OverviewView;
 use crate::protocol::problem::Problem;
 use crate::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery};
@@ -19,6 +20,7 @@ use crate::ui::components::failure::Failure;
 use crate::ui::components::gpu_charts::FleetChart;
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::job_table::{JobProgress, JobTable};
+use crate::ui::components::latest_events::LatestEvents;
 use crate::ui::components::page_head::PageHead;
 use crate::ui::components::start_steps::StartSteps;
 use crate::ui::components::status::{JobBadge, WorkerBadge};
@@ -38,6 +40,8 @@ struct Snapshot {
     fleet: Option<OverviewView>,
     running: JobsPage,
     recent: JobsPage,
+    /// The newest events, if the reader may see the trail.
+    events: Option<AuditPage>,
 }
 
 /// So many jobs are shown that run.
@@ -46,15 +50,25 @@ const RUNNING: u32 = 12;
 const NEWEST: u32 = 20;
 /// So many are shown of the others.
 const RECENT: usize = 8;
+/// So many events are told.
+const EVENTS: u32 = 10;
 
-fn ask(port: &SharedPort, sees_workers: bool) -> Answer<Snapshot> {
+/// What of the page is for this reader.
+#[derive(Clone, Copy)]
+struct Sees {
+    workers: bool,
+    trail: bool,
+}
+
+fn ask(port: &SharedPort, sees: Sees) -> Answer<Snapshot> {
     let port = port.clone();
     let jobs = |phase, limit| JobsQuery { phase, limit: Some(limit), ..JobsQuery::default() };
     Box::pin(async move {
         Ok(Snapshot {
-            fleet: if sees_workers { Some(port.overview().await?) } else { None },
+            fleet: if sees.workers { Some(port.overview().await?) } else { None },
             running: port.jobs(jobs(Some(Phase::Running), RUNNING)).await?,
             recent: port.jobs(jobs(None, NEWEST)).await?,
+            events: if sees.trail { Some(port.latest_events(EVENTS).await?) } else { None },
         })
     })
 }
@@ -64,17 +78,18 @@ fn ask(port: &SharedPort, sees_workers: bool) -> Answer<Snapshot> {
 pub(crate) fn OverviewPage() -> impl IntoView {
     let words = &t().overview;
     let port = use_port();
-    let sees_workers = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::AdminWorkers));
+    let may = |permission| use_context::<Prefs>().is_some_and(|prefs| prefs.may(permission));
+    let sees = Sees { workers: may(Permission::AdminWorkers), trail: may(Permission::AdminAudit) };
     let snapshot = Resource::new(|| (), {
         let port = port.clone();
-        move |()| ask(&port, sees_workers)
+        move |()| ask(&port, sees)
     });
     let shown = move || {
         let port = port.clone();
         Suspend::new(async move {
             let snapshot: Result<Snapshot, Problem> = snapshot.await;
             match snapshot {
-                Ok(first) => view! { <Shown first=first port=port/> }.erased(),
+                Ok(first) => view! { <Shown first=first sees=sees port=port/> }.erased(),
                 Err(problem) => view! { <Failure problem=problem/> }.erased(),
             }
         })
@@ -87,9 +102,9 @@ pub(crate) fn OverviewPage() -> impl IntoView {
 }
 
 #[component]
-fn Shown(first: Snapshot, port: SharedPort) -> impl IntoView {
-    let sees_workers = first.fleet.is_some();
-    let now = refreshed(first, &[Topic::Workers, Topic::Jobs], move || ask(&port, sees_workers));
+fn Shown(first: Snapshot, sees: Sees, port: SharedPort) -> impl IntoView {
+    let sees_workers = sees.workers;
+    let now = refreshed(first, &[Topic::Workers, Topic::Jobs], move || ask(&port, sees));
     let workers = Memo::new(move |_| now.with(|now| now.fleet.as_ref().map_or(0, |fleet| all(&fleet.workers))));
     // The first steps are those of whoever can make a worker.
     let is_new = Memo::new(move |_| sees_workers && (workers.get() == 0 || now.with(|now| now.recent.total == 0)));
@@ -99,6 +114,8 @@ fn Shown(first: Snapshot, port: SharedPort) -> impl IntoView {
         now.with(|now| now.fleet.as_ref().is_some_and(here))
     });
     let is_full = Memo::new(move |_| now.with(|now| now.recent.disk_full));
+    let events =
+        Memo::new(move |_| now.with(|now| now.events.as_ref().map(|trail| trail.entries.clone()).unwrap_or_default()));
     let attention = move || {
         let fleet = Memo::new(move |_| now.with(|now| now.fleet.clone()));
         has_worker.get().then(|| view! { <Attention now=fleet/> })
@@ -110,11 +127,14 @@ fn Shown(first: Snapshot, port: SharedPort) -> impl IntoView {
             <Tiles now=now/>
             {attention}
             {sees_workers.then(|| view! { <FleetChart/> })}
-            <div class=if sees_workers { "overview-grid" } else { "" }>
+            <div class=if sees_workers || sees.trail { "overview-grid" } else { "" }>
                 <div class="min-w-0 space-y-6">
                     {(!is_new.get()).then(|| view! { <RunningNow now=now/> <Recent now=now/> })}
                 </div>
-                {sees_workers.then(|| view! { <Fleet now=now/> })}
+                <div class="space-y-6">
+                    {sees_workers.then(|| view! { <Fleet now=now/> })}
+                    {sees.trail.then(|| view! { <LatestEvents events=events/> })}
+                </div>
             </div>
         })}
     }
@@ -169,22 +189,25 @@ fn FleetTiles(fleet: OverviewView) -> impl IntoView {
     let words = &t().overview;
     let clock = use_clock();
     let OverviewView { workers, gpus, jobs, .. } = fleet;
-    let withheld = (gpus.withheld > 0).then(|| words.gpus_withheld.of(gpus.withheld));
-    let of_gpus = [Some(words.gpus_busy.of(gpus.used)), withheld].into_iter().flatten().collect::<Vec<_>>().join(" · ");
-    let longest = jobs.oldest_waiting.map(|job| words.longest_wait.of(t().span(clock.now() - job.submitted_at)));
+    let withheld = (gpus.withheld() > 0).then(|| words.gpus_withheld.of(gpus.withheld()));
+    let of_gpus = [Some(words.gpus_busy.of(gpus.busy)), withheld].into_iter().flatten().collect::<Vec<_>>().join(" · ");
+    let longest = Signal::derive(move || {
+        let since = jobs.oldest_waiting.as_ref().map(|job| job.submitted_at);
+        since.map(|since| words.longest_wait.of(t().span(clock.now() - since))).unwrap_or_default()
+    });
     let done = words.ended_well.of(jobs.completed_in_24h);
     view! {
         <Tile href="/admin/workers" name=words.workers_online value=here(&workers) note=words.workers_of.of(all(&workers))/>
-        <Tile href="/gpus" name=words.gpus value=gpus.all note=of_gpus/>
+        <Tile href="/gpus" name=words.gpus value=gpus.connected() note=of_gpus/>
         <Tile href="/jobs?phase=active" name=words.running value=jobs.running note=String::new()/>
-        <Tile href="/jobs?status=queued" name=words.waiting value=jobs.waiting note=longest.unwrap_or_default()/>
+        <Tile href="/jobs?status=queued" name=words.waiting value=jobs.waiting note=longest/>
         <Tile href="/jobs?status=failed" name=words.failed_lately value=jobs.failed_in_24h note=done/>
     }
     .erased()
 }
 
 #[component]
-fn Tile(href: &'static str, name: &'static str, value: u64, note: String) -> impl IntoView {
+fn Tile(href: &'static str, name: &'static str, value: u64, #[prop(into)] note: Signal<String>) -> impl IntoView {
     view! {
         <li>
             <a class="tile" href=href>

@@ -1,39 +1,67 @@
 //! Everybody who may use the server, and the form that adds somebody.
 
 use leptos::prelude::*;
+use leptos_router::hooks::use_query_map;
+use leptos_router::params::ParamsMap;
 
-use super::{Skeleton, use_desk};
+use super::{Skeleton, asked, use_desk};
 use crate::domain::access::Role;
-use crate::protocol::access::UserView;
+use crate::protocol::access::{ListedUser, UserCounts, UsersPage, UsersQuery};
+use crate::ui::components::empty::Empty;
 use crate::ui::components::failure::{Failure, Refusal};
 use crate::ui::components::field::Field;
+use crate::ui::components::filters::{Filter, Filters};
 use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::list::ListSearch;
 use crate::ui::components::page_head::PageHead;
 use crate::ui::components::time::Moment;
 use crate::ui::erase::Erase;
 use crate::ui::flash::{FormName, refused};
+use crate::ui::format::query_string;
 use crate::ui::i18n::t;
+
+/// How many people a page shows.
+const PAGE: u32 = 100;
+
+fn query_of(params: &ParamsMap) -> UsersQuery {
+    UsersQuery {
+        q: asked(params, "q"),
+        role: asked(params, "role").and_then(|role| Role::parse(&role)),
+        disabled: (params.get_str("disabled") == Some("true")).then_some(true),
+        limit: Some(PAGE),
+        cursor: asked(params, "cursor"),
+    }
+}
+
+fn address(query: &UsersQuery) -> String {
+    let UsersQuery { q, role, disabled, cursor, .. } = query.clone();
+    let (role, disabled) = (role.map(|role| role.as_str().to_owned()), disabled.map(|disabled| disabled.to_string()));
+    format!("/admin/users{}", query_string(&[("q", q), ("role", role), ("disabled", disabled), ("cursor", cursor)]))
+}
 
 /// The page.
 #[component]
 pub(crate) fn PeoplePage() -> impl IntoView {
     let words = &t().plain().people;
-    let desk = use_desk();
-    let people = Resource::new(|| (), move |()| desk.people());
+    let (desk, query) = (use_desk(), use_query_map().with_untracked(query_of));
+    let people = Resource::new(|| (), {
+        let query = query.clone();
+        move |()| desk.people(query.clone())
+    });
     let shown = move || {
+        let query = query.clone();
         Suspend::new(async move {
             match people.await {
-                Ok(page) => {
-                    let rows = page.users.into_iter().map(|user| view! { <Row user=user/> }).collect_view();
-                    view! {
-                        <div class="space-y-6">
-                            <section class="panel"><ul class="rows">{rows}</ul></section>
-                            <Add/>
-                            <Roles/>
-                        </div>
-                    }
-                    .erased()
+                Ok(page) => view! {
+                    <Filters label=words.role filters=filters(&query, page.counts)/>
+                    <div class="asking">{search(&query)}</div>
+                    <div class="space-y-6">
+                        <List page=page query=query/>
+                        <Add/>
+                        <Roles/>
+                    </div>
                 }
+                .erased(),
                 Err(problem) => view! { <Failure problem=problem/> }.erased(),
             }
         })
@@ -45,17 +73,89 @@ pub(crate) fn PeoplePage() -> impl IntoView {
     .erased()
 }
 
+/// The roles, counted among those whose name is as it is asked for.
+fn filters(query: &UsersQuery, counts: UserCounts) -> Vec<Filter> {
+    let filter = |label, count, role, disabled| Filter {
+        href: address(&UsersQuery { role, disabled, cursor: None, ..query.clone() }),
+        label,
+        count: Some(count),
+        current: query.role == role && query.disabled == disabled,
+    };
+    let all = Role::ALL.iter().map(|role| counts.of(*role)).sum::<u64>() + counts.disabled;
+    let each = Role::ALL.into_iter().map(|role| filter(role.as_str(), counts.of(role), Some(role), None));
+    let shut_out = filter(t().plain().people.shut_out, counts.disabled, None, Some(true));
+    std::iter::once(filter(t().common.all, all, None, None)).chain(each).chain([shut_out]).collect()
+}
+
+fn search(query: &UsersQuery) -> AnyView {
+    let role = query.role.map(|role| role.as_str().to_owned());
+    let keeps = vec![("role", role), ("disabled", query.disabled.map(|disabled| disabled.to_string()))];
+    view! { <ListSearch action="/admin/users" q=query.q.clone() keeps=keeps hint=t().plain().login.name/> }.erased()
+}
+
 #[component]
-fn Row(user: UserView) -> impl IntoView {
-    let words = &t().plain().people;
+fn List(page: UsersPage, query: UsersQuery) -> impl IntoView {
+    let words = t().plain();
+    if page.users.is_empty() {
+        return view! {
+            <div class="panel">
+                <Empty glyph=Glyph::Search title=words.people.none text=words.people.none_hint>
+                    <a class="btn btn-sm" href="/admin/users">{t().workers.clear}</a>
+                </Empty>
+            </div>
+        }
+        .erased();
+    }
+    let first = query.cursor.is_some().then(|| address(&UsersQuery { cursor: None, ..query.clone() }));
+    let next = page.next_cursor.map(|cursor| address(&UsersQuery { cursor: Some(cursor), ..query }));
     view! {
-        <li class="fleet-row">
-            <span class="min-w-0">
+        <div>
+            <div class="panel">
+                <table class="data">
+                    <caption class="sr-only">{t().nav.people}</caption>
+                    <thead>
+                        <tr>
+                            <th scope="col">{words.login.name}</th>
+                            <th scope="col">{words.people.role}</th>
+                            <th scope="col">{words.account.used}</th>
+                            <th scope="col" class="num max-md:hidden">{words.account.tokens}</th>
+                            <th scope="col" class="max-md:hidden">{words.people.added}</th>
+                        </tr>
+                    </thead>
+                    <tbody>{page.users.into_iter().map(|user| view! { <Row listed=user/> }).collect_view()}</tbody>
+                </table>
+            </div>
+            {(first.is_some() || next.is_some()).then(|| view! {
+                <nav class="pager" aria-label=t().nav.people>
+                    <span></span>
+                    {first.map(|href| view! { <a class="btn btn-sm" href=href>{t().workers.previous}</a> })}
+                    {next.map(|href| view! { <a class="btn btn-sm" href=href>{t().workers.next}</a> })}
+                </nav>
+            })}
+        </div>
+    }
+    .erased()
+}
+
+#[component]
+fn Row(listed: ListedUser) -> impl IntoView {
+    let words = t().plain();
+    let ListedUser { user, last_used_at, tokens } = listed;
+    let used = match last_used_at {
+        Some(at) => view! { <Moment at=at/> }.erased(),
+        None => words.account.never_used.into_any(),
+    };
+    view! {
+        <tr>
+            <th scope="row">
                 <a class="row-link font-medium" href=format!("/admin/users/{}", user.id)>{user.name}</a>
-                <span class="row-sub">{user.role.as_str()}", "{words.since}" "<Moment at=user.created_at/></span>
-            </span>
-            {user.disabled.then(|| view! { <span class="text-sm text-bad">{words.shut_out}</span> })}
-        </li>
+                {user.disabled.then(|| view! { <span class="row-sub text-bad">{words.people.shut_out}</span> })}
+            </th>
+            <td>{user.role.as_str()}</td>
+            <td class="text-muted">{used}</td>
+            <td class="num max-md:hidden">{t().whole(tokens)}</td>
+            <td class="text-muted max-md:hidden"><Moment at=user.created_at/></td>
+        </tr>
     }
     .erased()
 }
@@ -118,4 +218,19 @@ fn Roles() -> impl IntoView {
         </section>
     }
     .erased()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_queries_are_inverse() {
+        let mut params = ParamsMap::new();
+        for (name, value) in [("q", " a&b "), ("role", "lead"), ("disabled", "true"), ("cursor", "ada")] {
+            params.insert(name, value.to_owned());
+        }
+        assert_eq!(address(&query_of(&params)), "/admin/users?q=a%26b&role=lead&disabled=true&cursor=ada");
+        assert_eq!(address(&query_of(&ParamsMap::new())), "/admin/users");
+    }
 }

@@ -11,6 +11,7 @@ use crate::protocol::usage::{UsageBy, UsageGroup, UsageQuery, UsageReport};
 use crate::ui::clock::use_clock;
 use crate::ui::components::empty::Empty;
 use crate::ui::components::failure::Failure;
+use crate::ui::components::figure::Figure;
 use crate::ui::components::filters::{Filter, Filters};
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::page_head::PageHead;
@@ -195,26 +196,6 @@ fn Figures(report: UsageReport) -> impl IntoView {
             <Figure name=words.wait value=wait note=long.unwrap_or_default()/>
             {of_fleet}
         </ul>
-    }
-    .erased()
-}
-
-#[component]
-fn Figure(
-    name: &'static str,
-    #[prop(into)] value: String,
-    #[prop(optional, into)] note: String,
-    #[prop(optional)] hint: Option<&'static str>,
-) -> impl IntoView {
-    view! {
-        <li>
-            <div class="tile" title=hint>
-                <span class="tile-name">{name}</span>
-                <span class="tile-value">{value}</span>
-                <span class="tile-note" title=note.clone()>{note.clone()}</span>
-                {hint.map(|hint| view! { <span class="sr-only">{hint}</span> })}
-            </div>
-        </li>
     }
     .erased()
 }

@@ -1,13 +1,12 @@
 //! Whether to delete a worker: a page of its own, so that it asks without JavaScript too.
 
 use leptos::prelude::*;
-use leptos_router::hooks::use_params_map;
 
-use super::not_found::NotFoundPage;
-use super::{Skeleton, use_port};
+use super::plain_page::plain_page;
+use super::use_port;
+use super::worker::unknown;
 use crate::domain::ids::WorkerId;
 use crate::protocol::workers::WorkerView;
-use crate::ui::components::failure::Failure;
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::page_head::PageHead;
 use crate::ui::components::status::WorkerBadge;
@@ -18,24 +17,7 @@ use crate::ui::i18n::t;
 #[component]
 pub(crate) fn WorkerDeletePage() -> impl IntoView {
     let port = use_port();
-    let params = use_params_map();
-    let Some(id) = params.with_untracked(|params| params.get("id")).and_then(|id| WorkerId::parse(&id).ok()) else {
-        return view! { <NotFoundPage/> }.erased();
-    };
-    let worker = Resource::new(|| (), move |()| port.worker(id.clone()));
-    let shown = move || {
-        Suspend::new(async move {
-            match worker.await {
-                Ok(worker) => view! { <Question worker=worker/> }.erased(),
-                Err(problem) => view! {
-                    <PageHead title=t().workers.worker above=("/admin/workers", t().workers.title)/>
-                    <Failure problem=problem/>
-                }
-                .erased(),
-            }
-        })
-    };
-    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.erased()
+    plain_page(move |id: WorkerId| port.worker(id), |worker| view! { <Question worker=worker/> }.erased(), unknown)
 }
 
 #[component]

@@ -1,7 +1,6 @@
 //! `/api/audit`: the trail.
 
 use app::domain::access::Permission;
-use app::domain::time::Timestamp;
 use app::protocol::audit::{AuditEntry, AuditFilters, AuditPage, AuditQuery, AuditVerdict};
 use axum::Json;
 use axum::body::Body;
@@ -11,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::TryStreamExt;
 
 use super::address::Query;
-use super::conditional::{IfNoneMatch, Listed, Page};
+use super::conditional::{IfNoneMatch, Listed};
 use super::openapi::doc::{Answer, Content, Doc, schema_of};
 use super::problem::ApiError;
 use super::routes::Routes;
@@ -39,20 +38,6 @@ async fn list(
     known: IfNoneMatch,
 ) -> Result<Listed<AuditPage>, ApiError> {
     Ok(known.listed(app.core.audit_page(&query).await?))
-}
-
-impl Page for AuditPage {
-    fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    fn next_cursor(&self) -> Option<&str> {
-        self.next_cursor.as_deref()
-    }
-
-    fn server_time(&mut self) -> Option<&mut Timestamp> {
-        Some(&mut self.server_time)
-    }
 }
 
 const EXPORT: Doc = Doc {

@@ -7,6 +7,12 @@
 use std::convert::Infallible;
 
 use app::domain::time::Timestamp;
+use app::protocol::access::UsersPage;
+use app::protocol::audit::AuditPage;
+use app::protocol::gpus::GpusPage;
+use app::protocol::queue::JobsPage;
+use app::protocol::worker_history::{WorkerAttempts, WorkerEvents};
+use app::protocol::workers::WorkersPage;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -54,8 +60,37 @@ pub trait Page: Serialize {
     /// Where the next one starts.
     fn next_cursor(&self) -> Option<&str>;
     /// The moment of the answer, which is no part of the state.
-    fn server_time(&mut self) -> Option<&mut Timestamp>;
+    fn server_time(&mut self) -> Option<&mut Timestamp> {
+        None
+    }
 }
+
+/// A page by the name of its list, and by that of its moment if it has one.
+macro_rules! page {
+    ($page:ty, $list:ident $(, $time:ident)?) => {
+        impl Page for $page {
+            fn len(&self) -> usize {
+                self.$list.len()
+            }
+
+            fn next_cursor(&self) -> Option<&str> {
+                self.next_cursor.as_deref()
+            }
+
+            $(fn server_time(&mut self) -> Option<&mut Timestamp> {
+                Some(&mut self.$time)
+            })?
+        }
+    };
+}
+
+page!(JobsPage, jobs, server_time);
+page!(AuditPage, entries, server_time);
+page!(WorkersPage, workers, server_time);
+page!(GpusPage, workers, server_time);
+page!(UsersPage, users);
+page!(WorkerAttempts, attempts, server_time);
+page!(WorkerEvents, events, server_time);
 
 impl IfNoneMatch {
     /// The view of a thing, with its revision if it can be edited.

@@ -77,7 +77,7 @@ async fn page(app: &App) -> Response {
 fn fleet(page: &mut Page, measured: &Measured) {
     let workers = measured.workers.iter().map(|(status, number)| (label("state", status.as_str()), real(*number)));
     page.gauges("workers", "Workers by state.", workers);
-    let gpus = measured.gpus.iter().map(|(state, number)| (label("state", state), real(*number)));
+    let gpus = measured.gpus.iter().map(|(state, number)| (label("state", state.as_str()), real(*number)));
     page.gauges("gpus", "GPUs of connected workers, by state; one that is withheld counts as that.", gpus);
     let jobs = measured.jobs.iter().map(|(status, number)| (label("state", status.as_str()), real(*number)));
     page.gauges("jobs", "Jobs that have not ended, by state.", jobs);

@@ -10,6 +10,7 @@ mod address;
 mod admin;
 pub mod arrival;
 mod audit;
+pub mod bulk;
 mod conditional;
 mod configs;
 mod csv;

@@ -96,9 +96,8 @@ impl ApiError {
     /// A part of a file that begins behind its end.
     pub fn range_not_satisfiable(size: u64) -> Self {
         let detail = format!("The file has {size} bytes, and what was asked for begins behind them.");
-        let mut error = Self::new(StatusCode::RANGE_NOT_SATISFIABLE, "range_not_satisfiable", detail);
-        error.extra.insert("size".to_owned(), size.into());
-        error
+        let extra = Map::from_iter([("size".to_owned(), size.into())]);
+        Self { extra, ..Self::new(StatusCode::RANGE_NOT_SATISFIABLE, "range_not_satisfiable", detail) }
     }
 
     /// The stable code.
@@ -152,6 +151,7 @@ impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
         use StatusCode as S;
         match refusal {
+            Refusal::NoId(what) => Self::bad_id(what),
             Refusal::NoWorker(id) => Self::new(S::NOT_FOUND, "worker_not_found", format!("There is no worker {id}.")),
             Refusal::NoJob(id) => Self::new(S::NOT_FOUND, "job_not_found", format!("There is no job {id}.")),
             Refusal::NoConfig(name) => Self::new(

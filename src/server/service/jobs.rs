@@ -94,8 +94,8 @@ impl Core {
         .await
     }
 
-    /// Makes a job more or less urgent.
-    pub async fn set_priority(self: &Arc<Self>, caller: Caller, id: JobId, priority: u8) -> Result<Job, Refusal> {
+    /// Makes a job more or less urgent; tells how urgent it was.
+    pub async fn set_priority(self: &Arc<Self>, caller: Caller, id: JobId, priority: u8) -> Result<u8, Refusal> {
         check_priority(priority)?;
         self.change(caller, move |unit| {
             let id = id.clone();
@@ -110,7 +110,7 @@ impl Core {
                     unit.touch(Topic::Job(id));
                     unit.plan_after();
                 }
-                Ok(after)
+                Ok(before.priority)
             })
         })
         .await
@@ -124,8 +124,8 @@ impl Core {
         .await
     }
 
-    /// Cancels a job. What runs is stopped by its worker, which then confirms.
-    pub async fn cancel(self: &Arc<Self>, caller: Caller, id: JobId) -> Result<Job, Refusal> {
+    /// Cancels a job; tells whether nobody had before. What runs is stopped by its worker, which then confirms.
+    pub async fn cancel(self: &Arc<Self>, caller: Caller, id: JobId) -> Result<bool, Refusal> {
         self.change(caller, move |unit| {
             let id = id.clone();
             Box::pin(async move {
@@ -133,7 +133,7 @@ impl Core {
                 let after = before.clone().cancelled(unit.now)?;
                 unit.save_job(&before, &after).await?;
                 unit.plan_after();
-                Ok(after)
+                Ok(before != after)
             })
         })
         .await

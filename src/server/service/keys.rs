@@ -80,8 +80,8 @@ impl Core {
             return Err(Invalid::Range { field: "overlap_seconds", allowed: "at most 604800 (7 days)" }.into());
         }
         let token = tokens::mint("wt_", &*self.random);
-        let (made_at, expires_at) = (Some(self.now()), self.end_of(rotate.life)?);
-        let fresh = Credential { made_at, expires_at, ..Credential::of(tokens::digest(&token)) };
+        let expires_at = self.end_of(rotate.life)?;
+        let fresh = Credential { expires_at, ..Credential::made(tokens::digest(&token), self.now(), &caller.actor) };
         let input = Arc::new((id, token, fresh));
         self.change(caller, move |unit| {
             let input = Arc::clone(&input);

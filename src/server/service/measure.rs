@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 
 use app::domain::audit::verify::Head;
-use app::domain::gpu::WithheldReason;
-use app::domain::job::{Job, State};
+use app::domain::job::State;
 use app::domain::time::Millis;
-use app::domain::worker::{Link, Worker};
-use app::protocol::status::{JobStatus, WorkerStatus};
+use app::protocol::status::{GpuState, JobStatus, WorkerStatus};
 
 use super::Core;
 use super::agents::last_seen;
@@ -22,7 +20,7 @@ pub struct Measured {
     /// How many workers there are in each state.
     pub workers: BTreeMap<WorkerStatus, u64>,
     /// How many GPUs of connected workers there are in each state; one that is withheld counts as that, whoever has it.
-    pub gpus: BTreeMap<&'static str, u64>,
+    pub gpus: BTreeMap<GpuState, u64>,
     /// How many jobs there are in each state that is not an end.
     pub jobs: BTreeMap<JobStatus, u64>,
     /// How long the one has waited that was submitted first of those that wait; zero if none does.
@@ -64,9 +62,8 @@ impl Core {
         let now = self.now();
         let mut measured = Measured::default();
         measured.workers.extend(WorkerStatus::ALL.iter().map(|status| (*status, 0)));
-        measured.gpus.extend(
-            ["free", "busy"].into_iter().chain(WithheldReason::ALL.map(WithheldReason::as_str)).map(|state| (state, 0)),
-        );
+        let connected = |state: &&GpuState| **state != GpuState::NotConnected;
+        measured.gpus.extend(GpuState::ALL.iter().filter(connected).map(|state| (*state, 0)));
         let lives = JobStatus::ALL.iter().filter(|status| !status.is_terminal());
         measured.jobs.extend(lives.map(|status| (*status, 0)));
         for stored in known.workers() {
@@ -75,12 +72,13 @@ impl Core {
             *measured.workers.entry(status).or_default() += 1;
             let unverified = worker.capability().is_some_and(|capability| capability.tls_verify == Some(false));
             measured.unverified += u64::from(unverified && status != WorkerStatus::Offline);
-            if matches!(worker.link, Link::Online { .. } | Link::Connecting { .. }) {
-                count_gpus(&mut measured.gpus, worker, &known.leased(Some(&worker.id)));
+            if worker.may_beat().is_err() {
+                continue;
             }
-            if matches!(worker.link, Link::Online { .. } | Link::Connecting { .. })
-                && let Some(seen) = last_seen(self, stored)
-            {
+            for (_, state) in views::gpus::states(worker, &known.leased(Some(&worker.id))) {
+                *measured.gpus.entry(state).or_default() += 1;
+            }
+            if let Some(seen) = last_seen(self, stored) {
                 measured.longest_silence = measured.longest_silence.max(now - seen);
             }
         }
@@ -91,18 +89,5 @@ impl Core {
             }
         }
         measured
-    }
-}
-
-fn count_gpus(counts: &mut BTreeMap<&'static str, u64>, worker: &Worker, leased: &[&Job]) {
-    let is_held =
-        |uuid: &String| leased.iter().any(|job| job.live_lease().is_some_and(|lease| lease.gpus.contains(uuid)));
-    for gpu in worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default() {
-        let state = match &gpu.withheld {
-            Some(withheld) => withheld.reason.as_str(),
-            None if is_held(&gpu.uuid) => "busy",
-            None => "free",
-        };
-        *counts.entry(state).or_default() += 1;
     }
 }

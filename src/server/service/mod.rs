@@ -6,6 +6,7 @@ pub mod agents;
 pub mod artifacts;
 mod astray;
 pub mod audit;
+pub mod bulk;
 pub mod checkpoints;
 pub mod configs;
 pub mod contention;

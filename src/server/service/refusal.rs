@@ -15,6 +15,8 @@ use crate::vault::Locked;
 /// See the module.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
+    /// What was named is no id of one of these.
+    NoId(&'static str),
     /// There is no such worker.
     NoWorker(WorkerId),
     /// There is no such job.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use app::domain::access::Permission;
-use app::domain::fuzzy::score;
+use app::domain::fuzzy::{score, score_of};
 use app::domain::ids::JobId;
 use app::domain::job::Job;
 use app::domain::labels::Labels;
@@ -81,10 +81,10 @@ fn worker_worth(StoredWorker { worker, .. }: &StoredWorker, question: &str) -> O
     let reported = capability.map(|capability| labels(&capability.labels)).unwrap_or_default();
     let gpu = capability.and_then(|capability| capability.gpus.first()).map(|gpu| gpu.name.as_str());
     let host = capability.and_then(|capability| capability.hostname.as_deref());
-    let mut names = vec![worker.name.as_str(), worker.id.as_str()];
+    let mut names = vec![worker.name.as_str()];
     names.extend(host.into_iter().chain(gpu));
     names.extend(own.iter().chain(&reported).map(String::as_str));
-    score(question, &names)
+    score_of(worker.id.as_str(), question, &names)
 }
 
 async fn jobs_found(tx: &mut dyn Tx, person: &Person, question: &str) -> Result<Vec<(u32, Found)>, Refusal> {
@@ -100,7 +100,7 @@ async fn jobs_found(tx: &mut dyn Tx, person: &Person, question: &str) -> Result<
 
 fn job_found(job: &Job, question: &str) -> Option<(u32, Found)> {
     let labels = labels(&job.spec.demand.labels);
-    let mut names = vec![job.spec.config_name.as_str(), job.id.as_str(), job.submitted_by.as_str()];
+    let mut names = vec![job.spec.config_name.as_str(), job.submitted_by.as_str()];
     names.extend(labels.iter().map(String::as_str));
     let found = Found {
         kind: FoundKind::Job,
@@ -110,7 +110,7 @@ fn job_found(job: &Job, question: &str) -> Option<(u32, Found)> {
         worker_status: None,
         job_status: Some(jobs::status(job)),
     };
-    Some((score(question, &names)?, found))
+    Some((score_of(job.id.as_str(), question, &names)?, found))
 }
 
 fn config_found(config: &StoredConfig, question: &str) -> Option<(u32, Found)> {

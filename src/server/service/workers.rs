@@ -8,7 +8,7 @@ use app::domain::job::Loss;
 use app::domain::labels::Labels;
 use app::domain::network::{BadNetwork, MAX_NETWORKS, Network};
 use app::domain::text::is_plain;
-use app::domain::time::Millis;
+use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::credential::Credential;
 use app::domain::worker::{Edit, Kind, Worker};
 use app::protocol::status::WorkerType;
@@ -54,8 +54,8 @@ impl Core {
         };
         let created = Created { worker, token: tokens::mint("wt_", &*self.random) };
         let expires_at = self.end_of(create.life)?;
-        let credential =
-            Credential { made_at: Some(self.now()), expires_at, ..Credential::of(tokens::digest(&created.token)) };
+        let fresh = Credential::made(tokens::digest(&created.token), self.now(), &caller.actor);
+        let credential = Credential { expires_at, ..fresh };
         self.change(caller, move |unit| {
             let (created, credential) = (created.clone(), credential.clone());
             Box::pin(async move {
@@ -97,12 +97,7 @@ impl Core {
             Box::pin(async move {
                 let before = unit.worker(&id).await?.worker;
                 let deadline = deadline_seconds.map(|seconds| unit.now + Millis::seconds(i64::from(seconds)));
-                let detail = json!({"reason": reason, "deadline": deadline});
-                let after = before.clone().drained(unit.now, reason, deadline);
-                unit.save_worker(&before, &after, Action::WorkerDrained, &detail).await?;
-                withdraw_offers(unit, &id).await?;
-                unit.plan_after();
-                Ok(after)
+                drain_in(unit, &before, reason, deadline).await
             })
         })
         .await
@@ -156,8 +151,8 @@ impl Core {
         .await
     }
 
-    /// Takes the wish back.
-    pub async fn resume_worker(self: &Arc<Self>, caller: Caller, id: WorkerId) -> Result<Worker, Refusal> {
+    /// Takes the wish back; tells whether there was one.
+    pub async fn resume_worker(self: &Arc<Self>, caller: Caller, id: WorkerId) -> Result<bool, Refusal> {
         self.change(caller, move |unit| {
             let id = id.clone();
             Box::pin(async move {
@@ -165,7 +160,7 @@ impl Core {
                 let after = before.clone().resumed();
                 unit.save_worker(&before, &after, Action::WorkerResumed, &json!({})).await?;
                 unit.plan_after();
-                Ok(after)
+                Ok(before != after)
             })
         })
         .await
@@ -188,6 +183,21 @@ impl Core {
         self.readings.forget(&removed);
         Ok(())
     }
+}
+
+/// Wishes that a worker drain, and takes back what it has not answered.
+pub async fn drain_in(
+    unit: &mut Unit<'_>,
+    before: &Worker,
+    reason: Option<String>,
+    deadline: Option<Timestamp>,
+) -> Result<Worker, Refusal> {
+    let detail = json!({"reason": reason, "deadline": deadline});
+    let after = before.clone().drained(unit.now, reason, deadline);
+    unit.save_worker(before, &after, Action::WorkerDrained, &detail).await?;
+    withdraw_offers(unit, &before.id).await?;
+    unit.plan_after();
+    Ok(after)
 }
 
 /// Removes a worker, and gives up what it may still hold.

@@ -24,6 +24,17 @@ pub struct StoredUser {
     pub disabled_at: Option<Timestamp>,
 }
 
+/// What somebody has used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Activity {
+    /// Who.
+    pub user: UserId,
+    /// When a token or a session of theirs was last used, as far as it was written down.
+    pub at: Option<Timestamp>,
+    /// How many tokens they have.
+    pub tokens: u64,
+}
+
 /// An API token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredToken {
@@ -95,6 +106,8 @@ pub trait Access {
     async fn user_by_name(&mut self, name: &str) -> Result<Option<StoredUser>>;
     /// Everybody, by name.
     async fn users(&mut self) -> Result<Vec<StoredUser>>;
+    /// What everybody has used, of those who have a token or a session.
+    async fn activity(&mut self) -> Result<Vec<Activity>>;
     /// Adds somebody. [`super::StoreError::Conflict`] if the name is taken.
     async fn insert_user(&mut self, user: &StoredUser) -> Result<()>;
     /// Changes somebody's role, or whether they are let in.

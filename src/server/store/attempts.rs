@@ -37,6 +37,24 @@ pub struct StoredAttempt {
     pub progress: Option<String>,
 }
 
+/// Where an attempt stands in the list of a worker's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttemptPlace {
+    /// When it was offered.
+    pub offered_at: Timestamp,
+    /// The job.
+    pub job: JobId,
+    /// Its number.
+    pub attempt: Attempt,
+}
+
+impl StoredAttempt {
+    /// Where it stands in the list of its worker's.
+    pub fn place(&self) -> AttemptPlace {
+        AttemptPlace { offered_at: self.offered_at, job: self.job.clone(), attempt: self.attempt }
+    }
+}
+
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptEnd {
@@ -66,6 +84,15 @@ pub trait Attempts {
     async fn attempts(&mut self, job: &JobId) -> Result<Vec<StoredAttempt>>;
     /// The newest attempts of several jobs.
     async fn newest_attempts(&mut self, jobs: &[JobId]) -> Result<Vec<StoredAttempt>>;
+    /// Attempts that were offered to a worker, newest first, from behind a place, each with its configuration's name.
+    async fn attempts_on(
+        &mut self,
+        worker: &WorkerId,
+        behind: Option<&AttemptPlace>,
+        limit: u32,
+    ) -> Result<Vec<(StoredAttempt, String)>>;
+    /// How many attempts were offered to a worker since then, by how they ended; by none those that go on.
+    async fn outcomes_on(&mut self, worker: &WorkerId, since: Timestamp) -> Result<Vec<(Option<String>, u64)>>;
     /// Whose job token this is, by its SHA-256.
     async fn attempt_by_token(&mut self, digest: &str) -> Result<Option<(JobId, Attempt, WorkerId)>>;
     /// A new one.

@@ -53,8 +53,8 @@ pub trait Usage {
     async fn waits(&mut self, window: Window, user: Option<&str>) -> Result<Vec<Wait>>;
     /// How many jobs have ended since then in each state, of all or of one person.
     async fn ended_since(&mut self, since: Timestamp, user: Option<&str>) -> Result<Vec<(String, u64)>>;
-    /// The workers on which attempts fail at once, one after the other; a hundred at most.
-    async fn failing(&mut self, streak: Streak) -> Result<Vec<Failing>>;
+    /// The workers on which attempts fail at once, one after the other, of all or this one; a hundred at most.
+    async fn failing(&mut self, streak: Streak, worker: Option<&WorkerId>) -> Result<Vec<Failing>>;
     /// The entries with these words before a moment, the oldest first.
     async fn sightings(&mut self, words: &[&'static str], before: Timestamp) -> Result<Vec<Sighting>>;
 }

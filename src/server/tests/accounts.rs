@@ -68,6 +68,38 @@ async fn a_name_and_its_password_open_and_nothing_else_does() {
 }
 
 #[tokio::test]
+async fn people_are_asked_for_by_name_and_role_and_who_is_shut_out_is_counted_apart() {
+    let server = Server::start().await;
+    for (name, role) in [("ada", "researcher"), ("adam", "lead"), ("eve", "researcher")] {
+        server.post(&By::Admin, "/api/admin/users", json!({"name": name, "role": role})).await.ok(201);
+    }
+    let path = format!("/api/admin/users/{}", server.id_of("eve").await);
+    server.call(&By::Admin, "PATCH", &path, json!({"disabled": true}).to_string()).await.ok(200);
+    let ask = async |query: &str| server.get(&By::Admin, &format!("/api/admin/users?{query}")).await.ok(200);
+    let names = |page: &Value| {
+        let users = page["users"].as_array().expect("a list").iter();
+        users.map(|user| user["name"].as_str().expect("text").to_owned()).collect::<Vec<_>>()
+    };
+    let all = ask("").await;
+    let counts = json!({"viewer": 0, "researcher": 1, "lead": 1, "admin": 1, "disabled": 1});
+    assert_eq!((names(&all), &all["counts"]), (["ada", "adam", "admin", "eve"].map(str::to_owned).to_vec(), &counts));
+    let of = |name: &str| all["users"].as_array().expect("a list").iter().find(|user| user["name"] == name).cloned();
+    assert_eq!(
+        of("ada").map(|ada| (ada["last_used_at"].clone(), ada["tokens"].clone())),
+        Some((Value::Null, json!(0)))
+    );
+    assert_eq!(of("admin").map(|admin| admin["tokens"].clone()), Some(json!(1)));
+    assert_eq!(names(&ask("role=researcher").await), ["ada"], "who is shut out is nothing here");
+    assert_eq!(names(&ask("disabled=true").await), ["eve"]);
+    let first = ask("q=ADA&limit=1").await;
+    assert_eq!(
+        (names(&first), &first["next_cursor"], &first["counts"]["lead"]),
+        (vec!["ada".to_owned()], &json!("ada"), &json!(1))
+    );
+    assert_eq!(names(&ask("q=ADA&limit=1&cursor=ada").await), ["adam"]);
+}
+
+#[tokio::test]
 async fn a_session_ends_by_logout_by_age_and_when_nobody_uses_it() {
     let server = Server::start().await;
     let ada = server.person("ada", "viewer").await;

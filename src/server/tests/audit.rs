@@ -49,7 +49,7 @@ async fn each_action_is_recorded_once() {
 #[test]
 fn the_page_has_a_sentence_for_every_action() {
     let words: Vec<&str> = Action::ALL.iter().map(|action| action.as_str()).collect();
-    assert_eq!(words, app::ui::audit_words::ACTIONS);
+    assert_eq!(words, app::ui::trail::ACTIONS);
 }
 
 #[test]

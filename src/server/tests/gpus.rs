@@ -91,7 +91,7 @@ async fn a_gpu_that_is_withheld_is_not_given_out_and_whoever_waits_is_told_why()
     assert_eq!((&worker["gpus_withheld"], &worker["gpu_info"]["runtime"]), (&json!(2), &json!("13.0")));
     let gpu = json!({
         "index": 3, "uuid": "GPU-3", "name": "A100", "vram_gb": 80.0, "memory_kind": "dedicated", "withheld": in_use(),
-        "job_id": null, "reading": null
+        "state": "in_use", "job_id": null, "reading": null
     });
     assert_eq!(worker["gpus"][3], gpu);
     let listed = server.get(&By::Admin, "/api/admin/workers").await.ok(200)["workers"][0].clone();
@@ -304,7 +304,7 @@ async fn who_looks_at_a_worker_or_at_all_gpus_is_told_of_readings_now_and_then()
         let server = Server::start().await;
         let (id, key, _events) = online(&server, gpus(1, 0), 1).await;
         let topic = if all { "gpus".to_owned() } else { format!("worker:{id}") };
-        let shown = if all { "/api/admin/workers?gpus=true".to_owned() } else { format!("/api/admin/workers/{id}") };
+        let shown = if all { "/api/admin/gpus".to_owned() } else { format!("/api/admin/workers/{id}") };
         let look = async || server.get(&By::Admin, &shown).await.ok(200);
         let path = format!("/api/events?topics={topic}");
         let mut bell = Events::of(server.open(&By::Admin, "GET", &path, Body::empty()).await);
@@ -335,7 +335,7 @@ async fn the_page_shows_gpus_in_words_and_the_list_marks_the_worker() {
     let (id, key, mut events) = online(&server, three, 3).await;
     let ada = server.person("ada", "admin").await;
     let page = async |path: &str| server.get(&ada, path).await.text().replace('\u{a0}', " ");
-    let path = format!("/admin/workers/{id}");
+    let path = format!("/admin/workers/{id}?show=gpus");
     let before = page(&path).await;
     assert!(before.contains("no reading") && before.contains(">Free<") && !before.contains("GPU withheld"), "{before}");
     let job = server.submit("digits").await;

@@ -106,11 +106,11 @@ async fn the_fleet_is_the_mean_of_all_and_each_gpu_has_a_sparkline() {
     assert_eq!((known(&fleet["utilization_percent"]), known(&fleet["gpus"])), (vec![40.5], vec![2.0]));
     assert_eq!((known(&fleet["busy"]), fleet["busy"].as_array().map(Vec::len)), (vec![0.0], Some(240)));
     let lately = async |query: &str| {
-        ask(&server, &format!("/api/admin/workers?gpus=true{query}")).await["workers"][0]["gpus"][1]["lately"].clone()
+        ask(&server, &format!("/api/admin/gpus?{query}")).await["workers"][0]["gpus"][1]["lately"].clone()
     };
     assert_eq!(lately("").await, Value::Null, "only for whoever asks");
     for range in ["hour", "day"] {
-        let lately = lately(&format!("&lately={range}")).await;
+        let lately = lately(&format!("lately={range}")).await;
         assert_eq!((lately.as_array().map(Vec::len), lately[47].as_u64()), (Some(48), Some(61)));
     }
 }

@@ -133,6 +133,9 @@ async fn every_page_is_whole_and_escapes_what_workers_say() {
         "/admin/workers",
         "/admin/workers/new",
         &format!("/admin/workers/{id}"),
+        &format!("/admin/workers/{id}?show=gpus"),
+        &format!("/admin/workers/{id}/jobs"),
+        &format!("/admin/workers/{id}/events"),
         &format!("/admin/workers/{id}/delete"),
         "/preferences",
         "/search?q=script",
@@ -168,7 +171,9 @@ async fn a_host_that_takes_no_job_says_why_wherever_it_is_shown() {
 async fn what_is_not_there_is_a_page_of_its_own() {
     let server = Server::start().await;
     let session = log_in(&server).await;
-    for path in ["/nowhere", "/jobs/j_none", "/admin/workers/w_none"] {
+    for path in
+        ["/nowhere", "/jobs/j_none", "/admin/workers/w_none", "/admin/workers/w_none/jobs", "/admin/workers/%2e/events"]
+    {
         let answer = server.get(&By::Cookie(session.clone()), path).await;
         assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
         assert!(answer.text().contains("</html>"), "{path}");

@@ -3,7 +3,8 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
-use super::plain::plain_page;
+use super::frame::unknown;
+use crate::domain::ids::JobId;
 use crate::protocol::queue::JobView;
 use crate::protocol::status::Phase;
 use crate::ui::components::icon::{Glyph, Icon};
@@ -12,6 +13,7 @@ use crate::ui::components::status::JobBadge;
 use crate::ui::components::worker_link::WorkerLink;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
+use crate::ui::pages::plain_page::plain_page;
 use crate::ui::pages::use_port;
 use crate::ui::safe_url::SafeUrl;
 
@@ -19,7 +21,7 @@ use crate::ui::safe_url::SafeUrl;
 #[component]
 pub(crate) fn JobCancelPage() -> impl IntoView {
     let port = use_port();
-    plain_page(move |id| port.job(id), |job| view! { <Question job=job/> }.erased())
+    plain_page(move |id: JobId| port.job(id), |job| view! { <Question job=job/> }.erased(), unknown)
 }
 
 #[component]

@@ -2,9 +2,9 @@
 
 use leptos::prelude::*;
 
-use super::frame::JobFrame;
-use super::plain::plain_page;
+use super::frame::{JobFrame, unknown};
 use super::tabs::Tab;
+use crate::domain::ids::JobId;
 use crate::protocol::configs::ConfigDetail;
 use crate::protocol::queue::JobView;
 use crate::ui::components::code::FileText;
@@ -13,6 +13,7 @@ use crate::ui::components::time::Moment;
 use crate::ui::erase::Erase;
 use crate::ui::format::config_address;
 use crate::ui::i18n::t;
+use crate::ui::pages::plain_page::plain_page;
 use crate::ui::pages::{use_desk, use_port};
 
 /// See the module.
@@ -20,11 +21,12 @@ use crate::ui::pages::{use_desk, use_port};
 pub(crate) fn JobConfigurationPage() -> impl IntoView {
     let (port, desk) = (use_port(), use_desk());
     plain_page(
-        move |id| {
+        move |id: JobId| {
             let (port, desk) = (port.clone(), desk.clone());
             async move { Ok((port.job(id.clone()).await?, desk.job_config(id).await?)) }
         },
         |(job, config)| view! { <Shown job=job config=config/> }.erased(),
+        unknown,
     )
 }
 

@@ -1,18 +1,21 @@
-//! Everything that happened to a job, in sentences; the record itself is a fold away.
+//! Everything that happened to a job, in sentences.
 
 use std::collections::BTreeMap;
 
 use leptos::prelude::*;
 use serde_json::Value;
 
-use super::frame::JobFrame;
-use super::plain::plain_page;
+use super::frame::{JobFrame, unknown};
 use super::tabs::Tab;
-use crate::protocol::queue::{JobEvent, JobEvents, JobView};
-use crate::ui::components::icon::{Glyph, Icon};
+use crate::domain::ids::JobId;
+use crate::protocol::audit::TrailEvent;
+use crate::protocol::queue::{JobEvents, JobView};
+use crate::ui::components::event_entry::{EventEntry, Told, by};
+use crate::ui::components::icon::Glyph;
 use crate::ui::erase::Erase;
 use crate::ui::format::short_id;
 use crate::ui::i18n::t;
+use crate::ui::pages::plain_page::plain_page;
 use crate::ui::pages::{use_desk, use_port};
 
 /// See the module.
@@ -20,16 +23,21 @@ use crate::ui::pages::{use_desk, use_port};
 pub(crate) fn JobEventsPage() -> impl IntoView {
     let (port, desk) = (use_port(), use_desk());
     plain_page(
-        move |id| {
+        move |id: JobId| {
             let (port, desk) = (port.clone(), desk.clone());
             async move { Ok((port.job(id.clone()).await?, desk.job_events(id).await?)) }
         },
         |(job, events)| view! { <Shown job=job events=events/> }.erased(),
+        unknown,
     )
 }
 
 /// The names of the workers that a job met.
 type Names = BTreeMap<String, String>;
+
+fn named(names: &Names, id: &str) -> String {
+    names.get(id).cloned().unwrap_or_else(|| short_id(id))
+}
 
 #[component]
 fn Shown(job: JobView, events: JobEvents) -> impl IntoView {
@@ -40,7 +48,10 @@ fn Shown(job: JobView, events: JobEvents) -> impl IntoView {
     let mut before = None;
     let entries = events.events.into_iter().map(|event| {
         let since = before.replace(event.at).map(|before| t().span(event.at - before));
-        view! { <Entry event=event names=names.clone() since=since/> }
+        let (class, glyph) = look(&event.event);
+        let sentence = sentence(&event, &names);
+        let actor = by(&event.actor, |id| named(&names, id));
+        view! { <EventEntry told=Told { class, glyph, sentence, note: String::new(), since, actor } event=event/> }
     });
     let entries = entries.collect_view();
     view! {
@@ -49,33 +60,6 @@ fn Shown(job: JobView, events: JobEvents) -> impl IntoView {
             <h2 id="events" class="panel-head">{t().work.events}<span class="panel-note">{words.events_hint}</span></h2>
             <ol class="events">{entries}</ol>
         </section>
-    }
-    .erased()
-}
-
-#[component]
-fn Entry(event: JobEvent, names: Names, since: Option<String>) -> impl IntoView {
-    let words = &t().plain().job;
-    let (class, glyph) = look(&event.event);
-    let raw = serde_json::to_string_pretty(&event.detail).unwrap_or_default();
-    let text = sentence(&event, &names);
-    view! {
-        <li class="event">
-            <span class=class><Icon glyph=glyph/></span>
-            <div class="min-w-0">
-                <p class="wrap-anywhere">{text}</p>
-                <p class="row-sub wrap-anywhere">
-                    <time datetime=event.at.to_string()>{t().moment(event.at)}</time>
-                    {since.map(|since| format!(" · +{since}"))}
-                    " · "
-                    {actor(&event.actor, &names)}
-                </p>
-                <details class="fold">
-                    <summary>{words.details}</summary>
-                    <pre class="source" tabindex="0" role="region" aria-label=event.event.clone()><code>{format!("{}\n{raw}", event.event)}</code></pre>
-                </details>
-            </div>
-        </li>
     }
     .erased()
 }
@@ -93,7 +77,7 @@ fn look(event: &str) -> (&'static str, Glyph) {
 }
 
 /// What happened. A word that is not known here is told as it is.
-fn sentence(event: &JobEvent, names: &Names) -> String {
+fn sentence(event: &TrailEvent, names: &Names) -> String {
     let words = &t().plain().job;
     let detail = |key: &str| match &event.detail[key] {
         Value::String(text) => text.clone(),
@@ -101,10 +85,7 @@ fn sentence(event: &JobEvent, names: &Names) -> String {
         other => other.to_string(),
     };
     let attempt = detail("attempt");
-    let worker = {
-        let id = detail("worker_id");
-        names.get(&id).cloned().unwrap_or_else(|| short_id(&id))
-    };
+    let worker = named(names, &detail("worker_id"));
     let both: &[&dyn std::fmt::Display] = &[&attempt, &worker];
     match event.event.as_str() {
         "job.submitted" if event.detail["retry_of"].is_string() => words.resubmitted.of(detail("retry_of")),
@@ -128,13 +109,4 @@ fn sentence(event: &JobEvent, names: &Names) -> String {
 fn list(names: &Value) -> String {
     let names = names.as_array().into_iter().flatten().filter_map(Value::as_str);
     names.collect::<Vec<_>>().join(", ")
-}
-
-fn actor(actor: &str, names: &Names) -> String {
-    let words = &t().plain().job;
-    match actor.strip_prefix("worker:") {
-        Some(id) => words.by_worker.of(names.get(id).cloned().unwrap_or_else(|| short_id(id))),
-        None if actor == "system" => words.by_server.to_owned(),
-        None => t().job.submitted_by.of(actor),
-    }
 }

@@ -12,8 +12,6 @@ mod files;
 mod frame;
 mod gallery;
 mod overview;
-#[cfg(feature = "ssr")]
-mod plain;
 mod tabs;
 mod viewer;
 mod why;

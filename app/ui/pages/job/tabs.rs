@@ -5,6 +5,7 @@ use leptos_router::params::ParamsMap;
 
 use crate::domain::access::Permission;
 use crate::domain::ids::JobId;
+use crate::ui::components::tab_links::{TabLink, TabLinks};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::prefs::Prefs;
@@ -65,14 +66,9 @@ impl Tab {
 pub(in crate::ui) fn Tabs(id: JobId, tab: Tab) -> impl IntoView {
     let reads = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::ConfigView));
     let shown = Tab::ALL.into_iter().filter(|tab| reads || *tab != Tab::Configuration);
-    let links = shown.map(|each| {
-        // From one kind of page to the other the browser loads anew.
-        let loads = (each.is_plain() || tab.is_plain()).then_some("external");
-        view! {
-            <li><a class="tab" href=each.href(&id) rel=loads aria-current=(each == tab).then_some("page")>{each.name()}</a></li>
-        }
-    });
-    view! { <nav class="tabs" aria-label=t().work.views><ul>{links.collect_view()}</ul></nav> }.erased()
+    let link =
+        |each: Tab| TabLink { href: each.href(&id), name: each.name(), current: each == tab, plain: each.is_plain() };
+    view! { <TabLinks label=t().work.views links=shown.map(link).collect()/> }.erased()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
 use self::query::{address, is_filtered, query_of};
-use self::row::Rows;
+use self::row::{Rows, offers};
 use super::{Skeleton, use_port};
 use crate::domain::access::Permission;
 use crate::protocol::queue::{JobCounts, JobsPage, JobsQuery};
@@ -19,6 +19,7 @@ use crate::ui::components::failure::Failure;
 use crate::ui::components::filters::{Filter, Filters};
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::page_head::PageHead;
+use crate::ui::components::picking::Picking;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::live::refreshed;
@@ -77,7 +78,9 @@ fn Shown(first: JobsPage, query: JobsQuery, port: SharedPort) -> impl IntoView {
         <div class="panel">
             {move || {
                 if !is_empty.get() {
-                    view! { <Rows page=page back=back.clone()/> }.erased()
+                    let (back, rows) = (back.clone(), Signal::derive(move || page.track()));
+                    let table = view! { <Rows page=page back=back.clone()/> };
+                    view! { <Picking to="/jobs/bulk" back=back offers=offers() rows=rows>{table}</Picking> }.erased()
                 } else if filtered {
                     view! {
                         <Empty glyph=Glyph::Search title=words.none_match text=words.none_match_hint>

@@ -7,9 +7,10 @@ use crate::domain::ids::JobId;
 use crate::domain::queue::MAX_PRIORITY;
 use crate::domain::time::Millis;
 use crate::protocol::queue::{JobView, JobsPage, JobsQuery};
-use crate::protocol::status::{JobStatus, Phase};
+use crate::protocol::status::{BulkAction, JobStatus, Phase};
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::job_table::JobProgress;
+use crate::ui::components::picking::{Offer, pick, pick_all};
 use crate::ui::components::status::JobBadge;
 use crate::ui::components::time::{Elapsed, Moment};
 use crate::ui::components::worker_link::WorkerLink;
@@ -23,10 +24,21 @@ use super::query::address;
 /// How much more urgent a job becomes at once.
 const RAISE: u8 = 5;
 
+/// What can be done to those that are picked, as far as the reader may.
+pub(super) fn offers() -> Vec<Offer> {
+    let words = t();
+    let may = |permission| use_context::<Prefs>().is_some_and(|prefs| prefs.may(permission));
+    let cancel = Offer { action: BulkAction::Cancel, label: words.picking.cancel, glyph: Glyph::StopCircle, key: None };
+    let retry = Offer { action: BulkAction::Retry, label: words.work.retry, glyph: Glyph::Play, key: None };
+    let cancel = may(Permission::JobCancelOwn).then_some(cancel);
+    cancel.into_iter().chain(may(Permission::JobSubmit).then_some(retry)).collect()
+}
+
 /// The table. As cards on a small screen it would be none to a screen reader, so its roles are said.
 #[component]
 pub(super) fn Rows(page: RwSignal<JobsPage>, back: String) -> impl IntoView {
     let words = t();
+    let picks = !offers().is_empty();
     let ids = Memo::new(move |_| page.with(|page| page.jobs.iter().map(|job| job.job_id.clone()).collect::<Vec<_>>()));
     let row = move |id: JobId| {
         let same = id.clone();
@@ -35,13 +47,14 @@ pub(super) fn Rows(page: RwSignal<JobsPage>, back: String) -> impl IntoView {
             // A row that is about to go keeps what it says.
             now.or_else(|| last.cloned().flatten())
         });
-        view! { <Row id=id job=job back=back.clone()/> }
+        view! { <Row id=id job=job back=back.clone() picks=picks/> }
     };
     view! {
         <table class="data jobs" role="table">
             <caption class="sr-only">{words.jobs.caption}</caption>
             <thead role="rowgroup">
                 <tr role="row">
+                    {picks.then(|| view! { <td role="cell" class="pick-cell">{pick_all()}</td> })}
                     <th scope="col" role="columnheader">{words.jobs.job}</th>
                     <th scope="col" role="columnheader">{words.jobs.status}</th>
                     <th scope="col" role="columnheader" class="jobs-demand">{words.work.asks_for}</th>
@@ -59,16 +72,20 @@ pub(super) fn Rows(page: RwSignal<JobsPage>, back: String) -> impl IntoView {
 }
 
 #[component]
-fn Row(id: JobId, job: Memo<Option<JobView>>, back: String) -> impl IntoView {
+fn Row(id: JobId, job: Memo<Option<JobView>>, back: String, picks: bool) -> impl IntoView {
     let cells = move || job.with(|job| job.as_ref().map(cells));
     let kind = Memo::new(move |_| job.with(|job| job.as_ref().map(|job| (job.status, job.priority))));
     let name = job.with_untracked(|job| job.as_ref().map(|job| job.config_name.clone())).unwrap_or_default();
+    // Many jobs are of one configuration.
+    let called = || format!("{name} {}", short_id(id.as_str()));
+    let picked = picks.then(|| view! { <td role="cell" class="pick-cell">{pick(id.to_string(), &called())}</td> });
     let menu = move || {
         let (status, priority) = kind.get()?;
         Some(view! { <Menu id=id.clone() name=name.clone() status=status priority=priority back=back.clone()/> })
     };
     view! {
         <tr role="row">
+            {picked}
             {cells}
             <td class="row-menu-cell" role="cell">{menu}</td>
         </tr>
@@ -89,7 +106,7 @@ fn cells(job: &JobView) -> impl IntoView + use<> {
                 <Moment at=job.submitted_at/>
             </span>
         </th>
-        <td role="cell">
+        <td role="cell" class="jobs-state">
             <JobBadge status=job.status/>
             {remark(job).map(sub)}
         </td>

@@ -9,14 +9,17 @@ use leptos_router::hooks::use_query_map;
 use self::facets::{Narrowing, states};
 use self::query::{address, exported, is_filtered, query_of, sorted};
 use super::{Skeleton, use_port};
+use crate::protocol::status::BulkAction;
 use crate::protocol::topic::Topic;
 use crate::protocol::workers::{WorkersPage, WorkersQuery};
 use crate::ui::components::action::ButtonLink;
 use crate::ui::components::empty::Empty;
 use crate::ui::components::failure::{Failure, Refusal};
 use crate::ui::components::filters::Filters;
-use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::icon::Glyph;
+use crate::ui::components::list::{Around, ListPager, ListSearch};
 use crate::ui::components::page_head::PageHead;
+use crate::ui::components::picking::{Offer, Picking};
 use crate::ui::components::worker_table::{Head, Heads, WorkerTable};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
@@ -41,7 +44,7 @@ pub(crate) fn WorkersPage() -> impl IntoView {
             match page.await {
                 Ok(first) => view! { <Shown first=first query=query port=port/> }.erased(),
                 Err(problem) if problem.code == "invalid_search" => view! {
-                    <Search q=query.q.clone().unwrap_or_default() query=query/>
+                    {search(query.q.clone(), query.sort)}
                     <Refusal problem=problem/>
                 }
                 .erased(),
@@ -58,6 +61,10 @@ pub(crate) fn WorkersPage() -> impl IntoView {
     .erased()
 }
 
+fn search(q: Option<String>, sort: Option<String>) -> AnyView {
+    view! { <ListSearch action="/admin/workers" q=q keeps=vec![("sort", sort)] hint=t().workers.search_hint/> }.erased()
+}
+
 #[component]
 fn Shown(first: WorkersPage, query: WorkersQuery, port: SharedPort) -> impl IntoView {
     let words = &t().workers;
@@ -68,7 +75,7 @@ fn Shown(first: WorkersPage, query: WorkersQuery, port: SharedPort) -> impl Into
     });
     let filtered = is_filtered(&query);
     let is_empty = Memo::new(move |_| page.with(|page| page.workers.is_empty()));
-    let heads = heads(&query);
+    let (heads, back) = (heads(&query), address(&query));
     let filters = {
         let query = query.clone();
         move || view! { <Filters label=words.filter filters=page.with(|page| states(&query, page))/> }
@@ -76,13 +83,15 @@ fn Shown(first: WorkersPage, query: WorkersQuery, port: SharedPort) -> impl Into
     view! {
         {filters}
         <div class="asking">
-            <Search q=q query=query.clone()/>
+            {search(Some(q), query.sort.clone())}
             <Narrowing page=page query=query.clone()/>
         </div>
         <div class="panel">
             {move || {
                 if !is_empty.get() {
-                    view! { <WorkerTable page=page heads=heads.clone()/> }.erased()
+                    let (back, rows) = (back.clone(), Signal::derive(move || page.track()));
+                    let table = view! { <WorkerTable page=page heads=heads.clone()/> };
+                    view! { <Picking to="/admin/workers/bulk" back=back offers=offers() rows=rows>{table}</Picking> }.erased()
                 } else if filtered {
                     view! {
                         <Empty glyph=Glyph::Search title=words.none_match text=words.none_match_hint>
@@ -100,46 +109,38 @@ fn Shown(first: WorkersPage, query: WorkersQuery, port: SharedPort) -> impl Into
                 }
             }}
         </div>
-        {move || page.with(|page| view! { <Pager query=query.clone() around=Around::of(page)/> })}
+        {move || {
+            let (exports, query) = (exports(&query), query.clone());
+            let to = move |cursor: String| address(&WorkersQuery { cursor: Some(cursor), ..query.clone() });
+            view! { <ListPager name=words.title around=page.with(around) to=to between=exports/> }
+        }}
     }
     .erased()
 }
 
-/// Where a page is in the list.
-struct Around {
-    before: u64,
-    shown: u64,
-    total: u64,
-    previous: Option<String>,
-    next: Option<String>,
+/// What can be done to those that are picked.
+fn offers() -> Vec<Offer> {
+    let words = t();
+    let offer = |action, label, glyph, key| Offer { action, label, glyph, key };
+    vec![
+        offer(BulkAction::Drain, words.worker.drain, Glyph::Drain, Some("d")),
+        offer(BulkAction::Resume, words.worker.resume, Glyph::Play, None),
+        offer(BulkAction::Delete, words.picking.delete, Glyph::Trash, None),
+    ]
 }
 
-impl Around {
-    fn of(page: &WorkersPage) -> Self {
-        let (previous, next) = (page.previous_cursor.clone(), page.next_cursor.clone());
-        Self { before: page.before, shown: page.workers.len() as u64, total: page.total, previous, next }
-    }
+fn around(page: &WorkersPage) -> Around {
+    let (previous, next) = (page.previous_cursor.clone(), page.next_cursor.clone());
+    Around { before: page.before, shown: page.workers.len() as u64, total: page.total, previous, next }
 }
 
-#[component]
-fn Pager(query: WorkersQuery, around: Around) -> impl IntoView {
-    let words = &t().workers;
-    let Around { before, shown, total, previous, next } = around;
-    let whole = |number| t().whole(number);
-    let range = (shown < total && shown > 0)
-        .then(|| words.range.with(&[&whole(before + 1), &whole(before + shown), &whole(total)]));
-    let to = |cursor: String| address(&WorkersQuery { cursor: Some(cursor), ..query.clone() });
-    let (previous, next) = (previous.map(to), next.map(to));
-    let export = |path| exported(path, &query);
+/// The whole list, to be kept.
+fn exports(query: &WorkersQuery) -> AnyView {
+    let export = |path| exported(path, query);
     view! {
-        <nav class="pager" aria-label=words.title>
-            <span class="text-muted">{range.unwrap_or_else(|| words.total.of(total))}</span>
-            <span class="text-muted">{words.export}</span>
-            <a class="btn btn-sm btn-ghost" rel="external" href=export("/api/admin/workers/export") download="workers.csv">"CSV"</a>
-            <a class="btn btn-sm btn-ghost" rel="external" href=export("/api/admin/workers") download="workers.json">"JSON"</a>
-            {previous.map(|href| view! { <a class="btn btn-sm" href=href>{words.previous}</a> })}
-            {next.map(|href| view! { <a class="btn btn-sm" href=href>{words.next}</a> })}
-        </nav>
+        <span class="text-muted">{t().workers.export}</span>
+        <a class="btn btn-sm btn-ghost" rel="external" href=export("/api/admin/workers/export") download="workers.csv">"CSV"</a>
+        <a class="btn btn-sm btn-ghost" rel="external" href=export("/api/admin/workers") download="workers.json">"JSON"</a>
     }
     .erased()
 }
@@ -156,21 +157,4 @@ fn heads(query: &WorkersQuery) -> Heads {
         gpus: head("gpus", true),
         seen: head("seen", true),
     }
-}
-
-/// The question: a form that is loaded anew, so that what is not understood is said in the reader's language.
-#[component]
-fn Search(q: String, query: WorkersQuery) -> impl IntoView {
-    let words = &t().workers;
-    let sort = query.sort.map(|sort| view! { <input type="hidden" name="sort" value=sort/> });
-    view! {
-        <form method="get" action="/admin/workers" role="search" class="search grow">
-            {sort}
-            <Icon glyph=Glyph::Search/>
-            <label class="sr-only" for="q">{words.search}</label>
-            <input class="input input-sm w-full" id="q" name="q" type="search" placeholder=words.search_hint value=q
-                autocomplete="off" autocapitalize="none" spellcheck="false"/>
-        </form>
-    }
-    .erased()
 }

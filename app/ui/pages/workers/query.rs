@@ -21,7 +21,6 @@ pub(super) fn query_of(params: &ParamsMap) -> WorkersQuery {
         facets: true,
         limit: Some(PAGE),
         cursor: text("cursor"),
-        ..WorkersQuery::default()
     }
 }
 

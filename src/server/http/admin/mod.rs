@@ -1,12 +1,14 @@
 //! `/api/admin`: workers, and people.
 
 mod export;
+mod history;
 mod users;
 
 use app::domain::access::Permission;
 use app::domain::ids::WorkerId;
-use app::domain::time::Timestamp;
+use app::protocol::gpus::{GpusPage, GpusQuery};
 use app::protocol::history::{FleetHistory, GpuHistory, HistoryQuery};
+use app::protocol::status::BulkAction;
 use app::protocol::worker::Accepted;
 use app::protocol::workers::{
     CreateWorker, CreatedWorker, DrainWorker, EditWorker, RotateToken, WorkerView, WorkersPage, WorkersQuery,
@@ -17,7 +19,8 @@ use axum::{Extension, Json};
 
 use super::address::{Path, Query};
 use super::arrival::Scheme;
-use super::conditional::{IfMatch, IfNoneMatch, Listed, Page, Tagged};
+use super::bulk;
+use super::conditional::{IfMatch, IfNoneMatch, Listed, Tagged};
 use super::json::{Created, Json as Body, OptionalJson};
 use super::limits;
 use super::openapi::doc::Doc;
@@ -38,10 +41,16 @@ pub fn routes(app: &App) -> Routes {
         .get("/admin/workers/export", workers, export::EXPORT, export::export)
         .post("/admin/workers", workers, CREATE, create)
         .get("/admin/workers/{id}", workers, SHOW, show)
+        .get("/admin/workers/{id}/attempts", workers, history::ATTEMPTS, history::attempts)
+        .get("/admin/workers/{id}/events", workers, history::EVENTS, history::events)
         .get("/admin/workers/{id}/gpus/history", workers, HISTORY, history)
+        .get("/admin/gpus", workers, GPUS, gpus)
         .get("/admin/gpus/history", workers, FLEET_HISTORY, fleet_history)
         .patch("/admin/workers/{id}", workers, EDIT, edit)
         .delete("/admin/workers/{id}", taking, DELETE, delete)
+        .post("/admin/workers/bulk/drain", workers, bulk::DRAIN, bulk::of(BulkAction::Drain))
+        .post("/admin/workers/bulk/resume", workers, bulk::RESUME, bulk::of(BulkAction::Resume))
+        .post("/admin/workers/bulk/delete", taking, bulk::DELETE, bulk::of(BulkAction::Delete))
         .post("/admin/workers/{id}/drain", workers, DRAIN, drain)
         .post("/admin/workers/{id}/resume", workers, RESUME, resume)
         .post("/admin/workers/{id}/token", taking, ROTATE, rotate)
@@ -60,20 +69,6 @@ async fn list(
     known: IfNoneMatch,
 ) -> Result<Listed<WorkersPage>, ApiError> {
     Ok(known.listed(app.core.workers_page(&query).await?))
-}
-
-impl Page for WorkersPage {
-    fn len(&self) -> usize {
-        self.workers.len()
-    }
-
-    fn next_cursor(&self) -> Option<&str> {
-        self.next_cursor.as_deref()
-    }
-
-    fn server_time(&mut self) -> Option<&mut Timestamp> {
-        Some(&mut self.server_time)
-    }
 }
 
 const CREATE: Doc = Doc {
@@ -116,6 +111,19 @@ async fn history(
     Query(query): Query<HistoryQuery>,
 ) -> Result<Json<GpuHistory>, ApiError> {
     Ok(Json(app.core.worker_history(&worker_id(&id)?, query.range.unwrap_or_default()).await?))
+}
+
+const GPUS: Doc = Doc {
+    problems: &["invalid_search", "out_of_range"],
+    ..Doc::of("listGpus", "Lists the GPUs of workers, by worker, with where each stands and how it was last.")
+};
+
+async fn gpus(
+    State(app): State<App>,
+    Query(query): Query<GpusQuery>,
+    known: IfNoneMatch,
+) -> Result<Listed<GpusPage>, ApiError> {
+    Ok(known.listed(app.core.gpus_page(&query).await?))
 }
 
 const FLEET_HISTORY: Doc =

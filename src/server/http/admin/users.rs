@@ -2,7 +2,6 @@
 
 use app::domain::access::Permission;
 use app::domain::ids::UserId;
-use app::domain::time::Timestamp;
 use app::protocol::access::{
     CreateToken, CreateUser, CreatedToken, EditUser, ResetPassword, UserDetail, UserView, UsersPage, UsersQuery,
 };
@@ -11,7 +10,7 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::{Extension, Json};
 
 use crate::http::address::{Path, Query};
-use crate::http::conditional::{IfNoneMatch, Listed, Page};
+use crate::http::conditional::{IfNoneMatch, Listed};
 use crate::http::json::{Created, Json as Body};
 use crate::http::limits;
 use crate::http::openapi::doc::Doc;
@@ -42,20 +41,6 @@ async fn list(
     known: IfNoneMatch,
 ) -> Result<Listed<UsersPage>, ApiError> {
     Ok(known.listed(app.core.users_page(&query).await?))
-}
-
-impl Page for UsersPage {
-    fn len(&self) -> usize {
-        self.users.len()
-    }
-
-    fn next_cursor(&self) -> Option<&str> {
-        self.next_cursor.as_deref()
-    }
-
-    fn server_time(&mut self) -> Option<&mut Timestamp> {
-        None
-    }
 }
 
 const CREATE: Doc = Doc {

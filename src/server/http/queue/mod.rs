@@ -9,10 +9,10 @@ use app::domain::access::Permission;
 use app::domain::ids::JobId;
 use app::domain::job::Job;
 use app::domain::queue::DEFAULT_PRIORITY;
-use app::domain::time::Timestamp;
 use app::domain::trace::Trace;
 use app::protocol::explain::ExplanationView;
 use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, Previewed, SetPriority, SubmitJob, Submitted};
+use app::protocol::status::BulkAction;
 use app::protocol::workers::FleetLabels;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
@@ -20,7 +20,8 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
 use super::address::{Path, Query};
-use super::conditional::{IfNoneMatch, Listed, Page, Tagged};
+use super::bulk;
+use super::conditional::{IfNoneMatch, Listed, Tagged};
 use super::json::{Created, Json as Body};
 use super::limits;
 use super::openapi::doc::{Answer, Doc, IDEMPOTENCY_KEY, TRACEPARENT, TRACERESPONSE};
@@ -39,6 +40,8 @@ pub fn routes(app: &App) -> Routes {
         .get("/queue/labels", submits, LABELS, labels)
         .post("/queue/submit", submits, SUBMIT, submit)
         .get("/queue/{id}", Needs::SeeJob, SHOW, show)
+        .post("/queue/bulk/cancel", Needs::CancelJob, bulk::CANCEL, bulk::of(BulkAction::Cancel))
+        .post("/queue/bulk/retry", Needs::SeeJobAnd(Permission::JobSubmit), bulk::RETRY, bulk::of(BulkAction::Retry))
         .post("/queue/{id}/cancel", Needs::CancelJob, CANCEL, cancel)
         .post("/queue/{id}/retry", Needs::SeeJobAnd(Permission::JobSubmit), RETRY, retry)
         .post("/queue/{id}/priority", Needs::SeeJobAnd(Permission::QueueManage), SET_PRIORITY, set_priority)
@@ -68,20 +71,6 @@ async fn list(
     known: IfNoneMatch,
 ) -> Result<Listed<JobsPage>, ApiError> {
     Ok(known.listed(app.core.jobs_page(&person, &query).await?))
-}
-
-impl Page for JobsPage {
-    fn len(&self) -> usize {
-        self.jobs.len()
-    }
-
-    fn next_cursor(&self) -> Option<&str> {
-        self.next_cursor.as_deref()
-    }
-
-    fn server_time(&mut self) -> Option<&mut Timestamp> {
-        Some(&mut self.server_time)
-    }
 }
 
 const STATS: Doc = Doc::of("countJobs", "Counts jobs by status.");
@@ -173,8 +162,9 @@ async fn set_priority(
     Path(id): Path<String>,
     Body(SetPriority { priority }): Body<SetPriority>,
 ) -> Result<Json<JobView>, ApiError> {
-    let job = app.core.set_priority(caller(&person), job_id(&id)?, priority).await?;
-    Ok(Json(app.core.job_view(&job.id).await?))
+    let id = job_id(&id)?;
+    app.core.set_priority(caller(&person), id.clone(), priority).await?;
+    Ok(Json(app.core.job_view(&id).await?))
 }
 
 const EXPLAIN: Doc =
@@ -201,11 +191,12 @@ async fn cancel(
     Extension(person): Extension<Person>,
     Path(id): Path<String>,
 ) -> Result<Json<JobView>, ApiError> {
-    let job = app.core.cancel(caller(&person), job_id(&id)?).await?;
-    Ok(Json(app.core.job_view(&job.id).await?))
+    let id = job_id(&id)?;
+    app.core.cancel(caller(&person), id.clone()).await?;
+    Ok(Json(app.core.job_view(&id).await?))
 }
 
-fn idempotency_key(headers: &HeaderMap) -> Option<String> {
+pub fn idempotency_key(headers: &HeaderMap) -> Option<String> {
     headers.get("idempotency-key").map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned())
 }
 

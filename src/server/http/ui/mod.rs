@@ -11,6 +11,7 @@ use std::sync::{Arc, LazyLock};
 
 use app::domain::access::Permission;
 use app::domain::time::Timestamp;
+use app::protocol::status::BulkAction;
 use app::ui::flash::Flash;
 use app::ui::port::{SharedDesk, SharedPort};
 use app::ui::prefs::Prefs;
@@ -108,12 +109,17 @@ pub fn forms(app: &App) -> Routes {
         .form("/ui/secrets", submits, forms::secrets::keep)
         .form("/ui/secrets/{name}/remove", submits, forms::secrets::remove)
         .form("/ui/workers", workers, forms::workers::create)
+        .form("/ui/workers/bulk/drain", workers, forms::bulk::of(BulkAction::Drain))
+        .form("/ui/workers/bulk/resume", workers, forms::bulk::of(BulkAction::Resume))
+        .form("/ui/workers/bulk/delete", taking, forms::bulk::of(BulkAction::Delete))
         .form("/ui/workers/{id}/drain", workers, forms::workers::drain)
         .form("/ui/workers/{id}/resume", workers, forms::workers::resume)
         .form("/ui/workers/{id}/token", taking, forms::workers::rotate)
         .form("/ui/workers/{id}/settle", workers, forms::workers::settle)
         .form("/ui/workers/{id}/delete", taking, forms::workers::delete)
         .form("/ui/jobs", submits, forms::jobs::submit)
+        .form("/ui/jobs/bulk/cancel", Needs::CancelJob, forms::bulk::of(BulkAction::Cancel))
+        .form("/ui/jobs/bulk/retry", Needs::SeeJobAnd(Permission::JobSubmit), forms::bulk::of(BulkAction::Retry))
         .form("/ui/jobs/{id}/cancel", Needs::CancelJob, forms::jobs::cancel)
         .form("/ui/jobs/{id}/retry", Needs::SeeJobAnd(Permission::JobSubmit), forms::jobs::retry)
         .form("/ui/jobs/{id}/priority", Needs::SeeJobAnd(Permission::QueueManage), forms::jobs::prioritise)

@@ -10,6 +10,7 @@ use app::protocol::artifacts::ArtifactsPage;
 use app::protocol::audit::{AuditPage, AuditQuery, AuditVerdict};
 use app::protocol::configs::{ConfigDetail, ConfigsPage, RevisionsPage};
 use app::protocol::explain::ExplanationView;
+use app::protocol::gpus::{GpusPage, GpusQuery};
 use app::protocol::history::{FleetHistory, GpuHistory, JobMetrics, Range};
 use app::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
 use app::protocol::overview::OverviewView;
@@ -18,6 +19,7 @@ use app::protocol::search::{SearchPage, SearchQuery};
 use app::protocol::secrets::SecretsPage;
 use app::protocol::system::SystemView;
 use app::protocol::usage::{UsageQuery, UsageReport};
+use app::protocol::worker_history::{PartQuery, WorkerAttempts, WorkerEvents};
 use app::protocol::workers::{FleetLabels, WorkerView, WorkersPage, WorkersQuery};
 use app::ui::port::{Answer, Desk, Draft, Drafted, Port};
 use app::ui::prefs::Locale;
@@ -87,8 +89,17 @@ impl Port for ServerPort {
         self.ask(WORKERS, None, |core, _| async move { core.workers_page(&query).await })
     }
 
+    fn gpus(&self, query: GpusQuery) -> Answer<GpusPage> {
+        self.ask(WORKERS, None, |core, _| async move { core.gpus_page(&query).await })
+    }
+
     fn overview(&self) -> Answer<OverviewView> {
         self.ask(WORKERS, None, |core, person| async move { core.overview(&person).await })
+    }
+
+    fn latest_events(&self, limit: u32) -> Answer<AuditPage> {
+        let query = AuditQuery { limit: Some(limit), ..AuditQuery::default() };
+        self.ask(AUDIT, None, |core, _| async move { core.audit_page(&query).await })
     }
 
     fn worker(&self, id: WorkerId) -> Answer<WorkerView> {
@@ -161,6 +172,14 @@ impl Desk for ServerPort {
         })
     }
 
+    fn workers_named(&self, ids: Vec<WorkerId>) -> Answer<Vec<WorkerView>> {
+        self.ask(WORKERS, None, |core, _| async move { core.workers_named(&ids).await })
+    }
+
+    fn jobs_named(&self, ids: Vec<JobId>) -> Answer<Vec<JobView>> {
+        self.ask(Needs::SeeJobs, None, |core, person| async move { core.jobs_named(&person, &ids).await })
+    }
+
     fn configs(&self) -> Answer<ConfigsPage> {
         self.ask(CONFIGS, None, |core, _| async move { core.configs().await })
     }
@@ -201,12 +220,20 @@ impl Desk for ServerPort {
         })
     }
 
-    fn people(&self) -> Answer<UsersPage> {
-        self.ask(PEOPLE, None, |core, _| async move { core.users_page(&UsersQuery::default()).await })
+    fn people(&self, query: UsersQuery) -> Answer<UsersPage> {
+        self.ask(PEOPLE, None, |core, _| async move { core.users_page(&query).await })
     }
 
     fn person(&self, id: UserId) -> Answer<UserDetail> {
         self.ask(PEOPLE, None, |core, person| async move { core.user_detail(&person, &id).await })
+    }
+
+    fn worker_attempts(&self, id: WorkerId, query: PartQuery) -> Answer<WorkerAttempts> {
+        self.ask(WORKERS, None, |core, _| async move { core.worker_attempts(&id, &query).await })
+    }
+
+    fn worker_events(&self, id: WorkerId, query: PartQuery) -> Answer<WorkerEvents> {
+        self.ask(WORKERS, None, |core, _| async move { core.worker_events(&id, &query).await })
     }
 
     fn job_events(&self, id: JobId) -> Answer<JobEvents> {

@@ -1,12 +1,15 @@
 //! People: who there is, and what they are here.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use app::domain::access::{Role, is_name};
 use app::domain::audit::Action;
 use app::domain::ids::UserId;
-use app::protocol::access::{CreateUser, EditUser, UserDetail, UserView, UsersPage, UsersQuery};
+use app::protocol::access::{
+    CreateUser, EditUser, ListedUser, UserCounts, UserDetail, UserView, UsersPage, UsersQuery,
+};
 use app::protocol::topic::Topic;
 use serde_json::json;
 
@@ -16,18 +19,32 @@ use super::{Person, passwords};
 use crate::service::Core;
 use crate::service::refusal::{Invalid, Refusal};
 use crate::service::unit::{Caller, Unit};
-use crate::store::access::StoredUser;
+use crate::store::access::{Activity, StoredUser};
 
 impl Core {
-    /// Everybody.
+    /// Whoever is asked for, and how many there are of each kind.
     pub async fn users_page(&self, query: &UsersQuery) -> Result<UsersPage, Refusal> {
-        let all = self.read().await?.users().await?;
-        let after = |user: &StoredUser| query.cursor.as_ref().is_none_or(|cursor| user.name > *cursor);
-        let mut rest = all.into_iter().filter(after);
+        let mut tx = self.read().await?;
+        let (all, used) = (tx.users().await?, tx.activity().await?);
+        drop(tx);
+        let used: HashMap<UserId, Activity> = used.into_iter().map(|used| (used.user.clone(), used)).collect();
+        let part = query.q.as_deref().unwrap_or_default().to_lowercase();
+        let named: Vec<UserView> =
+            all.into_iter().map(view).filter(|user| user.name.to_lowercase().contains(&part)).collect();
+        let mut counts = UserCounts::default();
+        for user in &named {
+            counts.add(user);
+        }
+        let after = |user: &UserView| query.cursor.as_ref().is_none_or(|cursor| user.name > *cursor);
+        let mut rest = named.into_iter().filter(|user| is_asked(query, user) && after(user));
         let limit = query.limit.map_or(usize::MAX, |limit| limit.max(1) as usize);
-        let users: Vec<UserView> = rest.by_ref().take(limit).map(view).collect();
-        let next_cursor = rest.next().and(users.last().map(|user| user.name.clone()));
-        Ok(UsersPage { users, next_cursor })
+        let listed = |user: UserView| {
+            let used = used.get(&user.id);
+            ListedUser { last_used_at: used.and_then(|used| used.at), tokens: used.map_or(0, |used| used.tokens), user }
+        };
+        let users: Vec<ListedUser> = rest.by_ref().take(limit).map(listed).collect();
+        let next_cursor = rest.next().and(users.last().map(|listed| listed.user.name.clone()));
+        Ok(UsersPage { users, counts, next_cursor })
     }
 
     /// Somebody, with their tokens and sessions.
@@ -146,6 +163,11 @@ pub(super) async fn new_user(unit: &mut Unit<'_>, id: UserId, name: &str, role: 
 pub(super) fn check_name(name: &str) -> Result<(), Refusal> {
     let allowed = "1 to 32 lower-case letters, digits, `.`, `_` and `-`";
     if is_name(name) { Ok(()) } else { Err(Invalid::Range { field: "name", allowed }.into()) }
+}
+
+fn is_asked(query: &UsersQuery, user: &UserView) -> bool {
+    let is_such = query.role.is_none_or(|role| user.role == role && !user.disabled);
+    is_such && query.disabled.is_none_or(|disabled| user.disabled == disabled)
 }
 
 fn view(user: StoredUser) -> UserView {

@@ -2,8 +2,9 @@
 
 use app::domain::ids::JobId;
 use app::protocol::artifacts::{ArtifactView, ArtifactsPage};
+use app::protocol::audit::TrailEvent;
 use app::protocol::configs::ConfigDetail;
-use app::protocol::queue::{JobEvent, JobEvents};
+use app::protocol::queue::JobEvents;
 use app::protocol::status::ArtifactKind;
 
 use crate::service::Core;
@@ -42,8 +43,8 @@ impl Core {
     }
 }
 
-fn event(entry: StoredEntry) -> JobEvent {
-    JobEvent {
+fn event(entry: StoredEntry) -> TrailEvent {
+    TrailEvent {
         at: entry.at,
         event: entry.action,
         actor: entry.actor,

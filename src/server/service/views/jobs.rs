@@ -83,6 +83,19 @@ impl Core {
         Ok(around.view(&job))
     }
 
+    /// Those of these jobs that somebody may see, as of one moment.
+    pub async fn jobs_named(&self, person: &Person, ids: &[JobId]) -> Result<Vec<JobView>, Refusal> {
+        let mut tx = self.read().await?;
+        let only = person.sees_only();
+        let mut jobs = Vec::with_capacity(ids.len());
+        for id in ids {
+            let job = tx.job(id).await?;
+            jobs.extend(job.filter(|job| only.as_ref().is_none_or(|only| *only == job.submitted_by)));
+        }
+        let around = Around::load(&mut *tx, &jobs).await?;
+        Ok(jobs.iter().map(|job| around.view(job)).collect())
+    }
+
     /// What became of a submit: how the job stands after planning.
     pub async fn submitted(&self, id: &JobId) -> Result<Submitted, Refusal> {
         let mut tx = self.recent().await?;

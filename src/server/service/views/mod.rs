@@ -3,8 +3,10 @@
 mod attempts;
 mod explain;
 mod files;
+pub mod gpus;
 pub mod jobs;
 mod metrics;
 mod overview;
 pub mod roster;
+mod worker_history;
 pub mod workers;

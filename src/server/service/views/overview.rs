@@ -8,11 +8,13 @@ use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Job, Loss, Previous, Spec, State};
 use app::domain::matching::Remedy;
 use app::domain::time::{Millis, Timestamp};
-use app::domain::worker::{Link, Status};
-use app::protocol::overview::{self, AttentionKind, AttentionView, GpuCounts, JobsNow, OverviewView, WaitingJob};
+use app::domain::worker::Status;
+use app::protocol::gpus::GpuCounts;
+use app::protocol::overview::{self, AttentionKind, AttentionView, JobsNow, OverviewView, WaitingJob};
 use app::protocol::status::{JobStatus, Phase};
 use app::protocol::workers::WorkerCounts;
 
+use super::gpus::states;
 use super::workers::{held, status};
 use crate::service::Core;
 use crate::service::access::Person;
@@ -24,13 +26,18 @@ use crate::store::workers::StoredWorker;
 /// So many workers are told.
 const FLEET: usize = 12;
 /// What ended so long ago counts as lately.
-const DAY: Millis = Millis::seconds(86_400);
+pub(super) const DAY: Millis = Millis::seconds(86_400);
 /// An attempt that failed sooner after its start has not failed by what it computed.
 const QUICK: Millis = Millis::seconds(60);
 /// So many such failures in a row are one too many.
 const REPEATED: u64 = 3;
 /// For so many different demands it is looked whether a worker can take them: each may ask the whole fleet.
 const DEMANDS: usize = 4;
+
+/// At least so many failures in a row, lately and at once.
+pub(super) fn streak(now: Timestamp, least: u64) -> Streak {
+    Streak { since: Timestamp(now.0 - DAY.0), now, quick: QUICK, least }
+}
 
 /// What is seen in one look.
 struct Survey {
@@ -48,9 +55,8 @@ impl Core {
     pub async fn overview(&self, person: &Person) -> Result<OverviewView, Refusal> {
         let now = self.now();
         let (since, own) = (Timestamp(now.0 - DAY.0), person.sees_only());
-        let streak = Streak { since, now, quick: QUICK, least: REPEATED };
         let mut tx = self.recent().await?;
-        let failing = tx.failing(streak).await?;
+        let failing = tx.failing(streak(now, REPEATED), None).await?;
         let ended = tx.ended_since(since, own.as_deref()).await?;
         drop(tx);
         let mut tx = self.recent().await?;
@@ -90,9 +96,7 @@ impl Core {
             let leased = known.leased(Some(&worker.id));
             let standing = worker.status(leased.len());
             workers.add(status(standing));
-            if matches!(worker.link, Link::Online { .. } | Link::Connecting { .. }) {
-                count_gpus(&mut gpus, stored, &leased);
-            }
+            states(worker, &leased).for_each(|(_, state)| gpus.add(state));
             let job = leased.first().map(|job| &job.id).or_else(|| lost.get(&worker.id).copied());
             let subject = Subject { worker, credential: &stored.credential, job };
             let mut found = attention::of_worker(subject, env!("CARGO_PKG_VERSION"), now);
@@ -173,16 +177,6 @@ const fn place(status: Status) -> u8 {
         Status::Connecting => 2,
         Status::Idle => 3,
         Status::Offline => 4,
-    }
-}
-
-fn count_gpus(counts: &mut GpuCounts, stored: &StoredWorker, leased: &[&Job]) {
-    let is_held =
-        |uuid: &String| leased.iter().any(|job| job.live_lease().is_some_and(|lease| lease.gpus.contains(uuid)));
-    for gpu in stored.worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default() {
-        counts.all += 1;
-        counts.used += u64::from(is_held(&gpu.uuid));
-        counts.withheld += u64::from(gpu.withheld.is_some());
     }
 }
 

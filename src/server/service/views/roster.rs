@@ -12,7 +12,7 @@ use app::domain::worker::{Status, Worker};
 use app::protocol::status::{FacetKind, WorkerStatus};
 use app::protocol::workers::{FleetLabels, WorkerCounts, WorkerFacet, WorkerView, WorkersPage, WorkersQuery};
 
-use super::workers::{Held, gpu_views, held, status};
+use super::workers::{Held, held, status};
 use crate::service::Core;
 use crate::service::agents::last_seen;
 use crate::service::refusal::{Invalid, Refusal};
@@ -38,7 +38,8 @@ impl Row {
         known.workers().map(row).collect()
     }
 
-    fn worker(&self) -> &Worker {
+    /// The worker, without what belongs to its token.
+    pub fn worker(&self) -> &Worker {
         &self.stored.worker
     }
 
@@ -66,12 +67,13 @@ impl Core {
         let mut sorted: Vec<(Place<'_>, &Row)> = fitting.map(|row| (self.place(row, order), row)).collect();
         let choices = if query.facets { facets.choices(&question, MOST_CHOICES) } else { Vec::new() };
         sorted.sort_unstable_by(|(left, _), (right, _)| order.compare(*left, *right));
-        let cut = cut(&sorted, order, query);
+        let limit = query.limit.map_or(usize::MAX, |limit| limit.max(1) as usize);
+        let cut = Cut::of(&sorted, order, query.cursor.as_deref(), limit);
         let shown = &sorted[cut.first..cut.end];
         let jobs: Vec<&Job> = shown.iter().flat_map(|(_, row)| row.jobs.iter().map(Arc::as_ref)).collect();
         let mut held = held(&mut *tx, &jobs).await?;
         Ok(WorkersPage {
-            workers: shown.iter().map(|(_, row)| self.row_view(row, query, &mut held)).collect(),
+            workers: shown.iter().map(|(_, row)| self.row_view(row, &mut held)).collect(),
             total: sorted.len() as u64,
             before: cut.first as u64,
             counts,
@@ -96,20 +98,8 @@ impl Core {
         Ok(labels)
     }
 
-    fn row_view(&self, row: &Row, query: &WorkersQuery, held: &mut Held) -> WorkerView {
-        let worker = row.worker();
-        let view = self.worker_view(&row.stored, held.remove(&worker.id).unwrap_or_default());
-        if !query.gpus {
-            return view;
-        }
-        let readings = self.readings.look_at_all(&worker.id, self.now());
-        let jobs: Vec<&Job> = row.jobs.iter().map(Arc::as_ref).collect();
-        let mut gpus = gpu_views(worker, &jobs, readings);
-        let mut lately = query.lately.map(|range| self.lately(&worker.id, range)).unwrap_or_default();
-        for gpu in &mut gpus {
-            gpu.lately = lately.remove(&gpu.gpu.uuid).unwrap_or_default();
-        }
-        WorkerView { gpus, ..view }
+    pub(super) fn row_view(&self, row: &Row, held: &mut Held) -> WorkerView {
+        self.worker_view(&row.stored, held.remove(&row.worker().id).unwrap_or_default())
     }
 
     fn place<'r>(&self, row: &'r Row, order: Order) -> Place<'r> {
@@ -122,7 +112,7 @@ impl Core {
         Place { worth, name: &row.worker().name }
     }
 
-    fn entry<'r>(&self, row: &'r Row) -> Entry<'r> {
+    pub(super) fn entry<'r>(&self, row: &'r Row) -> Entry<'r> {
         let worker = row.worker();
         let reported = !(self.policy.ignore_reported_labels || worker.ignores_reported);
         Entry { worker, status: row.status(), reported }
@@ -191,26 +181,28 @@ fn rank(status: Status) -> i64 {
 }
 
 /// A page of a list.
-struct Cut {
-    first: usize,
-    end: usize,
-    previous: Option<String>,
-    next: Option<String>,
+pub(super) struct Cut {
+    pub first: usize,
+    pub end: usize,
+    pub previous: Option<String>,
+    pub next: Option<String>,
 }
 
-fn cut(sorted: &[(Place<'_>, &Row)], order: Order, query: &WorkersQuery) -> Cut {
-    let after = query.cursor.as_deref().filter(|cursor| !cursor.is_empty());
-    let after = after.and_then(|cursor| Place::parse(order, cursor));
-    let comes_first = |place: Place<'_>| after.is_some_and(|after| order.compare(place, after) != Ordering::Greater);
-    let first = sorted.partition_point(|(place, _)| comes_first(*place));
-    let limit = query.limit.map_or(usize::MAX, |limit| limit.max(1) as usize);
-    let end = first.saturating_add(limit).min(sorted.len());
-    let last_before = |index: usize| index.checked_sub(1).map(|last| sorted[last].0.cursor(order));
-    Cut {
-        first,
-        end,
-        previous: (first > 0).then(|| last_before(first.saturating_sub(limit)).unwrap_or_default()),
-        next: if end < sorted.len() { last_before(end) } else { None },
+impl Cut {
+    /// So many after a place.
+    pub fn of(sorted: &[(Place<'_>, &Row)], order: Order, cursor: Option<&str>, limit: usize) -> Self {
+        let after = cursor.filter(|cursor| !cursor.is_empty()).and_then(|cursor| Place::parse(order, cursor));
+        let comes_first =
+            |place: Place<'_>| after.is_some_and(|after| order.compare(place, after) != Ordering::Greater);
+        let first = sorted.partition_point(|(place, _)| comes_first(*place));
+        let end = first.saturating_add(limit).min(sorted.len());
+        let last_before = |index: usize| index.checked_sub(1).map(|last| sorted[last].0.cursor(order));
+        Self {
+            first,
+            end,
+            previous: (first > 0).then(|| last_before(first.saturating_sub(limit)).unwrap_or_default()),
+            next: if end < sorted.len() { last_before(end) } else { None },
+        }
     }
 }
 

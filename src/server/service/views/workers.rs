@@ -2,18 +2,17 @@
 
 use std::collections::HashMap;
 
-use app::domain::gpu::Gpu;
 use app::domain::ids::WorkerId;
 use app::domain::job::{Job, Lease};
 use app::domain::worker::{Conflict, Kind, Status, Worker};
-use app::protocol::gpu::{GpuInfo, GpuView, Reading};
+use app::protocol::gpu::GpuInfo;
 use app::protocol::status::{WorkerStatus, WorkerType};
 use app::protocol::workers::{HeldJob, TokenConflict, WorkerView};
 
+use super::gpus::gpu_views;
 use super::jobs::{progress, status as job_status};
 use crate::service::Core;
 use crate::service::agents::last_sight;
-use crate::service::gpus::shown;
 use crate::service::refusal::Refusal;
 use crate::service::workers::revision;
 use crate::store::Tx;
@@ -34,6 +33,20 @@ impl Core {
         let gpus = gpu_views(&stored.worker, &leased, readings);
         let mut held = held(&mut *tx, &leased).await?;
         Ok(WorkerView { gpus, ..self.worker_view(&stored, held.remove(id).unwrap_or_default()) })
+    }
+
+    /// Those of these workers that there are, as of one moment.
+    pub async fn workers_named(&self, ids: &[WorkerId]) -> Result<Vec<WorkerView>, Refusal> {
+        let mut tx = self.read().await?;
+        let leased = tx.leased_jobs(None).await?;
+        let mut held = held(&mut *tx, &leased.iter().filter(|job| on_one_of(job, ids)).collect::<Vec<_>>()).await?;
+        let mut views = Vec::with_capacity(ids.len());
+        for id in ids {
+            if let Some(stored) = tx.worker(id).await? {
+                views.push(self.worker_view(&stored, held.remove(id).unwrap_or_default()));
+            }
+        }
+        Ok(views)
     }
 
     /// A worker with the jobs that it holds.
@@ -81,6 +94,8 @@ impl Core {
             last_heartbeat: seen.map(|seen| seen.at),
             last_used_from: seen.and_then(|seen| seen.from).map(|from| from.to_string()),
             allowed_networks: worker.networks.iter().map(ToString::to_string).collect(),
+            token_made_at: stored.credential.made_at,
+            token_made_by: stored.credential.made_by.clone(),
             token_expires_at: stored.credential.expires_at,
             old_token_ends_at: old.filter(|end| *end > self.now()),
             token_conflict: worker.conflict.as_ref().map(conflict),
@@ -95,20 +110,9 @@ impl Core {
     }
 }
 
-/// A worker's GPUs, with what is known of them and who holds them.
-pub(super) fn gpu_views(worker: &Worker, leased: &[&Job], mut readings: HashMap<String, Reading>) -> Vec<GpuView> {
-    if worker.may_beat().is_err() {
-        readings.clear();
-    }
-    let holds = |job: &&&Job, uuid: &str| job.live_lease().is_some_and(|lease| lease.held().contains(&uuid));
-    let gpus = worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
-    let view = |gpu: &Gpu| GpuView {
-        gpu: shown(gpu),
-        job_id: leased.iter().find(|job| holds(job, &gpu.uuid)).map(|job| job.id.clone()),
-        reading: readings.remove(&gpu.uuid),
-        lately: Vec::new(),
-    };
-    gpus.iter().map(view).collect()
+/// Whether one of these workers holds it.
+fn on_one_of(job: &Job, workers: &[WorkerId]) -> bool {
+    job.live_lease().is_some_and(|lease| workers.contains(&lease.worker))
 }
 
 /// The jobs that workers hold, by worker.

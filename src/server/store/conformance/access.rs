@@ -6,7 +6,7 @@ use app::domain::time::Timestamp;
 
 use super::{Fresh, NOW, on_every_engine};
 use crate::store::StoreError;
-use crate::store::access::{StoredSession, StoredToken, StoredUser, Used};
+use crate::store::access::{Activity, StoredSession, StoredToken, StoredUser, Used};
 
 on_every_engine!(
     people_are_found_by_id_and_name,
@@ -110,6 +110,8 @@ async fn secrets_open_what_they_are_for(fresh: &Fresh) {
         (Ok(Some(token(2, 1))), Ok(None))
     );
     assert_eq!(tx.session(&session(3, 2, None).id).await, Ok(Some(session(3, 2, None))));
+    let active = |n, at, tokens| Activity { user: user(n).id, at: Some(Timestamp(at)), tokens };
+    assert_eq!(tx.activity().await, Ok(vec![active(1, 500, 2), active(2, 103, 0)]));
     let opened = tx.by_token("token-1").await.expect("readable").expect("there");
     assert_eq!((&*opened.user, opened.token.as_deref(), opened.session), (&user(1), Some(&used), None));
     let opened = tx.by_cookie("cookie-2").await.expect("readable").expect("there");

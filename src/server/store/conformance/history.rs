@@ -1,17 +1,19 @@
 //! Attempts, points and artifacts.
 
 use app::domain::ids::{Attempt, JobId};
-use app::domain::time::Timestamp;
+use app::domain::job::{Job, Spec};
+use app::domain::time::{Millis, Timestamp};
 
 use super::{Fresh, NOW, job, on_every_engine, worker};
 use crate::store::artifacts::StoredArtifact;
-use crate::store::attempts::{AttemptEnd, StoredAttempt, StoredPoint};
+use crate::store::attempts::{AttemptEnd, AttemptPlace, StoredAttempt, StoredPoint};
 use crate::store::checkpoints::StoredCheckpoint;
 use crate::store::retention::What;
 
 on_every_engine!(
     attempts_are_started_ended_and_reopened,
     the_newest_attempts_are_found_together,
+    a_workers_attempts_are_paged_and_counted,
     points_are_replaced_and_thinned,
     of_an_artifact_the_newest_counts,
     checkpoints_come_back_by_their_steps,
@@ -90,6 +92,46 @@ async fn the_newest_attempts_are_found_together(fresh: &Fresh) {
     let found = fresh.read().await.newest_attempts(&[job(1).id, job(2).id]).await;
     assert_eq!(found, Ok(vec![attempt(&job(1).id, 1), attempt(&job(2).id, 1)]));
     assert_eq!(fresh.read().await.newest_attempts(&[]).await, Ok(vec![]));
+}
+
+async fn a_workers_attempts_are_paged_and_counted(fresh: &Fresh) {
+    let (one, two, mine) = (job(1).id, job(2).id, worker(1).id);
+    fresh.insert_job(&job(1)).await;
+    fresh.insert_job(&Job { spec: Spec { config_name: "faces".to_owned(), ..job(2).spec }, ..job(2) }).await;
+    let at = |seconds| NOW + Millis::seconds(seconds);
+    insert(fresh, StoredAttempt { offered_at: at(3), ..attempt(&one, 1) }, "a").await;
+    // Two of the same moment, as planning makes them, and one on another worker.
+    insert(fresh, StoredAttempt { offered_at: at(7), ..attempt(&one, 2) }, "b").await;
+    insert(fresh, StoredAttempt { offered_at: at(7), ..attempt(&two, 1) }, "c").await;
+    insert(fresh, StoredAttempt { worker: worker(2).id, offered_at: at(9), ..attempt(&two, 2) }, "d").await;
+    let end = fresh.write(|tx| {
+        Box::pin(async move {
+            let end = AttemptEnd { at: NOW + Millis::seconds(8), outcome: "failed", error: None, exit_code: None };
+            tx.end_attempt(&job(1).id, Attempt(2), &end).await
+        })
+    });
+    end.await.expect("it is there");
+    let mut tx = fresh.read().await;
+    let mut page = async |behind: Option<AttemptPlace>, limit| {
+        let page = tx.attempts_on(&mine, behind.as_ref(), limit).await.expect("readable");
+        let last = page.last().map(|(attempt, _)| attempt.place());
+        let told = |(attempt, config): (StoredAttempt, String)| (attempt.job, attempt.attempt.0, config);
+        (page.into_iter().map(told).collect::<Vec<_>>(), last)
+    };
+    let all = [(two, 1, "faces".to_owned()), (one.clone(), 2, "digits".to_owned()), (one, 1, "digits".to_owned())];
+    assert_eq!(page(None, 9).await.0, all);
+    let (first, last) = page(None, 1).await;
+    assert_eq!(first, all[..1]);
+    assert_eq!(page(last, 9).await.0, all[1..], "of the same moment none is left out, and none comes twice");
+    let mut counted = async |since| {
+        let mut counted = tx.outcomes_on(&mine, at(since)).await.expect("readable");
+        counted.sort();
+        counted
+    };
+    let failed = (Some("failed".to_owned()), 1);
+    assert_eq!(counted(0).await, [(None, 2), failed.clone()]);
+    assert_eq!(counted(7).await, [(None, 1), failed]);
+    assert_eq!(counted(8).await, []);
 }
 
 async fn points_are_replaced_and_thinned(fresh: &Fresh) {

@@ -120,7 +120,7 @@ async fn a_token_opens_as_long_as_it_is_there(fresh: &Fresh) {
     };
     assert_eq!((whose("digest").await, whose("other").await), (Some(Credential::of("digest")), None));
     let old = Some(Outgoing { digest: "digest".to_owned(), ends_at: Timestamp(NOW.0 + 5) });
-    let both = Credential { expires_at: Some(Timestamp(NOW.0 + 9)), old, ..Credential::of("next") };
+    let both = Credential { expires_at: Some(Timestamp(NOW.0 + 9)), old, ..Credential::made("next", NOW, "ada/ci") };
     let put = fresh.write({
         let both = both.clone();
         move |tx| {

@@ -4,6 +4,7 @@ use app::domain::audit::{Action, Entry};
 use app::domain::job::Job;
 use app::domain::time::{Millis, Timestamp};
 use app::domain::usage::{Run, Wait, Window};
+use app::domain::worker::Worker;
 
 use super::history::attempt;
 use super::{Fresh, NOW, job, on_every_engine, worker};
@@ -125,16 +126,19 @@ async fn what_ended_lately_is_counted_and_what_fails_at_once_is_found(fresh: &Fr
     assert_eq!(tx.ended_since(at(51), None).await, Ok(Vec::new()));
     drop(tx);
 
-    let failing = async |since, least| {
+    let failing_on = async |since, least, only: Option<Worker>| {
         let streak = Streak { since: at(since), now: at(1_000), quick: Millis::seconds(60), least };
-        fresh.read().await.failing(streak).await.expect("readable")
+        fresh.read().await.failing(streak, only.as_ref().map(|only| &only.id)).await.expect("readable")
     };
+    let failing = async |since, least| failing_on(since, least, None).await;
     let found = |attempts, since| vec![Failing { worker: worker(1).id, attempts, since: at(since) }];
     ended(fresh, &first, 1, (100, 105), "failed", "a").await;
     ended(fresh, &first, 2, (110, 115), "failed", "b").await;
     assert_eq!(failing(0, 3).await, []);
     ended(fresh, &first, 3, (120, 125), "failed", "c").await;
     assert_eq!((failing(0, 3).await, failing(110, 2).await), (found(3, 105), found(2, 115)));
+    assert_eq!(failing_on(0, 3, Some(worker(1))).await, found(3, 105));
+    assert_eq!(failing_on(0, 1, Some(worker(2))).await, [], "those are another's");
     ended(fresh, &first, 4, (130, 190), "failed", "d").await;
     assert_eq!(failing(0, 1).await, [], "one has lasted since");
     ended(fresh, &first, 5, (200, 201), "failed", "e").await;

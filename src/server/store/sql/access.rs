@@ -11,7 +11,7 @@ use super::rows::{Named, to_json};
 use super::statement::sql;
 use super::{Row, Session};
 use crate::store::Result;
-use crate::store::access::{Access, Opened, StoredSession, StoredToken, StoredUser, Used};
+use crate::store::access::{Access, Activity, Opened, StoredSession, StoredToken, StoredUser, Used};
 use crate::store::known::Change;
 use crate::store::people::{AccessChange, People};
 
@@ -29,6 +29,14 @@ impl Access for Session<'_> {
 
     async fn users(&mut self) -> Result<Vec<StoredUser>> {
         self.all(sql("SELECT * FROM users ORDER BY name"), user_from).await
+    }
+
+    async fn activity(&mut self) -> Result<Vec<Activity>> {
+        let used = sql("SELECT user_id, MAX(at) AS at, COUNT(token_id) AS tokens FROM (
+                SELECT user_id, id AS token_id, used_at AS at FROM api_tokens
+                UNION ALL SELECT user_id, NULL AS token_id, seen_at AS at FROM sessions
+            ) AS used GROUP BY user_id ORDER BY user_id");
+        self.all(used, activity_from).await
     }
 
     async fn insert_user(&mut self, user: &StoredUser) -> Result<()> {
@@ -219,6 +227,12 @@ fn user_from(row: &Row) -> Result<StoredUser> {
         created_at: row.moment("created_at")?,
         disabled_at: row.optional_moment("disabled_at")?,
     })
+}
+
+fn activity_from(row: &Row) -> Result<Activity> {
+    let tokens = row.get::<i64>("tokens")?.unsigned_abs();
+    let row = Named::new(row, "users", "user_id")?;
+    Ok(Activity { user: row.user_id("user_id")?, at: row.optional_moment("at")?, tokens })
 }
 
 fn token_from(row: &Row) -> Result<StoredToken> {

@@ -5,10 +5,10 @@ use app::domain::time::Timestamp;
 use async_trait::async_trait;
 
 use super::rows::{Named, to_json};
-use super::statement::sql;
+use super::statement::{Condition, select, sql};
 use super::{Row, Session};
 use crate::store::Result;
-use crate::store::attempts::{AttemptEnd, Attempts, StoredAttempt, StoredPoint};
+use crate::store::attempts::{AttemptEnd, AttemptPlace, Attempts, StoredAttempt, StoredPoint};
 
 #[async_trait]
 impl Attempts for Session<'_> {
@@ -28,6 +28,31 @@ impl Attempts for Session<'_> {
              WHERE job_id IN (SELECT json_array_elements_text($1::json))",
         );
         self.all(select.bind(to_json(&jobs)), from_row).await
+    }
+
+    async fn attempts_on(
+        &mut self,
+        worker: &WorkerId,
+        behind: Option<&AttemptPlace>,
+        limit: u32,
+    ) -> Result<Vec<(StoredAttempt, String)>> {
+        let of: Condition = ("attempts.worker_id = ?", vec![worker.as_str().into()]);
+        let behind = behind.map(|place| -> Condition {
+            let place = vec![place.offered_at.0.into(), place.job.as_str().into(), place.attempt.0.into()];
+            ("(attempts.offered_at, attempts.job_id, attempts.attempt) < (?, ?, ?)", place)
+        });
+        let from = "SELECT attempts.*, jobs.config_name FROM attempts JOIN jobs ON jobs.id = attempts.job_id";
+        let order = " ORDER BY attempts.offered_at DESC, attempts.job_id DESC, attempts.attempt DESC LIMIT ?";
+        let conditions = [Some(of), behind].into_iter().flatten().collect();
+        let select = select(self.places(), from, conditions, order).bind(limit);
+        self.all(select, |row| Ok((from_row(row)?, row.get("config_name")?))).await
+    }
+
+    async fn outcomes_on(&mut self, worker: &WorkerId, since: Timestamp) -> Result<Vec<(Option<String>, u64)>> {
+        let select = sql("SELECT outcome, count(*) AS number FROM attempts
+             WHERE worker_id = $1 AND offered_at >= $2 GROUP BY outcome");
+        let of = |row: &Row| Ok((row.get("outcome")?, row.get::<i64>("number")?.unsigned_abs()));
+        self.all(select.bind(worker.as_str()).bind(since.0), of).await
     }
 
     async fn attempt_by_token(&mut self, digest: &str) -> Result<Option<(JobId, Attempt, WorkerId)>> {

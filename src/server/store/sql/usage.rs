@@ -1,11 +1,12 @@
 //! `attempts`, `jobs` and `audit`, as far as they tell of use.
 
+use app::domain::ids::WorkerId;
 use app::domain::time::Timestamp;
 use app::domain::usage::{Run, Wait, Window};
 use async_trait::async_trait;
 
 use super::rows::{Named, to_json};
-use super::statement::sql;
+use super::statement::{Condition, select, sql};
 use super::{Row, Session};
 use crate::store::Result;
 use crate::store::usage::{Failing, Sighting, Streak, Usage};
@@ -67,14 +68,19 @@ impl Usage for Session<'_> {
         self.all(select.bind(since.0).bind(user), of).await
     }
 
-    async fn failing(&mut self, streak: Streak) -> Result<Vec<Failing>> {
-        let select = sql("SELECT worker_id, count(*) AS number, min(ended_at) AS since FROM attempts AS failed
-             WHERE ended_at >= $1 AND outcome = 'failed' AND ended_at - coalesce(started_at, offered_at) < $2
+    async fn failing(&mut self, streak: Streak, worker: Option<&WorkerId>) -> Result<Vec<Failing>> {
+        let lately: Condition = ("ended_at >= ?", vec![streak.since.0.into()]);
+        let only = worker.map(|worker| -> Condition { ("worker_id = ?", vec![worker.as_str().into()]) });
+        let from = "SELECT worker_id, count(*) AS number, min(ended_at) AS since FROM attempts AS failed";
+        let at_once = " AND outcome = 'failed' AND ended_at - coalesce(started_at, offered_at) < ?
                AND NOT EXISTS (SELECT 1 FROM attempts AS later
                    WHERE later.worker_id = failed.worker_id AND later.offered_at > failed.offered_at
                      AND (later.outcome = 'completed'
-                          OR coalesce(later.ended_at, $3) - coalesce(later.started_at, $3) >= $2))
-             GROUP BY worker_id HAVING count(*) >= $4 ORDER BY since LIMIT 100");
+                          OR coalesce(later.ended_at, ?) - coalesce(later.started_at, ?) >= ?))
+             GROUP BY worker_id HAVING count(*) >= ? ORDER BY since LIMIT 100";
+        let select = select(self.places(), from, only.into_iter().chain([lately]).collect(), at_once);
+        let select = select.bind(streak.quick.0).bind(streak.now.0).bind(streak.now.0).bind(streak.quick.0);
+        let select = select.bind(i64::try_from(streak.least).unwrap_or(i64::MAX));
         let failing = |row: &Row| {
             let row = Named::new(row, "attempts", "worker_id")?;
             Ok(Failing {
@@ -83,8 +89,7 @@ impl Usage for Session<'_> {
                 since: row.moment("since")?,
             })
         };
-        let select = select.bind(streak.since.0).bind(streak.quick.0).bind(streak.now.0);
-        self.whole(select.bind(i64::try_from(streak.least).unwrap_or(i64::MAX)), failing).await
+        self.whole(select, failing).await
     }
 
     async fn sightings(&mut self, words: &[&'static str], before: Timestamp) -> Result<Vec<Sighting>> {

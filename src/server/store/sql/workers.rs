@@ -43,8 +43,8 @@ impl Workers for Session<'_> {
         let insert =
             sql("INSERT INTO workers (id, name, kind, labels, created_at, token_digest, link, link_since, local,
                     ignores_reported, networks, token_expires_at, old_token_digest, old_token_ends_at,
-                    token_made_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)");
+                    token_made_at, token_made_by)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)");
         let insert = insert.bind(worker.id.as_str()).bind(&worker.name).bind(worker.kind.map(Kind::as_str));
         let insert = insert.bind(to_json(&worker.labels)).bind(worker.created_at.0).bind(&credential.digest);
         let insert = insert.bind(link.word).bind(link.since).bind(worker.local);
@@ -84,8 +84,8 @@ impl Workers for Session<'_> {
 
     async fn put_credential(&mut self, id: &WorkerId, credential: &Credential) -> Result<()> {
         let update = sql("UPDATE workers SET token_digest = $1, token_expires_at = $2, old_token_digest = $3,
-                    old_token_ends_at = $4, token_made_at = $5
-             WHERE id = $6");
+                    old_token_ends_at = $4, token_made_at = $5, token_made_by = $6
+             WHERE id = $7");
         let update = credential_columns(credential).into_iter().fold(update.bind(&credential.digest), Statement::bind);
         self.one(update.bind(id.as_str())).await?;
         self.note(Change::Credential(id.clone(), credential.clone()));

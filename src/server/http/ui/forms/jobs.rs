@@ -6,7 +6,7 @@ use app::domain::queue::{DEFAULT_PRIORITY, MAX_PRIORITY};
 use app::protocol::dispatch::CheckpointPolicy;
 use app::protocol::queue::SubmitJob;
 use app::protocol::status::Target;
-use app::ui::flash::{Flash, FormName, Notice};
+use app::ui::flash::{Flash, FormName, Notice, Undo};
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::{Extension, Form};
@@ -78,13 +78,18 @@ pub async fn prioritise(
     let page = back(&id, &fields);
     let top = field(&fields, "top").map(|_| MAX_PRIORITY);
     let priority = top.or_else(|| field(&fields, "priority")?.parse().ok());
-    let invalid = || Invalid::Range { field: "priority", allowed: "0 to 50" };
-    let changed = match priority.ok_or_else(invalid) {
-        Err(invalid) => Err(invalid.into()),
-        Ok(priority) => app.core.set_priority(caller(&person), id, priority).await,
+    let invalid = Invalid::Range { field: "priority", allowed: "0 to 50" };
+    let changed = match priority {
+        None => Err(invalid.into()),
+        Some(priority) => app.core.set_priority(caller(&person), id.clone(), priority).await,
     };
     Ok(match changed {
-        Ok(_) => answer(&app, &page, Flash::Notice { code: Notice::JobPrioritised }),
+        Ok(before) if Some(before) == priority => answer(&app, &page, Flash::Notice { code: Notice::JobPrioritised }),
+        Ok(before) => {
+            let fields = vec![("priority".to_owned(), before.to_string()), ("back".to_owned(), page.clone())];
+            let undo = Undo::by_form(format!("/ui/jobs/{id}/priority"), fields);
+            answer(&app, &page, Flash::Done { code: Notice::JobPrioritised, undo })
+        }
         Err(refusal) => refused(&app, &page, FormName::Action, refusal, Fields::new()),
     })
 }

@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod account;
+pub mod bulk;
 pub mod jobs;
 pub mod people;
 pub mod secrets;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 
 use app::domain::labels::Labels;
 use app::ui::flash::{Flash, FormName};
+use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, Uri, header};
 use axum::response::{IntoResponse, Redirect, Response};
 
@@ -46,7 +48,7 @@ pub fn refused(app: &App, to: &str, form: FormName, refusal: Refusal, fields: Fi
 /// Back to where it was asked, which says that the reader may not; or to where they can prove who they are.
 pub fn denied(app: &App, headers: &HeaderMap, refusal: Refusal) -> Response {
     let from = headers.get(header::REFERER).and_then(|from| from.to_str().ok()?.parse::<Uri>().ok());
-    let back = from.as_ref().map_or("/", Uri::path);
+    let back = from.as_ref().and_then(Uri::path_and_query).map_or("/", PathAndQuery::as_str);
     let back = local_path(back);
     if refusal == Refusal::ProofNeeded {
         return Redirect::to(&format!("/confirm?next={}", percent_escaped(back))).into_response();

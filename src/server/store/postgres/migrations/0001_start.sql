@@ -12,8 +12,9 @@ CREATE TABLE workers (
     created_at BIGINT NOT NULL,
     -- SHA-256 of the worker's token, in hex
     token_digest TEXT NOT NULL UNIQUE,
-    -- when it was made; NULL where that was not written down
+    -- when it was made and by whom; NULL where that was not written down
     token_made_at BIGINT,
+    token_made_by TEXT,
     -- when it ends; NULL for never
     token_expires_at BIGINT,
     -- SHA-256 of the token before it, while both are good, and when that ends

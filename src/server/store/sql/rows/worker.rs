@@ -115,7 +115,7 @@ pub fn worker(row: &Row) -> Result<StoredWorker> {
 }
 
 /// All of a credential but the newest digest, as columns: its end, and the token before it.
-pub fn credential_columns(credential: &Credential) -> [Value; 4] {
+pub fn credential_columns(credential: &Credential) -> [Value; 5] {
     let old = credential.old.as_ref();
     let ends = |at: app::domain::time::Timestamp| at.0;
     [
@@ -123,6 +123,7 @@ pub fn credential_columns(credential: &Credential) -> [Value; 4] {
         old.map(|old| old.digest.clone()).into(),
         old.map(|old| old.ends_at).map(ends).into(),
         credential.made_at.map(ends).into(),
+        credential.made_by.clone().into(),
     ]
 }
 
@@ -148,6 +149,7 @@ fn credential(row: &Named<'_>) -> Result<Credential> {
     Ok(Credential {
         digest: row.get("token_digest")?,
         made_at: row.optional_moment("token_made_at")?,
+        made_by: row.get("token_made_by")?,
         expires_at: row.optional_moment("token_expires_at")?,
         old: old.map(|(digest, ends_at)| Outgoing { digest, ends_at }),
     })

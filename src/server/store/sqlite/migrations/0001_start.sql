@@ -10,8 +10,9 @@ CREATE TABLE workers (
     created_at INTEGER NOT NULL,
     -- SHA-256 of the worker's token, in hex
     token_digest TEXT NOT NULL UNIQUE,
-    -- when it was made; NULL where that was not written down
+    -- when it was made and by whom; NULL where that was not written down
     token_made_at INTEGER,
+    token_made_by TEXT,
     -- when it ends; NULL for never
     token_expires_at INTEGER,
     -- SHA-256 of the token before it, while both are good, and when that ends

@@ -1,6 +1,8 @@
 //! The words of the audit trail, in the order in which each language has its sentences. The rules of the trail are not the
 //! page's business; a test of the server holds the two lists together.
 
+use super::i18n::t;
+
 /// Every action, by its word.
 pub const ACTIONS: [&str; 51] = [
     "worker.created",
@@ -55,3 +57,9 @@ pub const ACTIONS: [&str; 51] = [
     "audit.expired",
     "retention.swept",
 ];
+
+/// What an action's word says in the reader's language.
+pub(crate) fn sentence(word: &str) -> Option<&'static str> {
+    let place = ACTIONS.iter().position(|action| *action == word)?;
+    Some(t().overview.actions[place])
+}

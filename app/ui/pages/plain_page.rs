@@ -1,4 +1,4 @@
-//! What the plain pages about a job share: whose they are, and what is shown if there is none.
+//! What the plain pages about one thing share: which it is, and what is shown if there is none.
 
 use std::future::Future;
 
@@ -7,20 +7,23 @@ use leptos_router::hooks::use_params_map;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::frame::unknown;
-use crate::domain::ids::JobId;
+use super::Skeleton;
+use super::not_found::NotFoundPage;
 use crate::protocol::problem::Problem;
 use crate::ui::erase::Erase;
-use crate::ui::pages::Skeleton;
-use crate::ui::pages::not_found::NotFoundPage;
 
-/// A plain page about the job of the address: what `ask` answers, as `show` makes it.
-pub(super) fn plain_page<T, F>(ask: impl Fn(JobId) -> F + Send + Sync + 'static, show: fn(T) -> AnyView) -> AnyView
+/// A plain page about the thing whose id is in the address: what `ask` answers, as `show` makes it.
+pub(super) fn plain_page<I, T, F>(
+    ask: impl Fn(I) -> F + Send + Sync + 'static,
+    show: fn(T) -> AnyView,
+    unknown: fn(Problem) -> AnyView,
+) -> AnyView
 where
+    I: TryFrom<String> + Clone + Send + Sync + 'static,
     T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static,
     F: Future<Output = Result<T, Problem>> + Send + 'static,
 {
-    let id = use_params_map().with_untracked(|params| params.get("id")).and_then(|id| JobId::parse(&id).ok());
+    let id = use_params_map().with_untracked(|params| params.get("id")).and_then(|id| I::try_from(id).ok());
     let Some(id) = id else {
         return view! { <NotFoundPage/> }.erased();
     };

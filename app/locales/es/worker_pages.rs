@@ -1,0 +1,27 @@
+//! Spanish: the plain pages of a worker.
+
+use super::count;
+use crate::ui::locales::sentence::Phrase;
+use crate::ui::locales::words::worker_pages::WorkerPages;
+
+pub(super) const WORKER_PAGES: WorkerPages = WorkerPages {
+    newest_first: "primero los más recientes",
+    attempts: "Intentos",
+    of_late: count("en el último día", "en los últimos {0} días"),
+    success: "Tasa de éxito",
+    ended_so: Phrase("{0} completados, {1} fallidos, {2} perdidos"),
+    fast_failures: "Fallos rápidos seguidos",
+    fast_failures_hint: "en menos de un minuto desde el inicio, en las últimas 24 horas",
+    no_attempts: "Aún no hay intentos",
+    no_attempts_hint: "Aquí aparece lo que se ofrece a este worker y cómo terminó.",
+    no_events: "Nada registrado",
+    no_events_hint: "La auditoría ya no conserva entradas sobre este worker.",
+    said_goodbye: "Se despidió.",
+    fell_silent: "No dio señales de vida durante demasiado tiempo.",
+    server_gone: "El servidor al que estaba conectado ya no está.",
+    until: Phrase("hasta el {0}"),
+    withheld: Phrase("Retenidas: {0}"),
+    given_back: Phrase("Devueltas: {0}"),
+    fit_again: "Vuelve a aceptar trabajos.",
+    from_host: Phrase("Desde el host {0}"),
+};

@@ -1,0 +1,27 @@
+//! Japanese: the plain pages of a worker.
+
+use super::count;
+use crate::ui::locales::sentence::Phrase;
+use crate::ui::locales::words::worker_pages::WorkerPages;
+
+pub(super) const WORKER_PAGES: WorkerPages = WorkerPages {
+    newest_first: "新しい順",
+    attempts: "試行",
+    of_late: count("", "過去{0}日間"),
+    success: "成功率",
+    ended_so: Phrase("完了{0}、失敗{1}、途絶{2}"),
+    fast_failures: "連続する早期失敗",
+    fast_failures_hint: "過去24時間に、開始から1分以内に失敗した回数",
+    no_attempts: "試行はまだありません",
+    no_attempts_hint: "このワーカーに依頼した試行と、その結果がここに表示されます。",
+    no_events: "記録がありません",
+    no_events_hint: "監査証跡に、このワーカーに関する記録は残っていません。",
+    said_goodbye: "エージェントが終了を通知しました。",
+    fell_silent: "長時間、通信がありませんでした。",
+    server_gone: "接続先のサーバーがなくなりました。",
+    until: Phrase("{0} まで"),
+    withheld: Phrase("除外：{0}"),
+    given_back: Phrase("復帰：{0}"),
+    fit_again: "再びジョブを引き受けます。",
+    from_host: Phrase("ホスト {0} から"),
+};

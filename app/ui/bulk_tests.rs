@@ -1,0 +1,97 @@
+use serde_json::json;
+
+use super::*;
+
+fn worker(status: &str, more: serde_json::Value) -> WorkerView {
+    let mut view = json!({
+        "id": "w_1", "worker_id": "w_1", "name": "gpu-1", "status": status, "status_since": "2026-11-22T00:00:00Z",
+        "local": false, "draining": false, "max_jobs": 1, "gpu_count": 1, "labels": {}, "reported_labels": {},
+        "ignore_reported_labels": false, "created_at": "2026-11-22T00:00:00Z", "jobs": [],
+    });
+    if let (Some(view), serde_json::Value::Object(more)) = (view.as_object_mut(), more) {
+        view.extend(more);
+    }
+    serde_json::from_value(view).expect("a worker")
+}
+
+fn job(status: &str) -> JobView {
+    serde_json::from_value(json!({
+        "job_id": "j_1", "status": status, "status_since": "2026-11-22T00:00:00Z", "config_name": "digits",
+        "config_revision": 1, "target": "auto", "worker_labels": {}, "priority": 10, "attempt": 0, "max_attempts": 3,
+        "submitted_at": "2026-11-22T00:00:00Z", "submitted_by": "ada",
+    }))
+    .expect("a job")
+}
+
+#[test]
+fn what_becomes_of_a_worker_depends_on_how_it_is() {
+    let held = json!({"jobs": [{"job_id": "j_1", "config_name": "digits", "status": "running"}]});
+    let names = || vec!["digits".to_owned()];
+    let of = |action, status: &str, more| Fate::of_worker(action, &worker(status, more));
+    let (drain, resume, delete) = (BulkAction::Drain, BulkAction::Resume, BulkAction::Delete);
+    assert_eq!(of(drain, "idle", json!({})), Fate::TakesNothing);
+    assert_eq!(of(drain, "busy", held.clone()), Fate::Finishes(names()));
+    assert_eq!(of(drain, "idle", json!({"worker_type": "ephemeral"})), Fate::Leaves);
+    let spent = json!({"worker_type": "ephemeral", "jobs": held["jobs"]});
+    assert_eq!(of(drain, "busy", spent), Fate::FinishesAndLeaves(names()));
+    assert_eq!(of(drain, "offline", json!({})), Fate::TakesNothingLater);
+    assert_eq!(of(drain, "draining", json!({"draining": true})), Fate::DrainsAlready);
+    assert_eq!(of(resume, "draining", json!({"draining": true})), Fate::TakesAgain);
+    assert_eq!(of(resume, "idle", json!({})), Fate::DrainsNot);
+    assert_eq!(of(delete, "offline", json!({})), Fate::Deleted);
+    assert_eq!(of(delete, "offline", held), Fate::DeletedWith(1));
+    for connected in ["connecting", "idle", "busy", "draining"] {
+        assert_eq!(of(delete, connected, json!({})), Fate::NotOffline, "{connected}");
+    }
+}
+
+#[test]
+fn what_becomes_of_a_job_depends_on_how_it_is_and_whose() {
+    let of = |action, status: &str, theirs| Fate::of_job(action, &job(status), theirs);
+    for status in JobStatus::ALL {
+        let (word, ended) = (status.as_str(), status.is_terminal());
+        assert_eq!(of(BulkAction::Cancel, word, true).changes(), !ended && word != "cancelling", "{word}");
+        assert!(!of(BulkAction::Cancel, word, false).changes(), "{word}");
+        assert_eq!(of(BulkAction::Retry, word, false).changes(), ended, "{word}");
+    }
+    assert_eq!(of(BulkAction::Cancel, "queued", true), Fate::LeavesQueue);
+    assert_eq!(of(BulkAction::Cancel, "running", true), Fate::Stops);
+    assert_eq!(of(BulkAction::Cancel, "running", false), Fate::OfSomebodyElse("ada".to_owned()));
+}
+
+#[test]
+fn what_became_of_them_is_counted_by_reason_and_can_be_taken_back() {
+    let refused = |name: &str, why: &str| Refused { name: name.to_owned(), why: why.to_owned() };
+    let tally = Tally {
+        done: vec!["w_1".to_owned(), "w_2".to_owned()],
+        unchanged: 1,
+        refused: vec![refused("a", "It is gone."), refused("b", "It is here."), refused("c", "It is gone.")],
+    };
+    let Flash::Several { text, refused, undo } = tally.flash(BulkAction::Drain, "/admin/workers?q=a", Locale::En)
+    else {
+        panic!("of several");
+    };
+    assert_eq!(text, "2 workers take no new jobs. 1 was so already.");
+    assert_eq!(refused, ["Not a, c: It is gone.", "Not b: It is here."]);
+    let undo = undo.expect("a drain can be taken back");
+    assert_eq!((undo.form.as_str(), undo.rest), ("/ui/workers/bulk/resume", None));
+    let fields: Vec<_> = undo.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    assert_eq!(fields, ["id=w_1", "id=w_2", "back=/admin/workers?q=a"], "who drained already is left alone");
+    for action in [BulkAction::Delete, BulkAction::Cancel, BulkAction::Retry] {
+        let Flash::Several { undo, .. } = tally.flash(action, "/", Locale::Ja) else { panic!("of several") };
+        assert_eq!(undo, None, "{action:?}");
+    }
+    let Flash::Several { text, undo, .. } = Tally::default().flash(BulkAction::Drain, "/", Locale::En) else {
+        panic!("of several");
+    };
+    assert_eq!((text.as_str(), undo), ("Nothing was changed.", None));
+}
+
+#[test]
+fn each_action_has_one_list_and_one_form() {
+    for action in BulkAction::ALL {
+        let list = Listed::of(*action).path();
+        let of = if list == "/jobs" { "jobs" } else { "workers" };
+        assert_eq!(form(*action), format!("/ui/{of}/bulk/{}", action.as_str()));
+    }
+}

@@ -1,0 +1,60 @@
+//! One thing that happened, as a sentence; the record itself is a fold away.
+
+use leptos::prelude::*;
+
+use super::icon::{Glyph, Icon};
+use crate::domain::text::{escaped, escaped_lines};
+use crate::protocol::audit::TrailEvent;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+
+/// How an event is told.
+pub(crate) struct Told {
+    pub class: &'static str,
+    pub glyph: Glyph,
+    pub sentence: String,
+    /// Particulars, or nothing.
+    pub note: String,
+    /// How long after the one before, if that is of interest.
+    pub since: Option<String>,
+    /// By whom.
+    pub actor: String,
+}
+
+/// An entry of a list `events`.
+#[component]
+pub(crate) fn EventEntry(event: TrailEvent, told: Told) -> impl IntoView {
+    let raw = serde_json::to_string_pretty(&event.detail).unwrap_or_default();
+    let raw = escaped_lines(&format!("{}\n{raw}", event.event)).into_owned();
+    let note = (!told.note.is_empty()).then(|| view! { <p class="text-muted wrap-anywhere">{told.note}</p> });
+    view! {
+        <li class="event">
+            <span class=told.class><Icon glyph=told.glyph/></span>
+            <div class="min-w-0">
+                <p class="wrap-anywhere">{told.sentence}</p>
+                {note}
+                <p class="row-sub wrap-anywhere">
+                    <time datetime=event.at.to_string()>{t().moment(event.at)}</time>
+                    {told.since.map(|since| format!(" · +{since}"))}
+                    " · "
+                    {told.actor}
+                </p>
+                <details class="fold">
+                    <summary>{t().plain().job.details}</summary>
+                    <pre class="source" tabindex="0" role="region" aria-label=event.event.clone()><code>{raw}</code></pre>
+                </details>
+            </div>
+        </li>
+    }
+    .erased()
+}
+
+/// Who did something; workers are told by the name that they are known by.
+pub(crate) fn by(actor: &str, name: impl FnOnce(&str) -> String) -> String {
+    let words = &t().plain().job;
+    match actor.strip_prefix("worker:") {
+        Some(id) => words.by_worker.of(name(id)),
+        None if actor == "system" => words.by_server.to_owned(),
+        None => t().job.submitted_by.of(escaped(actor)),
+    }
+}

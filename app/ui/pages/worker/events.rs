@@ -1,0 +1,188 @@
+//! Everything that happened with a worker, in sentences, newest first.
+
+use std::collections::BTreeMap;
+
+use leptos::prelude::*;
+use serde_json::Value;
+
+use super::frame::{WorkerFrame, unknown};
+use super::jobs::{asked_part, parts};
+use super::tabs::Tab;
+use crate::domain::access::Permission;
+use crate::domain::ids::WorkerId;
+use crate::domain::text::escaped;
+use crate::domain::time::Timestamp;
+use crate::protocol::audit::TrailEvent;
+use crate::protocol::worker_history::{PartQuery, WorkerEvents};
+use crate::protocol::workers::WorkerView;
+use crate::ui::components::empty::Empty;
+use crate::ui::components::event_entry::{EventEntry, Told, by};
+use crate::ui::components::icon::Glyph;
+use crate::ui::components::pager::Pager;
+use crate::ui::erase::Erase;
+use crate::ui::format::short_id;
+use crate::ui::i18n::t;
+use crate::ui::pages::plain_page::plain_page;
+use crate::ui::pages::{use_desk, use_port};
+use crate::ui::prefs::Prefs;
+use crate::ui::trail::sentence;
+
+/// See the module.
+#[component]
+pub(crate) fn WorkerEventsPage() -> impl IntoView {
+    let (port, desk, query) = (use_port(), use_desk(), asked_part());
+    plain_page(
+        move |id: WorkerId| {
+            let (port, desk, query) = (port.clone(), desk.clone(), query.clone());
+            async move { Ok((port.worker(id.clone()).await?, desk.worker_events(id, query.clone()).await?, query)) }
+        },
+        |(worker, page, query)| view! { <Shown worker=worker page=page query=query/> }.erased(),
+        unknown,
+    )
+}
+
+#[component]
+fn Shown(worker: WorkerView, page: WorkerEvents, query: PartQuery) -> impl IntoView {
+    let (language, words) = (t(), &t().plain().worker);
+    let [newest, older] = parts(&worker.id, Tab::Events, &query, page.next_cursor);
+    let reads = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::AdminAudit));
+    let trail = reads.then(|| {
+        let href = format!("/admin/audit?target={}", worker.id);
+        view! { <a class="more-link" href=href>{language.nav.audit}</a> }
+    });
+    let list = if page.events.is_empty() {
+        view! { <Empty glyph=Glyph::Search title=words.no_events text=words.no_events_hint/> }.erased()
+    } else {
+        let name = worker.name.clone();
+        let entry = |event: TrailEvent| {
+            let (class, glyph) = look(&event.event);
+            let told = Told {
+                class,
+                glyph,
+                sentence: sentence(&event.event).map_or_else(|| escaped(&event.event).into_owned(), str::to_owned),
+                note: particulars(&event).join(" · "),
+                since: None,
+                actor: by(&event.actor, |_| name.clone()),
+            };
+            view! { <EventEntry event=event told=told/> }
+        };
+        view! { <ol class="events">{page.events.into_iter().map(entry).collect_view()}</ol> }.erased()
+    };
+    view! {
+        <WorkerFrame worker=RwSignal::new(worker) tab=Signal::stored(Tab::Events)/>
+        <section class="panel" aria-labelledby="events">
+            <h2 id="events" class="panel-head">
+                {language.work.events}
+                <span class="panel-note">{words.newest_first}</span>
+                {trail}
+            </h2>
+            {list}
+        </section>
+        <Pager label=language.work.events newest=newest older=older/>
+    }
+    .erased()
+}
+
+fn look(event: &str) -> (&'static str, Glyph) {
+    match event {
+        "worker.online" => ("status status-good", Glyph::CheckCircle),
+        "worker.registered" | "worker.resumed" => ("status status-active", Glyph::Play),
+        "worker.offline" => ("status status-bad", Glyph::CrossCircle),
+        "worker.token_in_use" => ("status status-bad", Glyph::Warning),
+        "worker.gpus" | "worker.fitness" | "worker.astray" => ("status status-warn", Glyph::Warning),
+        "worker.drained" => ("status status-warn", Glyph::Drain),
+        "worker.token_rotated" => ("status status-wait", Glyph::Key),
+        "worker.connecting" => ("status status-wait", Glyph::HalfCircle),
+        _ => ("status status-wait", Glyph::Ring),
+    }
+}
+
+/// What else is worth telling of it; the rest is in the record.
+fn particulars(event: &TrailEvent) -> Vec<String> {
+    let (language, words) = (t(), &t().plain().worker);
+    let detail = &event.detail;
+    let text = |key: &str| detail[key].as_str().map(|text| escaped(text).into_owned());
+    let moment = |key: &str| detail[key].as_str().and_then(Timestamp::parse_rfc3339).map(|at| language.moment(at));
+    let ends = |key| moment(key).map(|at| format!("{} {at}", language.token.token_ends_at));
+    let told = match event.event.as_str() {
+        "worker.created" => vec![ends("token_expires_at")],
+        "worker.registered" => {
+            let agent = text("agent_version").map(|version| language.worker.contact_agent.of(version));
+            vec![models(&detail["gpus"]), text("hostname"), agent, text("unfit")]
+        }
+        "worker.connecting" => vec![detail["cause"].is_string().then(|| words.server_gone.to_owned())],
+        "worker.offline" => vec![text("cause").map(|cause| match cause.as_str() {
+            "disconnected" => words.said_goodbye.to_owned(),
+            "heartbeat timeout" => words.fell_silent.to_owned(),
+            _ => cause,
+        })],
+        "worker.drained" => vec![text("reason"), moment("deadline").map(|at| words.until.of(at))],
+        "worker.gpus" => vec![
+            gpus(&detail["withheld"]).map(|gpus| words.withheld.of(gpus)),
+            gpus(&detail["given_back"]).map(|gpus| words.given_back.of(gpus)),
+        ],
+        "worker.fitness" => vec![text("unfit").or_else(|| Some(words.fit_again.to_owned()))],
+        "worker.token_rotated" => {
+            let old = moment("old_token_ends_at").map(|at| format!("{} {at}", language.token.old_token_ends));
+            vec![ends("expires_at"), old]
+        }
+        "worker.token_in_use" => vec![text("host").map(|host| words.from_host.of(host))],
+        "worker.astray" => vec![text("job_id").map(|job| short_id(&job))],
+        _ => Vec::new(),
+    };
+    told.into_iter().flatten().collect()
+}
+
+/// How many GPUs of which model.
+fn models(names: &Value) -> Option<String> {
+    let mut many = BTreeMap::<&str, u64>::new();
+    for name in names.as_array()?.iter().filter_map(Value::as_str) {
+        *many.entry(name).or_default() += 1;
+    }
+    let told = many.into_iter().map(|(name, count)| format!("{count}\u{a0}×\u{a0}{}", escaped(name)));
+    Some(told.collect::<Vec<_>>().join(", ")).filter(|told| !told.is_empty())
+}
+
+/// GPUs by their numbers, with what is said of each.
+fn gpus(told: &Value) -> Option<String> {
+    let gpu = |gpu: &Value| {
+        let index = u32::try_from(gpu["index"].as_u64()?).ok()?;
+        let detail = gpu["detail"].as_str().filter(|detail| !detail.is_empty());
+        let detail = detail.map(|detail| format!(" ({})", escaped(detail))).unwrap_or_default();
+        Some(format!("{}{detail}", t().charts.gpu.of(index)))
+    };
+    let gpus: Vec<_> = told.as_array()?.iter().filter_map(gpu).collect();
+    (!gpus.is_empty()).then(|| gpus.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn told(event: &str, detail: Value) -> Vec<String> {
+        let (event, actor) = (event.to_owned(), "system".to_owned());
+        particulars(&TrailEvent { at: Timestamp(0), event, actor, detail })
+    }
+
+    #[test]
+    fn what_is_worth_telling_is_told_and_nothing_else() {
+        let gpus = json!(["A100", "A100", "H100"]);
+        let came =
+            json!({"gpus": gpus, "hostname": "rack\u{202e}1", "agent_version": "0.1.0", "old_token_ended": true});
+        assert_eq!(
+            told("worker.registered", came),
+            ["2\u{a0}×\u{a0}A100, 1\u{a0}×\u{a0}H100", "rack\\u{202e}1", "agent 0.1.0"]
+        );
+        assert_eq!(told("worker.offline", json!({"cause": "disconnected"})), ["It said goodbye."]);
+        assert_eq!(told("worker.offline", json!({"cause": "odd"})), ["odd"]);
+        let broken = json!({"withheld": [{"index": 3, "detail": "XID 79"}], "given_back": []});
+        assert_eq!(told("worker.gpus", broken), ["Withheld: GPU 3 (XID 79)"]);
+        assert_eq!(told("worker.fitness", json!({"unfit": null})), ["It takes jobs again."]);
+        assert_eq!(told("worker.drained", json!({"reason": null, "deadline": "1970-01-01T00:00:05Z"})).len(), 1);
+        for odd in [Value::Null, json!([]), json!("text"), json!({"gpus": 5, "withheld": [1], "reason": {}})] {
+            assert!(told("worker.registered", odd.clone()).is_empty() && told("worker.gpus", odd).is_empty());
+        }
+    }
+}

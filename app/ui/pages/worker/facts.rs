@@ -1,0 +1,46 @@
+//! What a worker is, in short.
+
+use leptos::prelude::*;
+
+use crate::protocol::workers::WorkerView;
+use crate::ui::components::labels::LabelChips;
+use crate::ui::components::status::type_word;
+use crate::ui::components::time::Moment;
+use crate::ui::components::worker_table::{Seen, gpus};
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+
+/// See the module.
+#[component]
+pub(super) fn Facts(worker: RwSignal<WorkerView>) -> impl IntoView {
+    view! {
+        <section class="panel self-start" aria-labelledby="facts">
+            <h2 id="facts" class="panel-head">{t().worker.facts}</h2>
+            <dl class="facts">{move || facts(worker.get())}</dl>
+        </section>
+    }
+    .erased()
+}
+
+fn facts(worker: WorkerView) -> impl IntoView {
+    let words = t();
+    let of = |name, value: Option<String>| value.map(|value| view! { <div><dt>{name}</dt><dd>{value}</dd></div> });
+    let memory = worker.gpu_vram_gb.map(|gb| format!("{gb:.0} GB"));
+    let driver = worker.gpu_info.as_ref().and_then(|info| info.driver.clone());
+    let runtime = worker.gpu_info.as_ref().and_then(|info| info.runtime.clone());
+    view! {
+        <div><dt>{words.worker.seen}</dt><dd><Seen worker=worker.clone()/></dd></div>
+        <div><dt>{words.worker.gpus}</dt><dd>{gpus(&words.workers, &worker)}</dd></div>
+        {of(words.worker.memory_each, memory)}
+        {of(words.worker.accelerator, worker.accelerator_type.clone())}
+        {of(words.worker.driver, driver)}
+        {of(words.worker.runtime, runtime)}
+        <div><dt>{words.worker.kind}</dt><dd>{type_word(&words.status, worker.worker_type)}</dd></div>
+        <div><dt>{words.worker.labels}</dt><dd><LabelChips labels=worker.labels.clone() none=words.worker.no_labels/></dd></div>
+        {of(words.worker.host, worker.hostname.clone())}
+        {of(words.worker.agent, worker.agent_version.clone())}
+        <div><dt>{words.worker.status_since}</dt><dd><Moment at=worker.status_since/></dd></div>
+        <div><dt>{words.worker.created}</dt><dd><Moment at=worker.created_at/></dd></div>
+    }
+    .erased()
+}

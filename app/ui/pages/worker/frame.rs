@@ -1,0 +1,47 @@
+//! What stands above every view of a worker: its name, how it stands, what can be done, and the way to the other views.
+
+use leptos::prelude::*;
+
+use super::tabs::{Tab, Tabs};
+use crate::protocol::problem::Problem;
+use crate::protocol::workers::WorkerView;
+use crate::ui::components::action::ButtonLink;
+use crate::ui::components::copy::IdText;
+use crate::ui::components::drain::DrainSwitch;
+use crate::ui::components::failure::Failure;
+use crate::ui::components::icon::Glyph;
+use crate::ui::components::page_head::PageHead;
+use crate::ui::components::status::WorkerBadge;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+
+/// See the module.
+#[component]
+pub(super) fn WorkerFrame(worker: RwSignal<WorkerView>, #[prop(into)] tab: Signal<Tab>) -> impl IntoView {
+    let words = t();
+    let (id, name) = worker.with_untracked(|worker| (worker.id.clone(), worker.name.clone()));
+    let badge = move || view! { <WorkerBadge worker=worker.get()/> };
+    let (delete, json) = (format!("/admin/workers/{id}/delete"), format!("/api/admin/workers/{id}"));
+    view! {
+        <PageHead title=name above=("/admin/workers", words.workers.title)>
+            <DrainSwitch worker=worker/>
+            <ButtonLink href=delete label=words.worker.delete glyph=Glyph::Trash class="btn btn-sm btn-ghost text-bad"/>
+        </PageHead>
+        <p class="byline">
+            {badge}
+            <IdText id=id.to_string()/>
+            <a class="quiet-link" href=json rel="external">"JSON"</a>
+        </p>
+        {move || view! { <Tabs id=id.clone() tab=tab.get()/> }}
+    }
+    .erased()
+}
+
+/// What is shown if a worker cannot be.
+pub(in crate::ui::pages) fn unknown(problem: Problem) -> AnyView {
+    view! {
+        <PageHead title=t().workers.worker above=("/admin/workers", t().workers.title)/>
+        <Failure problem=problem/>
+    }
+    .erased()
+}

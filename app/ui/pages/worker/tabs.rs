@@ -1,0 +1,86 @@
+//! The views of a worker. Some are on the page that lives in the browser, some are plain pages of their own.
+
+use leptos::prelude::*;
+use leptos_router::params::ParamsMap;
+
+use crate::domain::ids::WorkerId;
+use crate::ui::components::tab_links::{TabLink, TabLinks};
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+
+/// A view of a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ui) enum Tab {
+    Overview,
+    Gpus,
+    /// What it did is read back: a plain page.
+    Jobs,
+    /// What happened with it is read back: a plain page.
+    Events,
+}
+
+impl Tab {
+    const ALL: [Self; 4] = [Self::Overview, Self::Gpus, Self::Jobs, Self::Events];
+
+    /// What the address of the living page asks for.
+    pub fn shown(params: &ParamsMap) -> Self {
+        match params.get("show").as_deref() {
+            Some("gpus") => Self::Gpus,
+            _ => Self::Overview,
+        }
+    }
+
+    /// Where it is.
+    pub fn href(self, id: &WorkerId) -> String {
+        let rest = match self {
+            Self::Overview => "",
+            Self::Gpus => "?show=gpus",
+            Self::Jobs => "/jobs",
+            Self::Events => "/events",
+        };
+        format!("/admin/workers/{id}{rest}")
+    }
+
+    fn name(self) -> &'static str {
+        let words = t();
+        match self {
+            Self::Overview => words.nav.overview,
+            Self::Gpus => words.worker.gpus,
+            Self::Jobs => words.worker.jobs,
+            Self::Events => words.work.events,
+        }
+    }
+
+    const fn is_plain(self) -> bool {
+        matches!(self, Self::Jobs | Self::Events)
+    }
+}
+
+/// Links to the views.
+#[component]
+pub(super) fn Tabs(id: WorkerId, tab: Tab) -> impl IntoView {
+    let link =
+        |each: Tab| TabLink { href: each.href(&id), name: each.name(), current: each == tab, plain: each.is_plain() };
+    view! { <TabLinks label=t().worker.views links=Tab::ALL.into_iter().map(link).collect()/> }.erased()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_shows_what_it_leads_to() {
+        let id = WorkerId::parse("w_1").expect("an id");
+        for tab in Tab::ALL.into_iter().filter(|tab| !tab.is_plain()) {
+            let mut params = ParamsMap::new();
+            if let Some((_, show)) = tab.href(&id).split_once("?show=") {
+                params.insert("show", show.to_owned());
+            }
+            assert_eq!(Tab::shown(&params), tab);
+        }
+        let mut odd = ParamsMap::new();
+        odd.insert("show", "nonsense".to_owned());
+        assert_eq!(Tab::shown(&odd), Tab::Overview);
+        assert_eq!(Tab::Events.href(&id), "/admin/workers/w_1/events");
+    }
+}

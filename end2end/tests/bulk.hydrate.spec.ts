@@ -1,0 +1,55 @@
+// What a program adds to picking rows: they are counted, all of them picked at once, by key, and kept while the list goes on.
+import { expect, test } from '../fixtures';
+import { live, makeWorker, signIn } from '../steps';
+
+test('rows are counted, all picked at once, and stay picked while the list goes on', async ({ page, server }) => {
+  const made = [];
+  for (const name of ['ada', 'bob', 'cid']) made.push(await makeWorker(server, name));
+  await signIn(page, server);
+  await page.goto('/admin/workers');
+  await live(page);
+  const rows = page.locator('tbody .pick');
+  const all = page.getByRole('checkbox', { name: 'Select all on this page' });
+  const said = page.getByRole('main').getByRole('status').filter({ hasText: 'selected' });
+  await rows.nth(1).check();
+  await expect(said).toHaveText('1 selected');
+  await expect(all).toHaveJSProperty('indeterminate', true);
+  await all.check();
+  await expect(said).toHaveText('3 selected');
+  await rows.nth(0).uncheck();
+  await expect(said).toHaveText('2 selected');
+
+  // One changes, one comes, one goes.
+  await server.api(`/api/admin/workers/${made[1]!.worker_id}/drain`, { method: 'POST' });
+  await expect(page.getByRole('row').filter({ hasText: 'bob' })).toContainText('Takes no new jobs');
+  await makeWorker(server, 'aaa');
+  await expect(page.getByRole('row').filter({ hasText: 'aaa' })).toBeVisible();
+  await expect(page.locator('tbody tr').filter({ has: page.locator('.pick:checked') })).toContainText(['bob', 'cid']);
+  await server.api(`/api/admin/workers/${made[2]!.worker_id}`, { method: 'DELETE' });
+  await expect(page.locator('tbody tr')).toHaveCount(3);
+  await expect(said).toHaveText('1 selected');
+
+  await page.getByRole('button', { name: 'Clear' }).click();
+  await expect(page.locator('.pick:checked')).toHaveCount(0);
+  await expect(page.locator('.pick-offers')).toBeHidden();
+  await expect(all, 'the button is gone, and the focus where one goes on').toBeFocused();
+});
+
+test('x picks the row in focus, and d goes to what can be done', async ({ page, server }) => {
+  for (const name of ['ada', 'bob']) await makeWorker(server, name);
+  await signIn(page, server);
+  await page.goto('/admin/workers');
+  await live(page);
+  for (const key of ['j', 'j', 'x']) await page.keyboard.press(key);
+  await expect(page.locator('tbody tr').filter({ has: page.locator('.pick:checked') })).toContainText(['bob']);
+  await page.keyboard.press('k');
+  await page.keyboard.press('x');
+  await expect(page.getByText('2 selected')).toBeVisible();
+  await page.keyboard.press('x');
+  await expect(page.getByText('1 selected')).toBeVisible();
+  await page.keyboard.press('d');
+  await expect(page.getByRole('button', { name: 'Drain' })).toBeFocused();
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Drain 1 worker');
+  await expect(page.getByRole('main')).toContainText('bob');
+});

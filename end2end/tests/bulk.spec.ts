@@ -1,0 +1,169 @@
+// The same done to several rows of a list: picked, asked about by name, done, said, and taken back. With and without JavaScript.
+import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
+import { Host } from '../host';
+import { jobIs, live, makeWorker, signIn, signInAs, submit } from '../steps';
+import type { Page } from '@playwright/test';
+
+const HOSTILE = '<img src=x onerror=alert(1)>';
+
+const scripts = () => test.info().project.use.javaScriptEnabled ?? true;
+
+/** Opens a list, and waits until it lives if it does. */
+async function list(page: Page, path: string): Promise<void> {
+  await page.goto(path);
+  if (scripts()) await live(page);
+}
+
+const box = (page: Page, name: string) => page.getByRole('checkbox', { name: `Select ${name}`, exact: true });
+const bar = (page: Page) => page.locator('.pick-offers');
+
+async function draining(server: Server, id: string): Promise<boolean> {
+  return (await (await server.api(`/api/admin/workers/${id}`)).json()).draining;
+}
+
+test('workers are picked, named before they drain, and resumed by Undo', async ({ page, server }) => {
+  const atlas = await Host.connect(server, 'atlas', { gpus: 1 });
+  await submit(server, 'digits');
+  await atlas.run();
+  const { worker_id: borea } = await makeWorker(server, `borea ${HOSTILE}`);
+  const { worker_id: ceres } = await makeWorker(server, 'ceres');
+  await signIn(page, server);
+  await list(page, '/admin/workers');
+  await expect(bar(page)).toBeHidden();
+  await box(page, 'atlas').check();
+  await expect(bar(page)).toBeVisible();
+  await box(page, `borea ${HOSTILE}`).check();
+  if (scripts()) await expect(page.getByText('2 selected')).toBeVisible();
+  for (const [width, height] of [[1280, 800], [380, 800]] as const) {
+    await page.setViewportSize({ width, height });
+    await picture(page, `workers-picked-${width}`);
+    expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(width);
+    await expectAccessible(page);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await bar(page).getByRole('button', { name: 'Drain' }).click();
+
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Drain 2 workers');
+  await expect(page.getByRole('row').filter({ hasText: 'atlas' })).toContainText('Finishes digits, and takes nothing new.');
+  await expect(page.getByRole('row').filter({ hasText: HOSTILE })).toContainText('Is offline; takes nothing new when it comes back.');
+  await expect(page.getByRole('main')).not.toContainText('ceres');
+  expect(await draining(server, borea), 'an address asks only').toBe(false);
+  await expectAccessible(page);
+  for (const [width, height] of [[1280, 800], [380, 800]] as const) {
+    await page.setViewportSize({ width, height });
+    await picture(page, `workers-question-${width}`);
+    expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(width);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.getByRole('button', { name: 'Drain 2 workers' }).click();
+
+  await expect(page).toHaveURL(`${server.url}/admin/workers`);
+  await expect(page.locator('#content').getByText('2 workers take no new jobs.')).toBeVisible();
+  expect([await draining(server, atlas.id), await draining(server, borea), await draining(server, ceres)]).toEqual([true, true, false]);
+  await picture(page, 'workers-drained');
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await expect(page.locator('#content').getByText('2 workers take jobs again.')).toBeVisible();
+  expect([await draining(server, atlas.id), await draining(server, borea)]).toEqual([false, false]);
+  atlas.close();
+});
+
+test('those that are offline are deleted, and the list is as narrow as it was', async ({ page, server }) => {
+  const here = await Host.connect(server, 'gpu-here', { gpus: 1 });
+  const { worker_id: gone } = await makeWorker(server, 'gpu-gone');
+  await signIn(page, server);
+  await list(page, '/admin/workers?q=gpu-');
+  await box(page, 'gpu-here').check();
+  await box(page, 'gpu-gone').check();
+  await bar(page).getByRole('button', { name: 'Delete offline' }).click();
+  await expect(page.getByRole('row').filter({ hasText: 'gpu-here' })).toContainText('Is not offline: stays.');
+  await picture(page, 'workers-delete');
+  await page.getByRole('button', { name: 'Delete 1 worker' }).click();
+  await expect(page.locator('#content').getByText('1 worker is deleted.')).toBeVisible();
+  await expect(page).toHaveURL(`${server.url}/admin/workers?q=gpu-`);
+  await expect(page.getByRole('button', { name: 'Undo' })).toHaveCount(0);
+  expect((await server.api(`/api/admin/workers/${gone}`)).status).toBe(404);
+  expect((await server.api(`/api/admin/workers/${here.id}`)).status).toBe(200);
+  here.close();
+});
+
+test('what became of one meanwhile is said with the reason', async ({ page, server }) => {
+  const { worker_id: id, token } = await makeWorker(server, 'gpu-1');
+  await makeWorker(server, 'gpu-2');
+  await signIn(page, server);
+  await page.goto('/admin/workers');
+  const ids = (await Promise.all((await page.locator('.pick').all()).map((pick) => pick.getAttribute('value')))).join('&id=');
+  await page.goto(`/admin/workers/bulk?action=delete&id=${ids}`);
+  const headers = { 'x-worker-token': token, 'content-type': 'application/json' };
+  const registered = await fetch(`${server.url}/api/workers/register`, { method: 'POST', headers, body: JSON.stringify({ protocol: 1, persistent: true }) });
+  expect(registered.status).toBe(200);
+  await page.getByRole('button', { name: 'Delete 2 workers' }).click();
+  const said = page.locator('#content .notice');
+  await expect(said).toContainText('1 worker is deleted.');
+  await expect(said).toContainText('Not gpu-1: The worker is connected.');
+  await picture(page, 'workers-refused');
+  expect((await server.api(`/api/admin/workers/${id}`)).status).toBe(200);
+});
+
+test('jobs are cancelled and run again, several at once', async ({ page, server }) => {
+  const [first, second] = [await submit(server, 'digits'), await submit(server, 'digits-quick')];
+  const third = await submit(server, 'digits');
+  await signIn(page, server);
+  await list(page, '/jobs');
+  const row = (text: string) => page.getByRole('row').filter({ has: page.locator(`[href="/jobs/${text}"]`) });
+  for (const job of [first, second]) await row(job).getByRole('checkbox').check();
+  for (const [width, height] of [[1280, 800], [380, 800]] as const) {
+    await page.setViewportSize({ width, height });
+    await picture(page, `jobs-picked-${width}`);
+    expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(width);
+    await expectAccessible(page);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await bar(page).getByRole('button', { name: 'Cancel jobs' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Cancel 2 jobs');
+  await expect(page.getByText('Leaves the queue.')).toHaveCount(2);
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Cancel 2 jobs' }).click();
+  await expect(page.locator('#content').getByText('2 jobs are being cancelled.')).toBeVisible();
+  for (const job of [first, second]) await jobIs(server, job, 'cancelled');
+  await jobIs(server, third, 'queued');
+
+  for (const job of [first, third]) await row(job).getByRole('checkbox').check();
+  await bar(page).getByRole('button', { name: 'Run again' }).click();
+  await expect(page.getByText('Has not ended: stays as it is.')).toHaveCount(1);
+  await page.getByRole('button', { name: 'Run 1 job again' }).click();
+  await expect(page.locator('#content').getByText('1 job is submitted again.')).toBeVisible();
+  await expect(page.getByRole('row')).toHaveCount(5);
+});
+
+test('a change of priority is taken back', async ({ page, server }) => {
+  const job = await submit(server, 'digits');
+  await signIn(page, server);
+  await list(page, `/jobs/${job}`);
+  const priority = page.locator('summary', { hasText: 'Priority' });
+  await priority.click();
+  await page.getByLabel('Priority').fill('33');
+  await page.getByRole('button', { name: 'Set', exact: true }).click();
+  await expect(priority).toContainText('33');
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await expect(priority).toContainText('10');
+  expect((await (await server.api(`/api/queue/${job}`)).json()).priority).toBe(10);
+});
+
+test('who may only look has nothing to pick', async ({ page, server }) => {
+  await submit(server, 'digits');
+  await signInAs(page, server, 'ana', 'viewer');
+  await page.goto('/jobs');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Jobs');
+  await expect(page.getByRole('checkbox')).toHaveCount(0);
+});
+
+test('an address that asks for what a list cannot do leads nowhere', async ({ page, server, complaints }) => {
+  await signIn(page, server);
+  for (const path of ['/admin/workers/bulk', '/admin/workers/bulk?action=cancel&id=x', '/jobs/bulk?action=drain']) {
+    expect((await page.request.get(path)).status(), path).toBe(404);
+  }
+  await page.goto('/admin/workers/bulk?action=drain&id=w_1');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Nothing to do');
+  await expect(page.getByRole('button', { name: /^Drain/ })).toHaveCount(0);
+  expect(complaints).toEqual([]);
+});

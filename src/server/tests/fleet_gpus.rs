@@ -1,0 +1,100 @@
+//! `/api/admin/gpus`: the GPUs of the fleet, by worker.
+
+use axum::body::Body;
+use serde_json::{Value, json};
+
+use super::harness::{By, Events, Server};
+
+async fn ask(server: &Server, query: &str) -> Value {
+    server.get(&By::Admin, &format!("/api/admin/gpus?{query}")).await.ok(200)
+}
+
+/// A worker with so many GPUs, the last of which is withheld for a reason.
+async fn host(server: &Server, name: &str, count: u32, withheld: Option<&str>) -> (By, Events) {
+    let (_, key) = server.worker(name).await;
+    let gpu = |n: u32| {
+        let mut gpu = json!({"index": n, "uuid": format!("{name}-{n}"), "name": "A100", "vram_gb": 80.0});
+        if let Some(reason) = withheld.filter(|_| n + 1 == count) {
+            gpu["withheld"] = json!({"reason": reason, "detail": "process 4711"});
+        }
+        gpu
+    };
+    let gpus: Vec<_> = (0..count).map(gpu).collect();
+    let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cuda", "gpus": gpus, "max_jobs": 4});
+    server.post(&key, "/api/workers/register", body).await.ok(200);
+    let mut events = server.stream(&key).await;
+    events.of_type("drain").await;
+    (key, events)
+}
+
+/// The GPUs that are shown, by the ids that [`host`] gave them.
+fn shown(page: &Value) -> Vec<&str> {
+    let workers = page["workers"].as_array().expect("a list").iter();
+    let gpus = workers.flat_map(|worker| worker["gpus"].as_array().expect("each has some"));
+    gpus.map(|gpu| gpu["uuid"].as_str().expect("text")).collect()
+}
+
+#[tokio::test]
+async fn they_are_listed_by_worker_and_counted_by_state_whatever_is_shown_of_them() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    server.worker("a-never-seen").await;
+    let (_, mut events) = host(&server, "rack-2", 2, Some("in_use")).await;
+    let (gone, _events) = host(&server, "rack-1", 1, None).await;
+    let _broken = host(&server, "rack-3", 3, Some("quarantined")).await;
+    server.post(&gone, "/api/workers/disconnect", json!({})).await.ok(200);
+    let label = json!({"config_name": "digits", "gpu_count": 1, "worker_labels": {}});
+    let job = server.post(&By::Admin, "/api/queue/submit", label).await.ok(201)["job_id"].clone();
+    let offered = events.offer().await;
+    assert_eq!((json!(offered.job_id), offered.gpus), (job, vec!["rack-2-0".to_owned()]), "the tightest fit");
+
+    let all = ask(&server, "").await;
+    assert_eq!(shown(&all), ["rack-1-0", "rack-2-0", "rack-2-1", "rack-3-0", "rack-3-1", "rack-3-2"]);
+    let counts = json!({"busy": 1, "free": 2, "in_use": 1, "quarantined": 1, "not_connected": 1});
+    assert_eq!((&all["counts"], &all["total"], &all["before"]), (&counts, &json!(3), &json!(0)));
+    for (state, expected) in [
+        ("busy", vec!["rack-2-0"]),
+        ("free", vec!["rack-3-0", "rack-3-1"]),
+        ("in_use", vec!["rack-2-1"]),
+        ("quarantined", vec!["rack-3-2"]),
+        ("not_connected", vec!["rack-1-0"]),
+    ] {
+        let page = ask(&server, &format!("state={state}")).await;
+        assert_eq!((shown(&page), &page["counts"]), (expected, &counts), "{state}");
+        assert!(page["workers"][0]["gpus"].as_array().expect("a list").iter().all(|gpu| gpu["state"] == state));
+    }
+    let narrowed = ask(&server, "q=name:rack-3").await;
+    assert_eq!(
+        (shown(&narrowed).len(), &narrowed["counts"]["free"], &narrowed["counts"]["busy"]),
+        (3, &json!(2), &json!(0))
+    );
+}
+
+#[tokio::test]
+async fn a_page_is_of_so_many_workers_and_leads_to_its_neighbours() {
+    let server = Server::start().await;
+    let mut open = Vec::new();
+    for n in 1..=5 {
+        open.push(host(&server, &format!("rack-{n}"), 1, None).await);
+    }
+    let page = |cursor: &Value| format!("limit=2&cursor={}", cursor.as_str().unwrap_or_default());
+    let first = ask(&server, "limit=2").await;
+    assert_eq!((shown(&first), &first["total"]), (vec!["rack-1-0", "rack-2-0"], &json!(5)));
+    assert!(first.get("previous_cursor").is_none(), "{first}");
+    let second = ask(&server, &page(&first["next_cursor"])).await;
+    assert_eq!((shown(&second), &second["before"]), (vec!["rack-3-0", "rack-4-0"], &json!(2)));
+    let last = ask(&server, &page(&second["next_cursor"])).await;
+    assert_eq!((shown(&last), last.get("next_cursor")), (vec!["rack-5-0"], None));
+    assert_eq!(shown(&ask(&server, &page(&last["previous_cursor"])).await), shown(&second));
+    let header = server.get(&By::Admin, "/api/admin/gpus?limit=2").await;
+    assert!(header.headers["link"].to_str().is_ok_and(|link| link.contains("cursor=rack-2>; rel=\"next\"")));
+}
+
+#[tokio::test]
+async fn they_are_for_who_administers_workers_and_a_question_that_is_not_understood_is_refused() {
+    let server = Server::start().await;
+    let lead = server.person("rita", "researcher").await;
+    server.call(&lead, "GET", "/api/admin/gpus", Body::empty()).await.problem(403, "permission_denied");
+    server.call(&By::Admin, "GET", "/api/admin/gpus?q=colour:red", Body::empty()).await.problem(422, "invalid_search");
+    server.call(&By::Admin, "GET", "/api/admin/gpus?state=red", Body::empty()).await.problem(400, "invalid_query");
+}
