@@ -84,12 +84,17 @@ async fn a_flood_of_output_leaves_room_for_checkpoints() -> io::Result<()> {
     }
     let fake = Fake::start().await?;
     fake.shared().no_logs = true;
-    // 200 MB of output at up to 200 MB/s, then a checkpoint of 60 MiB: neither fits beside the other on 128 MiB.
+    // 200 MB of output at up to 200 MB/s, then a checkpoint of 60 MiB: neither fits beside the other on 128 MiB. A disk in
+    // memory can be filled between two looks, so the checkpoint waits for the room it is promised.
     let program = "
 import os, time
 for i in range(200):
     os.write(1, b'%063d\\n' % i * 16384)
     time.sleep(0.005)
+def free():
+    disk = os.statvfs('.')
+    return disk.f_bavail * disk.f_frsize
+while free() < 64 << 20: time.sleep(0.01)
 with open('../output/weights', 'wb', buffering=0) as file:
     for i in range(60): file.write(b'x' * 1048576)
 print('saved', flush=True)
