@@ -1,5 +1,7 @@
 //! `/api/audit`: who did what, and when.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -50,11 +52,25 @@ pub struct AuditQuery {
 pub struct AuditPage {
     /// Newest first.
     pub entries: Vec<AuditEntry>,
+    /// What the workers are called of whom these entries tell, by id; without those that are deleted.
+    pub worker_names: BTreeMap<String, String>,
     /// Where the next page starts, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// The server's clock when it answered.
     pub server_time: Timestamp,
+}
+
+impl AuditPage {
+    /// What a worker is called that did something (`worker:w_…`), or to which something was done (`w_…`).
+    pub fn name_of(&self, subject: &str) -> Option<&str> {
+        self.worker_names.get(worker_id(subject)).map(String::as_str)
+    }
+}
+
+/// The id of a worker that did something.
+pub fn worker_id(actor: &str) -> &str {
+    actor.strip_prefix("worker:").unwrap_or(actor)
 }
 
 /// One entry; a line of an export.

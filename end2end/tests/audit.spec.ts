@@ -15,6 +15,7 @@ test('the trail is filtered, paged, and leads to what it speaks of', async ({ pa
   await expect(rows.nth(1)).toContainText('Made a worker');
   await rows.nth(1).locator('summary').click();
   await expect(rows.nth(1).locator('pre')).toContainText('"name": "<b>bold</b>"');
+  await expect(rows.nth(1).getByRole('link', { name: '<b>bold</b>' })).toHaveAttribute('title', /^w_/);
   for (const [width, scheme] of [[1280, 'light'], [380, 'dark']] as const) {
     await page.emulateMedia({ colorScheme: scheme });
     await page.setViewportSize({ width, height: 800 });
@@ -36,7 +37,7 @@ test('the trail is filtered, paged, and leads to what it speaks of', async ({ pa
   await expect(rows.first()).toContainText('worker.created');
   const lines = await page.request.get((await page.getByRole('link', { name: 'Export JSONL' }).getAttribute('href'))!);
   expect((await lines.text()).trim().split('\n')).toHaveLength(56);
-  await rows.nth(1).getByRole('link', { name: /^w_/ }).first().click();
+  await rows.nth(1).getByRole('link', { name: 'gpu-54' }).first().click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('gpu-54');
   await page.goto('/admin/audit?target=nothing');
   await expect(page.getByText('No such entry')).toBeVisible();

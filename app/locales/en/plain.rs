@@ -91,6 +91,7 @@ pub(super) const PEOPLE: People = People {
     none_hint: "Other people are hidden by the filter.",
     added: "Added",
     shut_out: "not let in",
+    first: "First page",
     add: "Add somebody",
     role: "Role",
     password_optional: "At least 10 characters. Without one they cannot sign in until you give them one.",

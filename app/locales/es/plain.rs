@@ -91,6 +91,7 @@ pub(super) const PEOPLE: People = People {
     none_hint: "El filtro oculta a las demás personas.",
     added: "Añadido",
     shut_out: "sin acceso",
+    first: "Primera página",
     add: "Añadir una persona",
     role: "Rol",
     password_optional: "Mínimo 10 caracteres. Sin contraseña, la persona no puede iniciar sesión hasta que se le asigne una.",

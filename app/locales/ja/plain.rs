@@ -91,6 +91,7 @@ pub(super) const PEOPLE: People = People {
     none_hint: "ほかの人はフィルターで隠れています。",
     added: "追加日時",
     shut_out: "アクセス停止中",
+    first: "最初のページ",
     add: "ユーザーを追加",
     role: "ロール",
     password_optional: "10文字以上。設定しない場合、後で設定するまでこのユーザーはサインインできません。",

@@ -91,6 +91,7 @@ pub(super) const PEOPLE: People = People {
     none_hint: "As outras pessoas estão ocultas pelo filtro.",
     added: "Adicionado",
     shut_out: "sem acesso",
+    first: "Primeira página",
     add: "Adicionar uma pessoa",
     role: "Papel",
     password_optional: "No mínimo 10 caracteres. Sem senha, a pessoa não pode entrar até que você defina uma.",

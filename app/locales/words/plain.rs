@@ -91,6 +91,7 @@ words! {
         none_hint: Text,
         added: Text,
         shut_out: Text,
+        first: Text,
         add: Text,
         role: Text,
         password_optional: Text,

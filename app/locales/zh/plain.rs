@@ -91,6 +91,7 @@ pub(super) const PEOPLE: People = People {
     none_hint: "其他人员已被筛选条件隐藏。",
     added: "添加时间",
     shut_out: "已禁止访问",
+    first: "第一页",
     add: "添加用户",
     role: "角色",
     password_optional: "至少10个字符。如不设置，则在您为其设置密码之前，该用户无法登录。",

@@ -1,21 +1,32 @@
-//! The ways to newer and older parts of a list.
+//! The ways on and back in a list that is read from its beginning.
 
 use leptos::prelude::*;
 
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
+use crate::ui::locales::sentence::Text;
 
-/// Links to the newest and to the next older part, as far as there are any.
+/// Links to the first and to the next part, as far as there are any; `names` are theirs, if the newest does not come first.
 #[component]
-pub(crate) fn Pager(label: &'static str, newest: Option<String>, older: Option<String>) -> impl IntoView {
+pub(crate) fn Pager(
+    label: Text,
+    first: Option<String>,
+    next: Option<String>,
+    /// How many there are in all, as a sentence.
+    #[prop(optional, into)]
+    total: Option<String>,
+    #[prop(optional, into)] names: Option<(Text, Text)>,
+) -> impl IntoView {
     let words = &t().common;
-    let any = newest.is_some() || older.is_some();
+    let (to_first, to_next) = names.unwrap_or((words.newer, words.older));
+    let any = total.is_some() || first.is_some() || next.is_some();
+    let link = |href: Option<String>, name| href.map(|href| view! { <a class="btn btn-sm" href=href>{name}</a> });
     let pager = any.then(|| {
         view! {
             <nav class="pager" aria-label=label>
-                <span></span>
-                {newest.map(|href| view! { <a class="btn btn-sm" href=href>{words.newer}</a> })}
-                {older.map(|href| view! { <a class="btn btn-sm" href=href>{words.older}</a> })}
+                <span class="text-muted">{total}</span>
+                {link(first, to_first)}
+                {link(next, to_next)}
             </nav>
         }
     });

@@ -3,22 +3,19 @@
 use leptos::prelude::*;
 
 use crate::domain::text::escaped;
+use crate::protocol::audit::{AuditPage, worker_id};
 use crate::ui::erase::Erase;
 use crate::ui::format::short_id;
 
-/// A link where there is a page of it.
-#[component]
-pub(crate) fn Subject(name: String) -> impl IntoView {
-    let (prefix, id) = match name.split_once(':') {
-        Some(("worker", id)) => ("worker:", id),
-        _ => ("", name.as_str()),
-    };
+/// A link where there is a page of it, with the name that the trail knows it by.
+pub(crate) fn subject(trail: &AuditPage, name: &str) -> AnyView {
+    let id = worker_id(name);
     match page_of(id) {
         Some((page, rel)) => {
-            let shown = format!("{prefix}{}", short_id(id));
-            view! { <a class="quiet-link wrap-anywhere" href=page rel=rel title=name.clone()>{shown}</a> }.erased()
+            let shown = trail.name_of(name).map_or_else(|| short_id(id), |known| escaped(known).into_owned());
+            view! { <a class="quiet-link wrap-anywhere" href=page rel=rel title=name.to_owned()><bdi>{shown}</bdi></a> }.erased()
         }
-        None => view! { <bdi class="wrap-anywhere">{escaped(&name).into_owned()}</bdi> }.erased(),
+        None => view! { <bdi class="wrap-anywhere">{escaped(name).into_owned()}</bdi> }.erased(),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::ui::components::failure::Failure;
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::page_head::PageHead;
 use crate::ui::components::pager::Pager;
-use crate::ui::components::subject::Subject;
+use crate::ui::components::subject::subject;
 use crate::ui::components::time::Moment;
 use crate::ui::erase::Erase;
 use crate::ui::format::query_string;
@@ -166,8 +166,8 @@ fn Entries(page: Page, filters: AuditFilters, later: bool) -> impl IntoView {
         .erased();
     }
     let newest = later.then(|| href("/admin/audit", &filters, None));
-    let older = page.next_cursor.map(|cursor| href("/admin/audit", &filters, Some(cursor)));
-    let rows = page.entries.into_iter().map(|entry| view! { <Row entry=entry/> }).collect_view();
+    let older = page.next_cursor.clone().map(|cursor| href("/admin/audit", &filters, Some(cursor)));
+    let rows = page.entries.iter().map(|entry| row(&page, entry)).collect_view();
     view! {
         <div class="panel">
             <table class="data trail">
@@ -184,13 +184,12 @@ fn Entries(page: Page, filters: AuditFilters, later: bool) -> impl IntoView {
                 <tbody>{rows}</tbody>
             </table>
         </div>
-        <Pager label=words.caption newest=newest older=older/>
+        <Pager label=words.caption first=newest next=older/>
     }
     .erased()
 }
 
-#[component]
-fn Row(entry: AuditEntry) -> impl IntoView {
+fn row(trail: &Page, entry: &AuditEntry) -> AnyView {
     let language = t();
     let words = &language.plain().audit;
     let said = sentence(&entry.action).map_or_else(|| escaped(&entry.action).into_owned(), ToOwned::to_owned);
@@ -204,18 +203,19 @@ fn Row(entry: AuditEntry) -> impl IntoView {
         detail => serde_json::to_string_pretty(detail).ok().map(|text| escaped_lines(&text).into_owned()),
     };
     let place = words.entry.with(&[&language.whole(entry.seq.unsigned_abs()), &escaped(&entry.chain).into_owned()]);
-    let subject = || view! { <Subject name=entry.target.clone()/> };
+    let actor = || subject(trail, &entry.actor);
+    let target = || subject(trail, &entry.target);
     view! {
         <tr>
             <td class="max-md:hidden"><Moment at=entry.at/></td>
             <th scope="row">
                 <span class="font-medium">{said}</span>
                 <code class="row-sub">{escaped(&entry.action).into_owned()}</code>
-                <span class="row-sub md:hidden"><Moment at=entry.at/>" · "<Subject name=entry.actor.clone()/></span>
-                <span class="row-sub lg:hidden">{subject()}</span>
+                <span class="row-sub md:hidden"><Moment at=entry.at/>" · "{actor()}</span>
+                <span class="row-sub lg:hidden">{target()}</span>
             </th>
-            <td class="max-md:hidden"><Subject name=entry.actor.clone()/></td>
-            <td class="max-lg:hidden">{subject()}</td>
+            <td class="max-md:hidden">{actor()}</td>
+            <td class="max-lg:hidden">{target()}</td>
             <td class="trail-detail max-md:hidden">
                 <details class="fold">
                     <summary aria-label=format!("{}: {place}", words.detail)>{words.detail}</summary>

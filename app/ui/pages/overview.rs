@@ -114,8 +114,7 @@ fn Shown(first: Snapshot, sees: Sees, port: SharedPort) -> impl IntoView {
         now.with(|now| now.fleet.as_ref().is_some_and(here))
     });
     let is_full = Memo::new(move |_| now.with(|now| now.recent.disk_full));
-    let events =
-        Memo::new(move |_| now.with(|now| now.events.as_ref().map(|trail| trail.entries.clone()).unwrap_or_default()));
+    let trail = Memo::new(move |_| now.with(|now| now.events.clone()));
     let attention = move || {
         let fleet = Memo::new(move |_| now.with(|now| now.fleet.clone()));
         has_worker.get().then(|| view! { <Attention now=fleet/> })
@@ -133,7 +132,7 @@ fn Shown(first: Snapshot, sees: Sees, port: SharedPort) -> impl IntoView {
                 </div>
                 <div class="space-y-6">
                     {sees_workers.then(|| view! { <Fleet now=now/> })}
-                    {sees.trail.then(|| view! { <LatestEvents events=events/> })}
+                    {sees.trail.then(|| view! { <LatestEvents trail=trail/> })}
                 </div>
             </div>
         })}

@@ -14,6 +14,7 @@ use crate::ui::components::filters::{Filter, Filters};
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::list::ListSearch;
 use crate::ui::components::page_head::PageHead;
+use crate::ui::components::pager::Pager;
 use crate::ui::components::time::Moment;
 use crate::ui::erase::Erase;
 use crate::ui::flash::{FormName, refused};
@@ -125,13 +126,7 @@ fn List(page: UsersPage, query: UsersQuery) -> impl IntoView {
                     <tbody>{page.users.into_iter().map(|user| view! { <Row listed=user/> }).collect_view()}</tbody>
                 </table>
             </div>
-            {(first.is_some() || next.is_some()).then(|| view! {
-                <nav class="pager" aria-label=t().nav.people>
-                    <span></span>
-                    {first.map(|href| view! { <a class="btn btn-sm" href=href>{t().workers.previous}</a> })}
-                    {next.map(|href| view! { <a class="btn btn-sm" href=href>{t().workers.next}</a> })}
-                </nav>
-            })}
+            <Pager label=t().nav.people first=first next=next names=(words.people.first, t().workers.next)/>
         </div>
     }
     .erased()

@@ -63,6 +63,19 @@ fn the_guide_lists_every_action() {
 }
 
 #[tokio::test]
+async fn workers_of_whom_a_page_tells_are_named_until_they_are_deleted() {
+    let server = Server::start().await;
+    let (kept, _) = server.worker("gpu-1").await;
+    let (gone, _) = server.worker("gpu-2").await;
+    let named = async || server.get(&By::Admin, "/api/audit").await.ok(200)["worker_names"].clone();
+    assert_eq!(named().await, json!({&kept: "gpu-1", &gone: "gpu-2"}));
+    server.call(&By::Admin, "DELETE", &format!("/api/admin/workers/{gone}"), "").await.ok(200);
+    assert_eq!(named().await, json!({&kept: "gpu-1"}));
+    let page = server.get(&By::Admin, "/api/audit?target=admin").await.ok(200);
+    assert_eq!(page["worker_names"], json!({}));
+}
+
+#[tokio::test]
 async fn the_trail_is_filtered_and_paged_newest_first() {
     let server = Server::start().await;
     let mut ids = Vec::new();

@@ -19,6 +19,7 @@ use crate::ui::components::failure::Failure;
 use crate::ui::components::filters::{Filter, Filters};
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::page_head::PageHead;
+use crate::ui::components::pager::Pager;
 use crate::ui::components::picking::Picking;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
@@ -98,7 +99,7 @@ fn Shown(first: JobsPage, query: JobsQuery, port: SharedPort) -> impl IntoView {
                 }
             }}
         </div>
-        {move || page.with(|page| view! { <Pager query=query.clone() total=page.total next=page.next_cursor.clone()/> })}
+        {move || page.with(|page| pager(&query, page))}
     }
     .erased()
 }
@@ -147,19 +148,12 @@ fn Chips(query: JobsQuery) -> impl IntoView {
     has_any.then(|| view! { <ul class="chips">{user}{label}</ul> }).erased()
 }
 
-#[component]
-fn Pager(query: JobsQuery, total: u64, next: Option<String>) -> impl IntoView {
-    let words = t();
-    let newest = query.cursor.is_some().then(|| address(&JobsQuery { cursor: None, ..query.clone() }));
-    let older = next.map(|cursor| address(&JobsQuery { cursor: Some(cursor), ..query }));
-    view! {
-        <div class="pager">
-            <span class="text-muted">{words.jobs.total.of(total)}</span>
-            {newest.map(|href| view! { <a class="btn btn-sm" href=href>{words.common.newer}</a> })}
-            {older.map(|href| view! { <a class="btn btn-sm" href=href>{words.common.older}</a> })}
-        </div>
-    }
-    .erased()
+fn pager(query: &JobsQuery, page: &JobsPage) -> AnyView {
+    let words = &t().jobs;
+    let to = |cursor| address(&JobsQuery { cursor, ..query.clone() });
+    let newest = query.cursor.is_some().then(|| to(None));
+    let older = page.next_cursor.clone().map(|cursor| to(Some(cursor)));
+    view! { <Pager label=words.title first=newest next=older total=words.total.of(page.total)/> }.erased()
 }
 
 /// The states, counted among the jobs of the person and with the label that are asked for.

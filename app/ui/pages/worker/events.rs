@@ -78,7 +78,7 @@ fn Shown(worker: WorkerView, page: WorkerEvents, query: PartQuery) -> impl IntoV
             </h2>
             {list}
         </section>
-        <Pager label=language.work.events newest=newest older=older/>
+        <Pager label=language.work.events first=newest next=older/>
     }
     .erased()
 }

@@ -68,7 +68,7 @@ fn Shown(worker: WorkerView, page: WorkerAttempts, query: PartQuery) -> impl Int
             <h2 id="attempts" class="panel-head">{words.attempts}<span class="panel-note">{words.newest_first}</span></h2>
             {list}
         </section>
-        <Pager label=words.attempts newest=newest older=older/>
+        <Pager label=words.attempts first=newest next=older/>
     }
     .erased()
 }

@@ -1,9 +1,11 @@
 //! The audit trail as people read it: all chains together, in the order of time.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use app::domain::ids::WorkerId;
 use app::domain::time::Timestamp;
-use app::protocol::audit::{AuditEntry, AuditFilters, AuditPage, AuditQuery};
+use app::protocol::audit::{AuditEntry, AuditFilters, AuditPage, AuditQuery, worker_id};
 use futures_util::Stream;
 use serde_json::Value;
 
@@ -11,6 +13,7 @@ use crate::service::Core;
 use crate::service::refusal::{Invalid, Refusal};
 use crate::store::Store;
 use crate::store::audit::{Actions, AuditFilter, Place, Reading, StoredEntry};
+use crate::store::known::Known;
 
 /// Entries on a page if nothing else was asked for.
 const PAGE: u32 = 100;
@@ -27,11 +30,18 @@ impl Core {
         let more = entries.len() > limit as usize;
         entries.truncate(limit as usize);
         Ok(AuditPage {
+            worker_names: self.recent().await?.see(|known| worker_names(known, &entries)).await?,
             next_cursor: entries.last().filter(|_| more).map(|entry| cursor(&entry.place())),
             entries: entries.into_iter().map(view).collect(),
             server_time: self.now(),
         })
     }
+}
+
+fn worker_names(known: &Known, entries: &[StoredEntry]) -> BTreeMap<String, String> {
+    let told = entries.iter().flat_map(|entry| [worker_id(&entry.actor), &entry.target]);
+    let workers = told.filter_map(|id| known.worker(&WorkerId::parse(id).ok()?));
+    workers.map(|stored| (stored.worker.id.to_string(), stored.worker.name.clone())).collect()
 }
 
 /// All entries, oldest first. Each portion is read by itself, so that a slow reader holds nothing up; what comes after
