@@ -5,13 +5,14 @@ use std::sync::Arc;
 use leptos::prelude::*;
 
 use crate::ui::port::SharedPort;
-use crate::ui::{App, browser, client, parts};
+use crate::ui::{App, attend, browser, client, parts};
 
 /// Brings the server's page to life.
 pub fn hydrate() {
     console_error_panic_hook::set_once();
     // A plain page is the server's; there is nothing of it here to bring to life.
-    if browser::help() {
+    if browser::is_plain() {
+        attend::attend();
         return;
     }
     wasm_bindgen_futures::spawn_local(async {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{JobId, UserId, WorkerId};
 
-/// Something that can change, as text: `workers`, `worker:w_…`, `jobs`, `job:j_…`, `log:j_…`, `configs`, `gpus`.
+/// Something that can change, as text: `workers`, `worker:w_…`, `jobs`, `job:j_…`, `log:j_…`, `configs`, `gpus`, `trail`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Topic {
     /// The list of workers.
@@ -21,6 +21,8 @@ pub enum Topic {
     Configs,
     /// How the GPUs of all workers are.
     Gpus,
+    /// The audit trail, and so whatever somebody may have changed: people, secrets, settings.
+    Trail,
     /// What opens doors for a person: for the server's own streams, told to no listener.
     Access(UserId),
 }
@@ -35,6 +37,7 @@ impl std::fmt::Display for Topic {
             Self::Log(id) => write!(f, "log:{id}"),
             Self::Configs => f.write_str("configs"),
             Self::Gpus => f.write_str("gpus"),
+            Self::Trail => f.write_str("trail"),
             Self::Access(id) => write!(f, "access:{id}"),
         }
     }
@@ -49,6 +52,7 @@ impl Topic {
                 "jobs" => Some(Self::Jobs),
                 "configs" => Some(Self::Configs),
                 "gpus" => Some(Self::Gpus),
+                "trail" => Some(Self::Trail),
                 _ => None,
             },
             Some(("worker", id)) => WorkerId::parse(id).ok().map(Self::Worker),

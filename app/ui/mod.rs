@@ -7,6 +7,9 @@
 
 mod answer;
 mod app;
+#[cfg(feature = "hydrate")]
+pub(crate) mod attend;
+mod boot;
 pub(crate) mod browser;
 #[cfg(feature = "ssr")]
 pub mod bulk;
@@ -50,8 +53,11 @@ pub mod trail;
 #[cfg(feature = "ssr")]
 pub mod trouble;
 
+/// A program that asks for a plain page, to put parts of it in the place of older ones, says so by this header.
+pub const PARTS_HEADER: &str = "x-simpletuner-parts";
+
 pub use app::App;
 #[cfg(feature = "ssr")]
 pub use plain::Plain;
 #[cfg(feature = "ssr")]
-pub use shell::{helped_shell, plain_shell, shell, trouble_shell};
+pub use shell::{login_shell, plain_shell, shell, trouble_shell};

@@ -1,15 +1,15 @@
-//! The plain pages: signing in, account, people, secrets, what is to be trained, new workers. They are made of forms and lists that change by one's own hand
-//! only, so the server sends them whole and without scripts, and none of their code is in the browser's half. Links to
-//! them from the other pages are `rel="external"`.
+//! The plain pages: signing in, account, people, secrets, what is to be trained, new workers. They are made of forms and
+//! of lists that seldom change, so the server sends them whole, and none of their code is in the browser's half: that keeps
+//! them current and brings keys, search and notes ([`super::attend`]). Links to them from the other pages are
+//! `rel="external"`.
 
 use leptos::prelude::*;
 use leptos_meta::provide_meta_context;
 use leptos_router::components::{ParentRoute, Route, Router, Routes};
 use leptos_router::{SsrMode, path};
 
-use super::clock::Clock;
+use super::boot::Boot;
 use super::components::layout::Layout;
-use super::flash::{CurrentFlash, Flash};
 use super::pages::account::AccountPage;
 use super::pages::audit::AuditPage;
 use super::pages::audit_verify::AuditVerifyPage;
@@ -34,16 +34,12 @@ use super::pages::worker::events::WorkerEventsPage;
 use super::pages::worker::jobs::WorkerJobsPage;
 use super::pages::worker_delete::WorkerDeletePage;
 use super::pages::worker_new::WorkerNewPage;
-use super::prefs::Prefs;
 
-/// The application of the plain pages. The server's contexts may be missing: routes are listed without them.
+/// The application of the plain pages.
 #[component]
 pub fn Plain() -> impl IntoView {
     provide_meta_context();
-    let prefs: Prefs = use_context().unwrap_or_default();
-    provide_context(Clock::starting_at(prefs.now, prefs.zone));
-    provide_context(CurrentFlash(RwSignal::new(use_context::<Option<Flash>>().flatten())));
-    provide_context(prefs);
+    Boot::given().provide();
     view! {
         <Router>
             <Routes fallback=NotFoundPage>

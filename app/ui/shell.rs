@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use leptos_meta::{HashedStylesheet, MetaTags};
 
 use crate::ui::app::App;
+use crate::ui::boot::Boot;
 use crate::ui::i18n::t;
 use crate::ui::plain::Plain;
 use crate::ui::prefs::{Density, Prefs};
@@ -18,20 +19,23 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
     document(options, "", move || view! { <HydrationScripts options=scripts/> }, page)
 }
 
-/// The document of a plain page: without scripts, and without what only works by them.
+/// The document of a plain page, whose program attends to what is there ([`crate::ui::attend`]).
 pub fn plain_shell(options: LeptosOptions) -> impl IntoView {
+    let scripts = options.clone();
+    // What has no text is not sent: a page without what it starts with has no program.
+    let boot = serde_json::to_string(&Boot::given()).unwrap_or_default();
+    let page = || view! { <Plain/> <template id="words" data-words=t().carried() data-boot=boot></template> };
+    document(options, "is-plain has-help", move || view! { <HydrationScripts options=scripts/> }, page)
+}
+
+/// The document of the login page: without scripts, and without what only works by them.
+pub fn login_shell(options: LeptosOptions) -> impl IntoView {
     document(options, "is-plain", || (), || view! { <Plain/> })
 }
 
 /// The document of a page that says what is wrong.
 pub fn trouble_shell(options: LeptosOptions) -> impl IntoView {
     document(options, "is-plain", || (), || view! { <Troubled/> })
-}
-
-/// The document of a plain page whose program only helps with its form ([`crate::ui::browser::help`]).
-pub fn helped_shell(options: LeptosOptions) -> impl IntoView {
-    let scripts = options.clone();
-    document(options, "is-plain has-help", move || view! { <HydrationScripts options=scripts/> }, || view! { <Plain/> })
 }
 
 fn document<S: IntoView, P: IntoView>(

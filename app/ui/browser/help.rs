@@ -1,32 +1,32 @@
-//! Help on a plain page: its form is checked as one types, and commands are copied.
+//! Help on a plain page: its form is checked as one types, what has a button is copied, what was said is dismissed.
 //!
-//! The server renders such a page for whatever its form holds (`GET`), so the browser asks for the same page again and puts
-//! what is marked (`data-part`) in the place of what was there. The page's own address follows, as if its button had been
-//! pressed. None of the page's code is here.
+//! The server renders a page with a form for whatever that holds (`GET`), so the browser asks for the same page again and
+//! puts what is marked (`data-part`) in the place of what was there. The page's own address follows, as if its button had
+//! been pressed. None of the page's code is here.
 
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use gloo_net::http::Request;
 use leptos::leptos_dom::helpers::{TimeoutHandle, set_timeout_with_handle};
 use leptos::prelude::{document, window};
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen_futures::spawn_local;
-use web_sys::{Document, DomParser, Element, Event, FormData, HtmlFormElement, SupportedType, UrlSearchParams};
+use web_sys::{Element, Event, FormData, HtmlFormElement, UrlSearchParams};
 
+use super::plain::{fetch, found, put};
 use super::real::copy;
+use crate::ui::i18n::t;
 
 /// How long somebody pauses who has typed a word.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Helps, if the page is a plain one; says whether it is.
-pub(crate) fn help() -> bool {
-    let Some(root) = document().document_element().filter(|root| root.class_list().contains("is-plain")) else {
-        return false;
-    };
-    let _marked = root.class_list().add_1("is-helped");
+/// How long it is said that something was copied.
+const SAID: Duration = Duration::from_secs(2);
+
+/// Helps, as long as the page is open.
+pub(crate) fn help() {
     let newest = Rc::new(Cell::new(0_u32));
     let waiting: Rc<Cell<Option<TimeoutHandle>>> = Rc::default();
     listen("input", move |target| {
@@ -42,11 +42,33 @@ pub(crate) fn help() -> bool {
         waiting.set(set_timeout_with_handle(ask, PAUSE).ok());
     });
     listen("click", |target| {
-        let Some(button) = target.closest("[data-copy]").ok().flatten() else { return };
-        let text = button.previous_element_sibling().and_then(|text| text.text_content());
-        let _shown = button.class_list().toggle_with_force("is-copied", text.is_some_and(|text| copy(&text)));
+        // What lives has its own ears.
+        let is_ours = |element: &Element| element.closest("[data-mount]").is_ok_and(|living| living.is_none());
+        let near = |selector| target.closest(selector).ok().flatten().filter(is_ours);
+        if let Some(button) = near(".copy-button") {
+            copy_beside(&button);
+        } else if let Some(notice) = near(".notice .icon-button").and_then(|button| button.closest(".notice").ok()?) {
+            notice.remove();
+        }
     });
-    true
+}
+
+/// Copies the text before a button, and says so for a while.
+fn copy_beside(button: &Element) {
+    let text = button.previous_element_sibling().and_then(|text| text.text_content());
+    if !text.is_some_and(|text| copy(&text)) {
+        return;
+    }
+    let Ok(Some(word)) = button.query_selector("[aria-live]") else { return };
+    let before = word.text_content();
+    word.set_text_content(Some(t().common.copied));
+    let _shown = button.class_list().add_1("is-copied");
+    let button = button.clone();
+    let over = move || {
+        word.set_text_content(before.as_deref());
+        let _gone = button.class_list().remove_1("is-copied");
+    };
+    let _planned = set_timeout_with_handle(over, SAID);
 }
 
 fn listen(event: &str, heard: impl Fn(Element) + 'static) {
@@ -64,16 +86,12 @@ fn listen(event: &str, heard: impl Fn(Element) + 'static) {
 async fn check(form: &HtmlFormElement, is_newest: impl Fn() -> bool) {
     let Some(address) = address(form) else { return };
     let _busy = form.set_attribute("aria-busy", "true");
-    let page = match Request::get(&address).send().await {
-        Ok(answer) if answer.ok() => answer.text().await.ok(),
-        _ => None,
-    };
+    let page = fetch(&address).await;
     if !is_newest() {
         return;
     }
     let _done = form.remove_attribute("aria-busy");
-    let page = page.and_then(|page| DomParser::new().ok()?.parse_from_string(&page, SupportedType::TextHtml).ok());
-    let is_shown = page.is_some_and(|page| put(form, &page));
+    let is_shown = page.is_some_and(|page| put(found(form.query_selector_all("[data-part]")), &page));
     if let Ok(Some(failed)) = form.query_selector("[data-failed]") {
         let _said = failed.toggle_attribute_with_force("hidden", is_shown);
     }
@@ -88,24 +106,4 @@ fn address(form: &HtmlFormElement) -> Option<String> {
     let pairs: String = UrlSearchParams::new_with_str_sequence_sequence(&held).ok()?.to_string().into();
     let filled: Vec<&str> = pairs.split('&').filter(|pair| !pair.ends_with('=')).collect();
     Some(format!("{}?{}", form.get_attribute("data-live")?, filled.join("&")))
-}
-
-/// Puts each marked part of a page in the place of the one before; says whether there were any.
-fn put(form: &HtmlFormElement, page: &Document) -> bool {
-    let Ok(places) = form.query_selector_all("[data-part]") else { return false };
-    let mut found = false;
-    for place in (0..places.length()).filter_map(|at| places.item(at)?.dyn_into::<Element>().ok()) {
-        let name = place.get_attribute("data-part").unwrap_or_default();
-        let Ok(Some(part)) = page.query_selector(&format!("[data-part={name}]")) else { continue };
-        found = true;
-        // What stays the same keeps its selection, and is not read aloud again.
-        if place.is_equal_node(Some(&part)) {
-            continue;
-        }
-        place.set_text_content(None);
-        while let Some(child) = part.first_child() {
-            let _moved = place.append_child(&child);
-        }
-    }
-    found
 }

@@ -8,6 +8,8 @@ mod keys;
 #[cfg(feature = "hydrate")]
 mod picked;
 #[cfg(feature = "hydrate")]
+mod plain;
+#[cfg(feature = "hydrate")]
 mod real;
 #[cfg(feature = "hydrate")]
 mod tabs;
@@ -18,8 +20,10 @@ pub(crate) use keys::{attends, click, focus, focus_summary, in_row, open_option,
 #[cfg(feature = "hydrate")]
 pub(crate) use picked::{count_picked, pick_all};
 #[cfg(feature = "hydrate")]
+pub(crate) use plain::{boot, has_parts, is_plain, mark_stale, mount, renew, tell_moments};
+#[cfg(feature = "hydrate")]
 pub(crate) use real::{
-    carried_words, copy, focused, keep, minutes_ahead, now, path, place, recall, send, set_theme, share_of_width,
+    address, carried_words, copy, focused, keep, minutes_ahead, now, path, place, recall, send, set_theme, share_of_width,
     submit_form_of, subscribe,
 };
 
@@ -30,7 +34,7 @@ pub(crate) use tabs::{Tabs, is_shown, join, tab_id};
 mod stub;
 #[cfg(not(feature = "hydrate"))]
 pub(crate) use stub::{
-    Tabs, attends, click, copy, count_picked, focus, focus_summary, focused, in_row, is_shown, join, keep,
+    Tabs, address, attends, click, copy, count_picked, focus, focus_summary, focused, in_row, is_shown, join, keep,
     minutes_ahead, now, open_option, pick_all, place, press, recall, reveal, send, set_theme, share_of_width, step,
     stroke, submit_form_of, subscribe, tab_id,
 };

@@ -21,6 +21,11 @@ pub(crate) fn path() -> String {
     window().location().pathname().unwrap_or_default()
 }
 
+/// Where the page is: its path, with what is asked of it.
+pub(crate) fn address() -> String {
+    path() + &window().location().search().unwrap_or_default()
+}
+
 /// Puts text on the clipboard and says whether that worked.
 ///
 /// The clipboard API exists on https and localhost only, and an orchestrator is often reached by plain http in a

@@ -1,4 +1,5 @@
-//! Buttons that copy; without JavaScript they are not there, and the text beside them can be selected.
+//! Buttons that copy; without JavaScript they are not there, and the text beside them can be selected. A plain page's
+//! program copies what stands before the button ([`crate::ui::browser::help`]).
 
 use std::time::Duration;
 
@@ -52,19 +53,14 @@ pub(crate) fn CopyBlock(#[prop(into)] text: String, #[prop(into)] label: String)
     .erased()
 }
 
-/// A command of a plain page, to copy; where such a page has a program, that copies it.
+/// A command with its name.
 #[cfg(feature = "ssr")]
 #[component]
 pub(crate) fn Command(text: String, label: &'static str) -> impl IntoView {
     view! {
         <figure>
             <figcaption class="block-name">{label}</figcaption>
-            <div class="copy-block">
-                <pre tabindex="0" aria-label=label><code>{text}</code></pre>
-                <button type="button" class="helped-only copy-button" data-copy="" aria-label=format!("{}: {label}", t().common.copy)>
-                    <Icon glyph=Glyph::Copy/><span aria-hidden="true">{t().common.copy}</span>
-                </button>
-            </div>
+            <CopyBlock text=text label=label/>
         </figure>
     }
     .erased()

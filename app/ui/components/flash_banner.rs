@@ -19,18 +19,7 @@ use crate::ui::notes::Notes;
 pub(crate) fn FlashBanner() -> impl IntoView {
     let Some(CurrentFlash(flash)) = use_context() else { return ().erased() };
     let path = use_location().pathname;
-    // It can be read again like what was said in the corner.
-    if let Some(notes) = use_context::<Notes>() {
-        Effect::new(move |_| match flash.get_untracked() {
-            Some(Flash::Notice { code } | Flash::Done { code, .. }) => notes.keep(word(code), false),
-            Some(Flash::Problem { form: FormName::Action, problem, .. }) => notes.keep(problem.detail, true),
-            Some(Flash::Several { text, refused, .. }) => {
-                let wrong = !refused.is_empty();
-                notes.keep([vec![text], refused].concat().join(" "), wrong);
-            }
-            _ => {}
-        });
-    }
+    remember(flash);
     // It belongs to the page it came with.
     Effect::new(move |before: Option<String>| {
         let path = path.get();
@@ -47,6 +36,20 @@ pub(crate) fn FlashBanner() -> impl IntoView {
         _ => ().erased(),
     })
     .erased()
+}
+
+/// Keeps what is said with what was said in the corner, to be read again.
+pub(crate) fn remember(flash: RwSignal<Option<Flash>>) {
+    let Some(notes) = use_context::<Notes>() else { return };
+    Effect::new(move |_| match flash.get_untracked() {
+        Some(Flash::Notice { code } | Flash::Done { code, .. }) => notes.keep(word(code), false),
+        Some(Flash::Problem { form: FormName::Action, problem, .. }) => notes.keep(problem.detail, true),
+        Some(Flash::Several { text, refused, .. }) => {
+            let wrong = !refused.is_empty();
+            notes.keep([vec![text], refused].concat().join(" "), wrong);
+        }
+        _ => {}
+    });
 }
 
 /// The sentence for what was done.

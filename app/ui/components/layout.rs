@@ -33,8 +33,8 @@ pub(crate) fn Layout() -> impl IntoView {
             <header class="topbar">
                 <Brand/>
                 <div class="ml-auto flex items-center gap-2">
-                    <Connection/>
-                    <SearchButton small=true/>
+                    {living("connection", view! { <Connection/> }.erased())}
+                    {living("search-small", view! { <SearchButton small=true/> }.erased())}
                     <details class="top-menu">
                         <summary aria-label=words.nav.menu><Icon glyph=Glyph::Menu/></summary>
                         <div class="top-menu-body">
@@ -46,7 +46,7 @@ pub(crate) fn Layout() -> impl IntoView {
             </header>
             <aside class="sidebar" aria-label=words.common.product>
                 <Brand/>
-                <SearchButton/>
+                {living("search", view! { <SearchButton/> }.erased())}
                 <nav aria-label=words.nav.main class="grow">
                     {list(&prefs, |place| place.group == Group::Main)}
                     {administers.then(|| view! {
@@ -56,7 +56,7 @@ pub(crate) fn Layout() -> impl IntoView {
                         </div>
                     })}
                 </nav>
-                <div class="px-2 pb-2"><Connection/></div>
+                <div class="px-2 pb-2">{living("connection", view! { <Connection/> }.erased())}</div>
                 <Foot/>
             </aside>
             <main id="content" class="content" tabindex="-1">
@@ -66,10 +66,15 @@ pub(crate) fn Layout() -> impl IntoView {
             <nav class="tabbar" aria-label=words.nav.main>
                 <ul>{places(&prefs).filter_map(|place| Some(item(place, place.bar?(words)))).collect_view()}</ul>
             </nav>
-            <Habits/>
+            {living("habits", view! { <Habits/> }.erased())}
         </div>
     }
     .erased()
+}
+
+/// What lives on every page: on a plain one its program finds the place by this name.
+fn living(name: &'static str, inside: AnyView) -> AnyView {
+    view! { <div class="contents" data-mount=name>{inside}</div> }.erased()
 }
 
 /// Links to those of the places that belong here.
@@ -118,7 +123,7 @@ fn Foot() -> impl IntoView {
     view! {
         <div class="foot">
             {account.map(|session| view! { <p class="foot-name"><a class="row-link" rel="external" href="/account" aria-label=words.account>{session.name}</a></p> <SignOut/> })}
-            <NotesMenu/>
+            {living("notes", view! { <NotesMenu/> }.erased())}
             <a class="nav-link" rel="external" href=move || format!("/preferences{}", query_string(&[("next", Some(path.get()))]))>
                 <Icon glyph=Glyph::Gear/>
                 {t().habits.preferences}

@@ -5,7 +5,6 @@ use std::time::Duration;
 use leptos::html;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::hooks::use_location;
 
 use super::icon::{Glyph, Icon};
 use crate::protocol::search::Found;
@@ -207,8 +206,7 @@ fn Line(
         }
         .erased(),
         Goal::Choice { name, value } => {
-            let place = use_location();
-            let next = format!("{}{}", place.pathname.get_untracked(), question_mark(&place.search.get_untracked()));
+            let next = browser::address();
             view! {
                 <form method="post" action="/ui/preferences" role="presentation">
                     <input type="hidden" name="next" value=next/>
@@ -219,9 +217,4 @@ fn Line(
         }
     };
     view! { <li role="presentation">{line}</li> }.erased()
-}
-
-/// A query as it stands in an address.
-fn question_mark(query: &str) -> String {
-    if query.is_empty() { String::new() } else { format!("?{}", query.trim_start_matches('?')) }
 }

@@ -88,7 +88,7 @@ pub(super) fn Tokens(tokens: Vec<TokenView>, #[prop(into)] back: String, none: &
     let none = tokens.is_empty().then(|| view! { <p class="p-5 text-muted">{none}</p> });
     let rows = tokens.into_iter().map(|token| view! { <Token token=token back=back.clone()/> }).collect_view();
     view! {
-        <section class="panel" aria-labelledby="tokens">
+        <section class="panel" aria-labelledby="tokens" data-part="tokens">
             <div class="panel-head">
                 <h2 id="tokens">{words.tokens}</h2>
                 <a class="row-link ml-auto text-sm font-normal" href="/docs/api">{words.api}</a>
@@ -223,7 +223,7 @@ pub(super) fn Sessions(sessions: Vec<SessionEntry>, #[prop(into)] back: String) 
         }
     };
     view! {
-        <section class="panel" aria-labelledby="sessions">
+        <section class="panel" aria-labelledby="sessions" data-part="sessions">
             <h2 id="sessions" class="panel-head">{words.sessions}</h2>
             {none}
             <ul class="rows">{sessions.into_iter().map(row).collect_view()}</ul>

@@ -77,7 +77,7 @@ pub(crate) fn AuditPage() -> impl IntoView {
             <a class="btn btn-sm" href=export><Icon glyph=Glyph::Download/>{words.export}</a>
         </PageHead>
         <Choices filters=filters/>
-        <Suspense fallback=Skeleton>{shown}</Suspense>
+        <div data-part="entries"><Suspense fallback=Skeleton>{shown}</Suspense></div>
     }
     .erased()
 }

@@ -32,7 +32,7 @@ pub(crate) fn ConfigsListPage() -> impl IntoView {
     };
     view! {
         <PageHead title=words.title intro=words.intro/>
-        <Suspense fallback=Skeleton>{shown}</Suspense>
+        <div data-part="configs"><Suspense fallback=Skeleton>{shown}</Suspense></div>
     }
     .erased()
 }

@@ -57,7 +57,7 @@ pub(crate) fn PeoplePage() -> impl IntoView {
                     <Filters label=words.role filters=filters(&query, page.counts)/>
                     <div class="asking">{search(&query)}</div>
                     <div class="space-y-6">
-                        <List page=page query=query/>
+                        <div data-part="people"><List page=page query=query/></div>
                         <Add/>
                         <Roles/>
                     </div>

@@ -58,7 +58,7 @@ fn List(
     let none = secrets.is_empty().then(|| view! { <p class="p-5 text-muted">{t().plain().secrets.none}</p> });
     let rows = secrets.into_iter().map(|secret| view! { <Entry secret=secret removable=removable/> }).collect_view();
     view! {
-        <section class="panel" aria-labelledby=id>
+        <section class="panel" aria-labelledby=id data-part=id>
             <div class="panel-head">
                 <h2 id=id>{title}</h2>
                 {text.map(|text| view! { <span class="text-sm font-normal text-muted">{text}</span> })}

@@ -33,7 +33,7 @@ pub(crate) fn SystemPage() -> impl IntoView {
     };
     view! {
         <PageHead title=t().nav.system intro=t().plain().system.intro/>
-        <Suspense fallback=Skeleton>{shown}</Suspense>
+        <div data-part="facts"><Suspense fallback=Skeleton>{shown}</Suspense></div>
     }
     .erased()
 }

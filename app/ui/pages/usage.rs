@@ -98,7 +98,7 @@ pub(crate) fn UsagePage() -> impl IntoView {
             <a class="btn btn-sm" href=csv><Icon glyph=Glyph::Download/>{words.export}</a>
         </PageHead>
         <Range asked=asked/>
-        <Suspense fallback=Skeleton>{shown}</Suspense>
+        <div data-part="usage"><Suspense fallback=Skeleton>{shown}</Suspense></div>
     }
     .erased()
 }

@@ -45,8 +45,8 @@ struct Interest {
 }
 
 const EVENTS: Doc = Doc {
-    detail: "What changed is a topic: `workers`, `worker:ID`, `jobs`, `job:ID`, `log:ID`, `configs`, `gpus`; the change itself is \
-             asked for. The first event comes at once and says where to resume.",
+    detail: "What changed is a topic: `workers`, `worker:ID`, `jobs`, `job:ID`, `log:ID`, `configs`, `gpus`, \
+             `trail`; the change itself is asked for. The first event comes at once and says where to resume.",
     headers: &[LAST_EVENT_ID],
     answers: &[Answer::events::<TopicsChanged>(&[], "Topics, as they change. A `retry:` says when to come back.")],
     ..Doc::of("followChanges", "Tells which topics changed, as Server-Sent Events.")

@@ -185,6 +185,7 @@ impl<'t> Unit<'t> {
             detail: detail.to_string(),
             request_id: self.caller.request_id.clone(),
         };
+        self.touch(Topic::Trail);
         Ok(self.tx.append_audit(entry).await?)
     }
 

@@ -55,11 +55,13 @@ fn Shown(job: JobView, events: JobEvents) -> impl IntoView {
     });
     let entries = entries.collect_view();
     view! {
-        <JobFrame job=Signal::stored(job) tab=Signal::stored(Tab::Events)/>
-        <section class="panel" aria-labelledby="events">
-            <h2 id="events" class="panel-head">{t().work.events}<span class="panel-note">{words.events_hint}</span></h2>
-            <ol class="events">{entries}</ol>
-        </section>
+        <div data-part="page">
+            <JobFrame job=Signal::stored(job) tab=Signal::stored(Tab::Events)/>
+            <section class="panel" aria-labelledby="events">
+                <h2 id="events" class="panel-head">{t().work.events}<span class="panel-note">{words.events_hint}</span></h2>
+                <ol class="events">{entries}</ol>
+            </section>
+        </div>
     }
     .erased()
 }

@@ -69,16 +69,18 @@ fn Shown(worker: WorkerView, page: WorkerEvents, query: PartQuery) -> impl IntoV
         view! { <ol class="events">{page.events.into_iter().map(entry).collect_view()}</ol> }.erased()
     };
     view! {
-        <WorkerFrame worker=RwSignal::new(worker) tab=Signal::stored(Tab::Events)/>
-        <section class="panel" aria-labelledby="events">
-            <h2 id="events" class="panel-head">
-                {language.work.events}
-                <span class="panel-note">{words.newest_first}</span>
-                {trail}
-            </h2>
-            {list}
-        </section>
-        <Pager label=language.work.events first=newest next=older/>
+        <div data-part="page">
+            <WorkerFrame worker=RwSignal::new(worker) tab=Signal::stored(Tab::Events)/>
+            <section class="panel" aria-labelledby="events">
+                <h2 id="events" class="panel-head">
+                    {language.work.events}
+                    <span class="panel-note">{words.newest_first}</span>
+                    {trail}
+                </h2>
+                {list}
+            </section>
+            <Pager label=language.work.events first=newest next=older/>
+        </div>
     }
     .erased()
 }

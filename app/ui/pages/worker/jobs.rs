@@ -62,13 +62,15 @@ fn Shown(worker: WorkerView, page: WorkerAttempts, query: PartQuery) -> impl Int
         view! { <List attempts=page.attempts/> }.erased()
     };
     view! {
-        <WorkerFrame worker=RwSignal::new(worker) tab=Signal::stored(Tab::Jobs)/>
-        <Figures record=page.record now=page.server_time/>
-        <section class="panel" aria-labelledby="attempts">
-            <h2 id="attempts" class="panel-head">{words.attempts}<span class="panel-note">{words.newest_first}</span></h2>
-            {list}
-        </section>
-        <Pager label=words.attempts first=newest next=older/>
+        <div data-part="page">
+            <WorkerFrame worker=RwSignal::new(worker) tab=Signal::stored(Tab::Jobs)/>
+            <Figures record=page.record now=page.server_time/>
+            <section class="panel" aria-labelledby="attempts">
+                <h2 id="attempts" class="panel-head">{words.attempts}<span class="panel-note">{words.newest_first}</span></h2>
+                {list}
+            </section>
+            <Pager label=words.attempts first=newest next=older/>
+        </div>
     }
     .erased()
 }

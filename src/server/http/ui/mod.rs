@@ -12,10 +12,11 @@ use std::sync::{Arc, LazyLock};
 use app::domain::access::Permission;
 use app::domain::time::Timestamp;
 use app::protocol::status::BulkAction;
+use app::ui::PARTS_HEADER;
 use app::ui::flash::Flash;
 use app::ui::port::{SharedDesk, SharedPort};
 use app::ui::prefs::Prefs;
-use app::ui::{App as Dashboard, Plain, helped_shell, plain_shell, shell};
+use app::ui::{App as Dashboard, Plain, login_shell, plain_shell, shell};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::request::Parts;
@@ -47,9 +48,6 @@ pub const FLASH_COOKIE: &str = "flash";
 static LISTED: LazyLock<Listed> =
     LazyLock::new(|| Listed { live: generate_route_list(Dashboard), plain: generate_route_list(Plain) });
 
-/// The plain pages whose form a program helps with: it shows as one types what their button would.
-const HELPED: [&str; 1] = ["/train"];
-
 /// Addresses: of pages that live in the browser, and of plain ones.
 struct Listed {
     live: Vec<AxumRouteListing>,
@@ -68,16 +66,14 @@ enum Scripts {
 /// Pages behind their guard, the login page before it, and forms.
 pub fn routes(app: &App) -> Router<App> {
     let (login, plain): (Vec<_>, Vec<_>) = LISTED.plain.iter().cloned().partition(|route| route.path() == "/login");
-    let (helped, plain): (Vec<_>, Vec<_>) = plain.into_iter().partition(|route| HELPED.contains(&route.path()));
     let guard = || from_fn_with_state(app.clone(), access::page);
     let forms = forms(app).into_router().route_layer(guard());
     let strangers = || from_fn_with_state(app.clone(), access::stranger);
     let open = entrances(app).into_router();
     rendered(app, LISTED.live.clone(), Scripts::Own, shell)
-        .merge(rendered(app, helped, Scripts::Own, helped_shell))
-        .merge(rendered(app, plain, Scripts::None, plain_shell))
+        .merge(rendered(app, plain, Scripts::Own, plain_shell))
         .route_layer(guard())
-        .merge(rendered(app, login, Scripts::None, plain_shell).merge(open).route_layer(strangers()))
+        .merge(rendered(app, login, Scripts::None, login_shell).merge(open).route_layer(strangers()))
         .merge(forms)
         .layer(DefaultBodyLimit::max(limits::API))
         .fallback(file_or_not_found)
@@ -149,7 +145,10 @@ fn provide(app: &App, scripts: Scripts) {
     prefs.unclaimed = app.core.doors.unclaimed.load(Ordering::Relaxed);
     prefs.session =
         person.as_ref().map(|person| session::view(app, person, Scheme::of(&parts.extensions), &parts.headers));
-    let flash = cookie(&parts.headers, FLASH_COOKIE).and_then(|id| app.flashes.take(id, app.core.now()));
+    // Parts are fetched in the background: what is said once is for the page that is opened next.
+    let is_opened = !parts.headers.contains_key(PARTS_HEADER);
+    let flash = cookie(&parts.headers, FLASH_COOKIE).filter(|_| is_opened);
+    let flash = flash.and_then(|id| app.flashes.take(id, app.core.now()));
     let flash = flash.map(|flash| flash.told(prefs.locale));
     if let Some(response) = use_context::<ResponseOptions>() {
         set_headers(&response, scripts, flash.is_some());

@@ -1,0 +1,41 @@
+//! What a page starts with: the server hands it to the page, and the page to the browser.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::clock::Clock;
+use super::components::palette::Searching;
+use super::flash::{CurrentFlash, Flash};
+use super::live::Live;
+use super::notes::Notes;
+use super::prefs::Prefs;
+
+/// Who reads, how, and what is said once.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Boot {
+    pub prefs: Prefs,
+    pub flash: Option<Flash>,
+}
+
+impl Boot {
+    /// As the server's contexts have it. They may be missing: routes are listed without them.
+    pub fn given() -> Self {
+        Self {
+            prefs: use_context().unwrap_or_default(),
+            flash: use_context::<Option<Flash>>().flatten(),
+        }
+    }
+
+    /// Gives the whole page what it shares.
+    pub fn provide(self) {
+        let Self { prefs, flash } = self;
+        let clock = Clock::starting_at(prefs.now, prefs.zone);
+        provide_context(clock);
+        let reader = prefs.session.as_ref().map(|session| session.name.clone()).unwrap_or_default();
+        provide_context(Notes::of(reader, clock));
+        provide_context(Searching(RwSignal::new(false)));
+        provide_context(Live::after(prefs.version.clone(), prefs.session.is_some()));
+        provide_context(CurrentFlash(RwSignal::new(flash)));
+        provide_context(prefs);
+    }
+}

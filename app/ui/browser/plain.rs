@@ -1,0 +1,129 @@
+//! The document of a plain page: where its program puts what it brings, and how its parts are fetched anew.
+
+use std::time::Duration;
+
+use gloo_net::http::Request;
+use js_sys::Promise;
+use leptos::mount::mount_to_renderer;
+use leptos::prelude::{AnyView, document, set_timeout};
+use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{Document, DomParser, Element, NodeList, SupportedType};
+
+use super::real::address;
+use crate::domain::time::Timestamp;
+use crate::ui::PARTS_HEADER;
+
+/// What is fetched anew. A form's parts follow what it holds ([`super::help`]).
+const PARTS: &str = "main [data-part]:not([data-live] *)";
+
+/// A part in which somebody points, types or reads more.
+const BUSY: &str = ":hover, :focus-within, :has(details[open])";
+/// Between two looks whether they still do.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Whether the page is a plain one.
+pub(crate) fn is_plain() -> bool {
+    document().document_element().is_some_and(|root| root.class_list().contains("is-plain"))
+}
+
+/// What the page starts with, if it has a program.
+pub(crate) fn boot() -> Option<String> {
+    document().get_element_by_id("words")?.get_attribute("data-boot")
+}
+
+/// Puts what lives in the place of what the server made of it, wherever the page has that.
+pub(crate) fn mount(name: &str, living: impl Fn() -> AnyView + Clone + 'static) {
+    for place in found(document().query_selector_all(&format!("[data-mount={name}]"))) {
+        place.set_text_content(None);
+        let living = living.clone();
+        // As long as the page.
+        mount_to_renderer(&place, living).forget();
+    }
+}
+
+/// Says moments anew: each in the words of `tell`, as an age and in full.
+pub(crate) fn tell_moments(page: &Document, tell: impl Fn(Timestamp) -> (String, String)) {
+    for time in found(page.query_selector_all("main time[datetime]")) {
+        let at = time.get_attribute("datetime").and_then(|text| Timestamp::parse_rfc3339(&text));
+        let (Some(at), Ok(Some(age))) = (at, time.query_selector(".moment")) else { continue };
+        let (ago, full) = tell(at);
+        if age.text_content().as_ref() != Some(&ago) {
+            age.set_text_content(Some(&ago));
+        }
+        let _titled = age.set_attribute("title", &full);
+        if let Ok(Some(moment)) = time.query_selector(".no-js-only") {
+            moment.set_text_content(Some(&full));
+        }
+    }
+}
+
+/// Whether the page knows that what it shows is old.
+pub(crate) fn mark_stale(is_stale: bool) {
+    if let Ok(Some(frame)) = document().query_selector(".frame") {
+        let _marked = frame.class_list().toggle_with_force("is-stale", is_stale);
+    }
+}
+
+/// Whether anything on the page is fetched anew.
+pub(crate) fn has_parts() -> bool {
+    document().query_selector(PARTS).is_ok_and(|part| part.is_some())
+}
+
+/// Fetches the page anew and puts its parts in the place of those that are there; what somebody is busy with stays until
+/// they are through.
+pub(crate) async fn renew(tell: impl Fn(&Document)) {
+    let Some(page) = fetch(&address()).await else { return };
+    loop {
+        tell(&page);
+        let (busy, free): (Vec<_>, Vec<_>) =
+            found(document().query_selector_all(PARTS)).partition(|part| part.matches(BUSY).unwrap_or(false));
+        put(free.into_iter(), &page);
+        let is_new = |(part, new): (&Element, Element)| !part.is_equal_node(Some(&new));
+        if !busy.iter().filter_map(|part| Some((part, like(part, &page)?))).any(is_new) {
+            return;
+        }
+        pause(PAUSE).await;
+    }
+}
+
+async fn pause(length: Duration) {
+    let over = Promise::new(&mut |over, _| set_timeout(move || drop(over.call0(&JsValue::NULL)), length));
+    drop(JsFuture::from(over).await);
+}
+
+/// A page of ours.
+pub(super) async fn fetch(address: &str) -> Option<Document> {
+    let answer = Request::get(address).header(PARTS_HEADER, "1").send().await.ok().filter(|answer| answer.ok())?;
+    let text = answer.text().await.ok()?;
+    DomParser::new().ok()?.parse_from_string(&text, SupportedType::TextHtml).ok()
+}
+
+/// Puts each part of a page in the place of the one before; says whether there were any.
+pub(super) fn put(places: impl Iterator<Item = Element>, page: &Document) -> bool {
+    let mut any = false;
+    for place in places {
+        let Some(part) = like(&place, page) else { continue };
+        any = true;
+        // What stays the same keeps its selection, and is not read aloud again.
+        if place.is_equal_node(Some(&part)) {
+            continue;
+        }
+        place.set_text_content(None);
+        while let Some(child) = part.first_child() {
+            let _moved = place.append_child(&child);
+        }
+    }
+    any
+}
+
+/// The same part of another page.
+fn like(part: &Element, page: &Document) -> Option<Element> {
+    page.query_selector(&format!("[data-part={}]", part.get_attribute("data-part")?)).ok()?
+}
+
+/// Those of a list that are elements.
+pub(super) fn found<E>(list: Result<NodeList, E>) -> impl Iterator<Item = Element> {
+    let at = list.ok().into_iter().flat_map(|list| (0..list.length()).map(move |at| list.item(at)));
+    at.filter_map(|node| node?.dyn_into::<Element>().ok())
+}

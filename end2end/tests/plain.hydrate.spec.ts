@@ -1,0 +1,95 @@
+// Pages that the server makes whole, with the program that attends to them: keys, search, notes, times, and what is new.
+import { expect, expectAccessible, test } from '../fixtures';
+import { live, makeWorker, PASSWORD, signIn } from '../steps';
+
+test('a plain page has the keys, the search and the notes of every page', async ({ page, server }) => {
+  await makeWorker(server, 'gpu-1');
+  await signIn(page, server);
+  await page.goto('/admin/audit');
+  await live(page);
+  await page.keyboard.press('?');
+  await expect(page.getByRole('dialog', { name: 'Keyboard shortcuts' })).toBeVisible();
+  await expectAccessible(page);
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('gpu-1');
+  await expect(page.getByRole('option', { name: /gpu-1/ }).first()).toBeVisible();
+  await page.keyboard.press('Escape');
+  await page.getByRole('link', { name: 'Search' }).first().click();
+  await expect(page.getByRole('combobox')).toBeFocused();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('g');
+  await page.keyboard.press('p');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('People');
+  await live(page);
+  await page.keyboard.press('j');
+  await expect(page.getByRole('link', { name: 'admin' }).last()).toBeFocused();
+});
+
+test('what a form on a plain page did can be read again, and is dismissed', async ({ page, server }) => {
+  await signIn(page, server);
+  await page.goto('/secrets');
+  await live(page);
+  await page.getByLabel('Name').fill('HF_TOKEN');
+  await page.getByLabel('Value').fill('hf_secret');
+  await page.getByRole('button', { name: 'Keep' }).click();
+  const notice = page.locator('.notice');
+  await expect(notice).toBeVisible();
+  const text = await notice.locator('p').first().innerText();
+  await live(page);
+  await page.locator('.sidebar .notes summary').click();
+  await expect(page.locator('.sidebar .notes-list')).toContainText(text);
+  await notice.getByRole('button', { name: 'Dismiss' }).click();
+  await expect(notice).toHaveCount(0);
+});
+
+test('a plain page follows what is on record, but not from under who is busy with it', async ({ page, server }) => {
+  await signIn(page, server);
+  const add = async (name: string) => {
+    const body = JSON.stringify({ name, role: 'viewer', password: PASSWORD });
+    expect((await server.api('/api/admin/users', { method: 'POST', body })).status).toBe(201);
+  };
+  await page.goto('/admin/users');
+  await live(page);
+  const form = page.locator('form[action="/ui/users"]');
+  await form.getByLabel('Name').fill('half-typed');
+  await add('ada');
+  await expect(page.getByRole('link', { name: 'ada' })).toBeVisible();
+  await expect(form.getByLabel('Name'), 'what was typed is still there').toHaveValue('half-typed');
+  const list = page.locator('[data-part=people]');
+  await list.getByRole('link', { name: 'ada' }).focus();
+  await add('bob');
+  await expect(page.getByRole('link', { name: 'ada' })).toBeFocused();
+  await expect(list.getByRole('link', { name: 'bob' })).toHaveCount(0);
+  await form.getByLabel('Name').focus();
+  await expect(list.getByRole('link', { name: 'bob' })).toBeVisible();
+});
+
+test('ages tick and tell the moment; the trail tells moments', async ({ page, server }) => {
+  await makeWorker(server, 'gpu-1');
+  await signIn(page, server);
+  await page.clock.install();
+  await page.goto('/configs');
+  await live(page);
+  const age = page.locator('main time .moment').first();
+  await expect(age).toHaveText(/now|ago/);
+  await expect(age).toHaveAttribute('title', /UTC$/);
+  await page.clock.fastForward('10:00');
+  await expect(age).toHaveText('10 min ago');
+  await page.goto('/admin/audit');
+  await expect(page.locator('main time:visible').first()).toContainText('UTC');
+});
+
+test('a new API token is copied by its button', async ({ page, server, context }) => {
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await signIn(page, server);
+  await page.goto('/account');
+  await live(page);
+  await page.locator('form[action="/ui/account/tokens"]').getByLabel('Name').fill('ci');
+  await page.locator('form[action="/ui/account/tokens"]').getByRole('button').click();
+  const made = page.locator('section[aria-labelledby=made]');
+  await live(page);
+  await made.getByRole('button', { name: /^Copy/ }).click();
+  await expect(made.getByText('Copied')).toBeVisible();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(await made.locator('pre').innerText());
+});
