@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::fingerprint::Fingerprint;
+use super::overview::OverviewView;
 use crate::domain::time::Timestamp;
 
 /// `GET /api/admin/system`.
@@ -44,6 +45,18 @@ pub struct SystemView {
     pub in_force: InForceView,
     /// Every setting in the order of `simpletuner server --help`.
     pub settings: Vec<SettingView>,
+}
+
+/// `GET /api/admin/system/support`: what whoever helps asks for. Names of workers and configurations are in it, nothing secret is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SupportBundle {
+    /// As the page of the system shows it.
+    pub system: SystemView,
+    /// As the overview shows it.
+    pub overview: OverviewView,
+    /// As `/metrics` tells them, line by line.
+    pub metrics: Vec<String>,
 }
 
 /// A check.

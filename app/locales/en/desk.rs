@@ -101,6 +101,8 @@ pub(super) const AUDIT: Audit = Audit {
 };
 
 pub(super) const SYSTEM: System = System {
+    support: "Support file",
+    support_hint: "What to pass on to whoever helps: system, overview and metrics. Nothing secret is in it.",
     intro: "How this server is set up, and how it does.",
     checks: "Readiness",
     ok: "In order",

@@ -104,6 +104,8 @@ pub(super) const AUDIT: Audit = Audit {
 };
 
 pub(super) const SYSTEM: System = System {
+    support: "Archivo de asistencia",
+    support_hint: "Lo que se entrega a quien ayuda: sistema, resumen y métricas. No contiene secretos.",
     intro: "Cómo está configurado este servidor y cómo se encuentra.",
     checks: "Disponibilidad",
     ok: "En orden",

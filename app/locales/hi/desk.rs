@@ -101,6 +101,8 @@ pub(super) const AUDIT: Audit = Audit {
 };
 
 pub(super) const SYSTEM: System = System {
+    support: "सहायता फ़ाइल",
+    support_hint: "मदद करने वाले को देने के लिए: सिस्टम, सारांश और माप। इसमें कुछ भी गुप्त नहीं है।",
     intro: "यह सर्वर कैसे सेट है, और किस हाल में है।",
     checks: "तैयारी",
     ok: "ठीक है",

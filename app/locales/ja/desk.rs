@@ -101,6 +101,8 @@ pub(super) const AUDIT: Audit = Audit {
 };
 
 pub(super) const SYSTEM: System = System {
+    support: "サポート用ファイル",
+    support_hint: "助けを求める相手に渡すもの：システム、概要、計測値。秘密は含まれません。",
     intro: "このサーバーの構成と状態。",
     checks: "準備状況",
     ok: "正常",

@@ -104,6 +104,8 @@ pub(super) const AUDIT: Audit = Audit {
 };
 
 pub(super) const SYSTEM: System = System {
+    support: "Arquivo de suporte",
+    support_hint: "O que entregar a quem ajuda: sistema, visão geral e métricas. Não contém segredos.",
     intro: "Como este servidor está configurado e como ele está.",
     checks: "Prontidão",
     ok: "Em ordem",

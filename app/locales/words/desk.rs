@@ -87,6 +87,8 @@ words! {
     }
 
     pub(crate) System {
+        support: Text,
+        support_hint: Text,
         intro: Text,
         checks: Text,
         ok: Text,

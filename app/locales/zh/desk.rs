@@ -101,6 +101,8 @@ pub(super) const AUDIT: Audit = Audit {
 };
 
 pub(super) const SYSTEM: System = System {
+    support: "支持文件",
+    support_hint: "交给协助者的内容：系统、概览和指标。其中不含机密。",
     intro: "此服务器的设置与运行状况。",
     checks: "就绪状态",
     ok: "正常",

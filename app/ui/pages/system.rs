@@ -32,7 +32,11 @@ pub(crate) fn SystemPage() -> impl IntoView {
         })
     };
     view! {
-        <PageHead title=t().nav.system intro=t().plain().system.intro/>
+        <PageHead title=t().nav.system intro=t().plain().system.intro>
+            <a class="btn btn-sm" href="/api/admin/system/support" title=t().plain().system.support_hint>
+                <Icon glyph=Glyph::Download/>{t().plain().system.support}
+            </a>
+        </PageHead>
         <div data-part="facts"><Suspense fallback=Skeleton>{shown}</Suspense></div>
     }
     .erased()

@@ -61,6 +61,11 @@ fn is_from_here(peer: Option<&Extension<Peer>>, headers: &HeaderMap) -> bool {
 }
 
 async fn page(app: &App) -> Response {
+    ([(header::CONTENT_TYPE, CONTENT_TYPE), (header::CACHE_CONTROL, "no-store")], text(app).await).into_response()
+}
+
+/// The figures of this moment.
+pub async fn text(app: &App) -> String {
     let mut page = Page::default();
     // Without the database there is still much to tell.
     match app.core.measured().await {
@@ -71,7 +76,7 @@ async fn page(app: &App) -> Response {
     counted(&mut page, &app.core.metrics);
     requests(&mut page, &app.core.metrics);
     host(&mut page, &app.core);
-    ([(header::CONTENT_TYPE, CONTENT_TYPE), (header::CACHE_CONTROL, "no-store")], page.text()).into_response()
+    page.text()
 }
 
 fn fleet(page: &mut Page, measured: &Measured) {

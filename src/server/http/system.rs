@@ -2,14 +2,16 @@
 
 use app::domain::access::Permission;
 use app::domain::time::Timestamp;
-use app::protocol::system::{SystemView, TlsView};
-use axum::Json;
+use app::protocol::system::{SupportBundle, SystemView, TlsView};
 use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::{Extension, Json};
 
-use super::openapi::doc::Doc;
+use super::metrics;
+use super::openapi::doc::{Answer, Doc};
 use super::problem::ApiError;
 use super::routes::Routes;
-use crate::service::access::Needs;
+use crate::service::access::{Needs, Person};
 use crate::service::refusal::Refusal;
 use crate::state::App;
 
@@ -18,7 +20,8 @@ pub const BACKED_UP: &str = "backed-up-at";
 
 /// The routes.
 pub fn routes(app: &App) -> Routes {
-    Routes::new(app, "System").get("/admin/system", Needs::To(Permission::AdminSystem), SHOW, show)
+    let sees = Needs::To(Permission::AdminSystem);
+    Routes::new(app, "System").get("/admin/system", sees, SHOW, show).get("/admin/system/support", sees, SUPPORT, support)
 }
 
 const SHOW: Doc = Doc {
@@ -29,6 +32,28 @@ const SHOW: Doc = Doc {
 
 async fn show(State(app): State<App>) -> Result<Json<SystemView>, ApiError> {
     Ok(Json(view(&app).await?))
+}
+
+const SUPPORT: Doc = Doc {
+    detail: "The system, the overview and the metrics of this moment, as one file. Nothing secret is in it; names of workers \
+             and of configurations are.",
+    answers: &[Answer::json::<SupportBundle>(200, "What to pass on.")],
+    problems: &["files_unavailable"],
+    ..Doc::of("getSupportBundle", "Gathers what whoever helps asks for.")
+};
+
+async fn support(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+) -> Result<(HeaderMap, Json<SupportBundle>), ApiError> {
+    let (system, overview) = (view(&app).await?, app.core.overview(&person).await?);
+    let metrics = metrics::text(&app).await.lines().map(str::to_owned).collect();
+    let name = HeaderValue::from_static("attachment; filename=\"simpletuner-support.json\"");
+    let headers = HeaderMap::from_iter([
+        (header::CONTENT_DISPOSITION, name),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    ]);
+    Ok((headers, Json(SupportBundle { system, overview, metrics })))
 }
 
 /// All there is to say of this server.

@@ -29,6 +29,11 @@ async fn the_system_says_how_it_is_and_nothing_secret() {
         assert!(!text.contains(secret), "{secret} is in {text}");
     }
 
+    let bundle = server.get(&By::Admin, "/api/admin/system/support").await.ok(200);
+    assert_eq!((&bundle["system"]["version"], &bundle["overview"]["jobs"]["waiting"]), (&system["version"], &json!(1)));
+    assert!(bundle["metrics"].as_array().is_some_and(|lines| lines.iter().any(|line| line == "# EOF")), "{bundle}");
+    assert!(![ADMIN, "hf_planted-secret", &key].iter().any(|secret| bundle.to_string().contains(*secret)));
+
     std::fs::write(server.directory.path().join("backed-up-at"), "2024-01-14T10:00:00Z\n").expect("writable");
     let system = server.get(&By::Admin, "/api/admin/system").await.ok(200);
     assert_eq!(system["backed_up_at"], "2024-01-14T10:00:00.000Z");
