@@ -20,10 +20,7 @@ pub(crate) struct Boot {
 impl Boot {
     /// As the server's contexts have it. They may be missing: routes are listed without them.
     pub fn given() -> Self {
-        Self {
-            prefs: use_context().unwrap_or_default(),
-            flash: use_context::<Option<Flash>>().flatten(),
-        }
+        Self { prefs: use_context().unwrap_or_default(), flash: use_context::<Option<Flash>>().flatten() }
     }
 
     /// Gives the whole page what it shares.

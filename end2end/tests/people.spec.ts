@@ -74,7 +74,7 @@ test('a token is made, shown once, works, and is revoked', async ({ page, server
   await page.reload();
   await expect(page.getByText(/st_\w{20}/)).toHaveCount(0);
   await page.getByRole('button', { name: 'Revoke ci' }).click();
-  await expect(page.getByText('opens nothing any more')).toBeVisible();
+  await expect(page.getByRole('main').getByText('opens nothing any more')).toBeVisible();
   expect((await ask('/api/session')).status).toBe(401);
 });
 
@@ -89,7 +89,7 @@ test('a password is changed by who knows it', async ({ page, server }) => {
   await change('not-the-password', 'another-good-one');
   await expect(page.getByText('do not open anything here')).toBeVisible();
   await change(PASSWORD, 'another-good-one');
-  await expect(page.getByText('Your password is changed')).toBeVisible();
+  await expect(page.getByRole('main').getByText('Your password is changed')).toBeVisible();
 });
 
 test('a viewer sees every job and can stop none', async ({ page, server }) => {
@@ -126,7 +126,7 @@ test('an admin adds somebody, changes what they may do, and shuts them out', asy
   await page.getByLabel('Role').selectOption('lead');
   await page.locator('label', { hasText: 'May come in' }).click();
   await page.getByRole('button', { name: 'Save' }).click();
-  await expect(page.getByText('It is changed')).toBeVisible();
+  await expect(page.getByRole('main').getByText('It is changed')).toBeVisible();
   await expect(page.getByLabel('Role')).toHaveValue('lead');
   await expect(page.getByLabel('May come in')).not.toBeChecked();
   await picture(page, 'person');
@@ -147,11 +147,11 @@ test('a secret is kept, never shown, and removed', async ({ page, server }) => {
   await page.getByLabel('Name').fill('hf_token');
   await page.getByLabel('Value').fill('hf_0123456789');
   await page.getByRole('button', { name: 'Keep' }).click();
-  await expect(page.getByText('The secret is kept')).toBeVisible();
+  await expect(page.getByRole('main').getByText('The secret is kept')).toBeVisible();
   await picture(page, 'secrets');
   expect(await page.content()).not.toContain('hf_0123456789');
   await page.getByRole('button', { name: 'Remove HF_TOKEN' }).click();
-  await expect(page.getByText('The secret is gone')).toBeVisible();
+  await expect(page.getByRole('main').getByText('The secret is gone')).toBeVisible();
 });
 
 test('the password is asked for once more before what a thief must not do', async ({ page, server }) => {
@@ -166,5 +166,5 @@ test('the password is asked for once more before what a thief must not do', asyn
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Confirm' }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('People');
-  await expect(page.getByText('Now do it once more')).toBeVisible();
+  await expect(page.getByRole('main').getByText('Now do it once more')).toBeVisible();
 });

@@ -16,7 +16,7 @@ test('a plain page has the keys, the search and the notes of every page', async 
   await expect(page.getByRole('option', { name: /gpu-1/ }).first()).toBeVisible();
   await page.keyboard.press('Escape');
   await page.getByRole('link', { name: 'Search' }).first().click();
-  await expect(page.getByRole('combobox')).toBeFocused();
+  await expect(page.getByRole('combobox', { name: 'Search' })).toBeFocused();
   await page.keyboard.press('Escape');
   await page.keyboard.press('g');
   await page.keyboard.press('p');
@@ -85,7 +85,7 @@ test('a new API token is copied by its button', async ({ page, server, context }
   await signIn(page, server);
   await page.goto('/account');
   await live(page);
-  await page.locator('form[action="/ui/account/tokens"]').getByLabel('Name').fill('ci');
+  await page.locator('form[action="/ui/account/tokens"]').getByLabel('What it is for').fill('ci');
   await page.locator('form[action="/ui/account/tokens"]').getByRole('button').click();
   const made = page.locator('section[aria-labelledby=made]');
   await live(page);

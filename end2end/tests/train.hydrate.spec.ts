@@ -1,14 +1,14 @@
 // A plain page whose program helps: the preview follows what is typed.
 import { expect, expectAccessible, test } from '../fixtures';
-import { makeWorker, registerGpus, signIn } from '../steps';
+import { live, makeWorker, registerGpus, signIn } from '../steps';
 
 test('the preview follows what is typed, and so does the address', async ({ page, server, complaints }) => {
   const { token } = await makeWorker(server, 'gpu-1');
   await registerGpus(server, token, 2);
   await signIn(page, server);
   await page.goto('/train');
-  await expect(page.locator('html')).toHaveClass(/is-helped/);
-  const summary = page.getByRole('status').first();
+  await live(page);
+  const summary = page.locator('.preview-summary');
   await expect(summary).toContainText('1 of 1 workers match');
   await page.evaluate(() => Object.assign(window, { sameDocument: true }));
   await page.getByLabel('GPUs', { exact: true }).fill('3');

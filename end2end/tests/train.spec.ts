@@ -26,7 +26,7 @@ test('a form is filled in by its address, and its button checks', async ({ page,
   await page.getByLabel('GPUs', { exact: true }).fill('3');
   await page.getByRole('button', { name: 'Check' }).click();
   await expect(page).toHaveURL(/gpus=3/);
-  await expect(page.getByRole('status').first()).toContainText('0 of 2 workers match');
+  await expect(page.locator('.preview-summary')).toContainText('0 of 2 workers match');
   const row = (name: string) => page.getByRole('table', { name: /Workers, and what/ }).getByRole('row').filter({ hasText: name });
   await expect(row('gpu-1')).toContainText('the worker has 2');
   await expect(row('gpu-2')).toContainText('the worker has team=vision');
@@ -40,11 +40,11 @@ test('a form is filled in by its address, and its button checks', async ({ page,
 test('what cannot be submitted says so where its preview would be', async ({ page, server }) => {
   await signInAs(page, server, 'ada', 'researcher');
   await page.goto('/train?config=digits&priority=11');
-  await expect(page.getByRole('status').first()).toContainText('queue.manage');
+  await expect(page.locator('.preview-summary')).toContainText('queue.manage');
   await page.goto('/train?config=digits&max_runtime=soon');
-  await expect(page.getByRole('status').first()).toContainText('max_runtime');
+  await expect(page.locator('.preview-summary')).toContainText('max_runtime');
   await page.goto('/train?config=nowhere');
-  await expect(page.getByRole('status').first()).toContainText('nowhere');
+  await expect(page.locator('.preview-summary')).toContainText('nowhere');
 });
 
 test('the shown curl command submits just that', async ({ page, server }) => {

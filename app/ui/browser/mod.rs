@@ -23,8 +23,8 @@ pub(crate) use picked::{count_picked, pick_all};
 pub(crate) use plain::{boot, has_parts, is_plain, mark_stale, mount, renew, tell_moments};
 #[cfg(feature = "hydrate")]
 pub(crate) use real::{
-    address, carried_words, copy, focused, keep, minutes_ahead, now, path, place, recall, send, set_theme, share_of_width,
-    submit_form_of, subscribe,
+    address, carried_words, copy, focused, keep, minutes_ahead, now, path, place, recall, send, set_theme,
+    share_of_width, submit_form_of, subscribe,
 };
 
 #[cfg(feature = "hydrate")]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gloo_net::http::Request;
+use gloo_net::http::{Request, Response};
 use js_sys::Promise;
 use leptos::mount::mount_to_renderer;
 use leptos::prelude::{AnyView, document, set_timeout};
@@ -94,7 +94,7 @@ async fn pause(length: Duration) {
 
 /// A page of ours.
 pub(super) async fn fetch(address: &str) -> Option<Document> {
-    let answer = Request::get(address).header(PARTS_HEADER, "1").send().await.ok().filter(|answer| answer.ok())?;
+    let answer = Request::get(address).header(PARTS_HEADER, "1").send().await.ok().filter(Response::ok)?;
     let text = answer.text().await.ok()?;
     DomParser::new().ok()?.parse_from_string(&text, SupportedType::TextHtml).ok()
 }

@@ -4,7 +4,8 @@ use app::domain::access::Permission;
 use app::domain::time::Timestamp;
 use app::protocol::system::{SupportBundle, SystemView, TlsView};
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
 use super::metrics;
@@ -21,7 +22,12 @@ pub const BACKED_UP: &str = "backed-up-at";
 /// The routes.
 pub fn routes(app: &App) -> Routes {
     let sees = Needs::To(Permission::AdminSystem);
-    Routes::new(app, "System").get("/admin/system", sees, SHOW, show).get("/admin/system/support", sees, SUPPORT, support)
+    Routes::new(app, "System").get("/admin/system", sees, SHOW, show).get(
+        "/admin/system/support",
+        sees,
+        SUPPORT,
+        support,
+    )
 }
 
 const SHOW: Doc = Doc {
@@ -42,18 +48,14 @@ const SUPPORT: Doc = Doc {
     ..Doc::of("getSupportBundle", "Gathers what whoever helps asks for.")
 };
 
-async fn support(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
-) -> Result<(HeaderMap, Json<SupportBundle>), ApiError> {
+async fn support(State(app): State<App>, Extension(person): Extension<Person>) -> Result<Response, ApiError> {
     let (system, overview) = (view(&app).await?, app.core.overview(&person).await?);
     let metrics = metrics::text(&app).await.lines().map(str::to_owned).collect();
-    let name = HeaderValue::from_static("attachment; filename=\"simpletuner-support.json\"");
-    let headers = HeaderMap::from_iter([
-        (header::CONTENT_DISPOSITION, name),
-        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-    ]);
-    Ok((headers, Json(SupportBundle { system, overview, metrics })))
+    let headers = [
+        (header::CONTENT_DISPOSITION, "attachment; filename=\"simpletuner-support.json\""),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    Ok((headers, Json(SupportBundle { system, overview, metrics })).into_response())
 }
 
 /// All there is to say of this server.
