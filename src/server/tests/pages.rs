@@ -199,7 +199,9 @@ async fn density_is_there_before_the_first_paint_and_no_choice_leads_away() {
     let (to, cookies) = post(&server, &session, "/ui/preferences", "density=compact&next=/jobs").await;
     assert_eq!(to, "/jobs");
     assert!(page(&server, &cookies, &to).await.contains("class=\"is-compact\""));
-    assert!(server.get(&By::Cookie(cookies), "/secrets").await.text().contains("class=\"is-plain is-compact\""));
+    assert!(
+        server.get(&By::Cookie(cookies), "/secrets").await.text().contains("class=\"is-plain has-help is-compact\"")
+    );
     let (to, cookies) = post(&server, "", "/ui/preferences", "density=no&next=//evil.example").await;
     assert_eq!((to.as_str(), cookies.as_str()), ("/", ""));
 }
@@ -322,11 +324,23 @@ async fn who_may_not_hurry_is_told_before_and_after() {
 }
 
 #[tokio::test]
-async fn only_the_page_that_is_helped_has_a_program() {
+async fn every_page_but_the_login_has_a_program() {
     let server = Server::start().await;
     server.config("digits").await;
+    assert!(!page(&server, "", "/login").await.contains("modulepreload"));
     let session = log_in(&server).await;
-    for (path, has) in [("/train", true), ("/configs", false), ("/configs/digits", false), ("/secrets", false)] {
-        assert_eq!(page(&server, &session, path).await.contains("modulepreload"), has, "{path}");
+    for path in ["/", "/train", "/configs/digits", "/secrets", "/admin/audit"] {
+        assert!(page(&server, &session, path).await.contains("modulepreload"), "{path}");
     }
+}
+
+#[tokio::test]
+async fn what_is_said_once_is_said_by_the_page_that_is_opened_and_not_to_its_program() {
+    let server = Server::start().await;
+    let session = log_in(&server).await;
+    let (to, cookies) = post(&server, &session, "/ui/secrets", "name=HF_TOKEN&value=hf_0123456789").await;
+    let asks = axum::http::Request::get(&to).header("cookie", &cookies).header("x-simpletuner-parts", "1");
+    let parts = read(server.send(asks.body(axum::body::Body::empty()).expect("a request")).await).await.text();
+    assert!(parts.contains("HF_TOKEN") && !parts.contains("The secret is kept"));
+    assert!(page(&server, &cookies, &to).await.contains("The secret is kept"));
 }
