@@ -105,3 +105,25 @@ test('a tab that nobody sees has no stream, and knows everything once it is seen
   await expect(page.getByRole('link', { name: 'while-nobody-looked' })).toBeVisible();
   expect(opened()).toBe(1);
 });
+
+test('rows stay under the pointer and under the focus until it goes, and say that there are others', async ({ page, server }) => {
+  await makeWorker(server, 'b');
+  await signIn(page, server);
+  await page.goto('/admin/workers');
+  await live(page);
+  const rows = page.getByRole('table').locator('tbody tr');
+  await rows.first().hover();
+  await makeWorker(server, 'a');
+  await expect(page.getByRole('button', { name: 'Show the new order' })).toBeVisible();
+  await expect(rows.first().getByRole('link', { name: 'b' })).toBeVisible();
+  await expect(rows).toHaveCount(1);
+  await page.getByRole('heading', { level: 1 }).hover();
+  await expect(rows.first().getByRole('link', { name: 'a' })).toBeVisible();
+  await expect(rows).toHaveCount(2);
+  await page.keyboard.press('j');
+  await expect(rows.first().getByRole('link', { name: 'a' })).toBeFocused();
+  await makeWorker(server, '0');
+  await page.getByRole('button', { name: 'Show the new order' }).press('Enter');
+  await expect(rows.first().getByRole('link', { name: '0' })).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Show the new order' })).toHaveCount(0);
+});

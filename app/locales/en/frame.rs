@@ -11,6 +11,7 @@ pub(super) const COMMON: Common = Common {
     cancel: "Cancel",
     dismiss: "Dismiss",
     all: "All",
+    behind: "Show the new order",
     newer: "Newest",
     older: "Older",
     optional: "optional",

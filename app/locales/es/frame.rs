@@ -11,6 +11,7 @@ pub(super) const COMMON: Common = Common {
     cancel: "Cancelar",
     dismiss: "Cerrar",
     all: "Todos",
+    behind: "Mostrar el nuevo orden",
     newer: "Más recientes",
     older: "Anteriores",
     optional: "opcional",

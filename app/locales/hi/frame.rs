@@ -11,6 +11,7 @@ pub(super) const COMMON: Common = Common {
     cancel: "रद्द करें",
     dismiss: "बंद करें",
     all: "सभी",
+    behind: "नया क्रम दिखाएँ",
     newer: "सबसे नई",
     older: "पुरानी",
     optional: "वैकल्पिक",

@@ -11,6 +11,7 @@ pub(super) const COMMON: Common = Common {
     cancel: "キャンセル",
     dismiss: "閉じる",
     all: "すべて",
+    behind: "新しい順序を表示",
     newer: "最新",
     older: "以前",
     optional: "任意",

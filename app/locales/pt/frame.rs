@@ -11,6 +11,7 @@ pub(super) const COMMON: Common = Common {
     cancel: "Cancelar",
     dismiss: "Fechar",
     all: "Todos",
+    behind: "Mostrar a nova ordem",
     newer: "Mais recentes",
     older: "Anteriores",
     optional: "opcional",

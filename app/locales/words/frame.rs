@@ -11,6 +11,7 @@ words! {
         cancel: Text,
         dismiss: Text,
         all: Text,
+        behind: Text,
         newer: Text,
         older: Text,
         optional: Text,

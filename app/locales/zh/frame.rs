@@ -11,6 +11,7 @@ pub(super) const COMMON: Common = Common {
     cancel: "取消",
     dismiss: "关闭",
     all: "全部",
+    behind: "显示新的顺序",
     newer: "最新",
     older: "更早",
     optional: "可选",

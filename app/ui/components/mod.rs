@@ -52,6 +52,7 @@ pub(crate) mod samples;
 pub(crate) mod scale;
 pub(crate) mod start_steps;
 pub(crate) mod status;
+pub(crate) mod steady;
 pub(crate) mod subject;
 pub(crate) mod tab_links;
 pub(crate) mod theme_switch;

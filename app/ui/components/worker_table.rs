@@ -6,6 +6,7 @@ use super::labels::LabelChips;
 use super::picking::{pick, pick_all};
 use super::scale::Scale;
 use super::status::{WorkerBadge, type_word};
+use super::steady::steady;
 use super::time::Moment;
 use crate::domain::ids::WorkerId;
 use crate::protocol::workers::{WorkerView, WorkersPage};
@@ -44,8 +45,9 @@ pub(crate) fn WorkerTable(page: RwSignal<WorkersPage>, heads: Heads) -> impl Int
             // A row that is about to go keeps what it says.
             now.or_else(|| last.cloned().flatten())
         });
-        view! { <tr>{move || worker.with(|worker| worker.as_ref().map(cells))}</tr> }
+        view! { <tr>{move || worker.with(|worker| worker.as_ref().map(cells))}</tr> }.erased()
     };
+    let (body, hint) = steady(ids, row);
     view! {
         <table class="data">
             <caption class="sr-only">{words.title}</caption>
@@ -61,8 +63,9 @@ pub(crate) fn WorkerTable(page: RwSignal<WorkersPage>, heads: Heads) -> impl Int
                     {sorting("num max-md:hidden", heads.seen, words.seen)}
                 </tr>
             </thead>
-            <tbody><For each=move || ids.get() key=Clone::clone children=row/></tbody>
+            {body}
         </table>
+        {hint}
     }
     .erased()
 }

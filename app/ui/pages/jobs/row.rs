@@ -12,6 +12,7 @@ use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::job_table::JobProgress;
 use crate::ui::components::picking::{Offer, pick, pick_all};
 use crate::ui::components::status::JobBadge;
+use crate::ui::components::steady::steady;
 use crate::ui::components::time::{Elapsed, Moment};
 use crate::ui::components::worker_link::WorkerLink;
 use crate::ui::erase::Erase;
@@ -47,8 +48,9 @@ pub(super) fn Rows(page: RwSignal<JobsPage>, back: String) -> impl IntoView {
             // A row that is about to go keeps what it says.
             now.or_else(|| last.cloned().flatten())
         });
-        view! { <Row id=id job=job back=back.clone() picks=picks/> }
+        view! { <Row id=id job=job back=back.clone() picks=picks/> }.erased()
     };
+    let (body, hint) = steady(ids, row);
     view! {
         <table class="data jobs" role="table">
             <caption class="sr-only">{words.jobs.caption}</caption>
@@ -65,8 +67,9 @@ pub(super) fn Rows(page: RwSignal<JobsPage>, back: String) -> impl IntoView {
                     <th scope="col" role="columnheader"><span class="sr-only">{words.work.actions}</span></th>
                 </tr>
             </thead>
-            <tbody role="rowgroup"><For each=move || ids.get() key=Clone::clone children=row/></tbody>
+            {body}
         </table>
+        {hint}
     }
     .erased()
 }
