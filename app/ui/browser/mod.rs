@@ -19,8 +19,8 @@ pub(crate) use keys::{attends, click, focus, focus_summary, in_row, open_option,
 pub(crate) use picked::{count_picked, pick_all};
 #[cfg(feature = "hydrate")]
 pub(crate) use real::{
-    carried_words, copy, focused, keep, minutes_ahead, now, path, place, recall, send, set_theme, share_of_width,
-    submit_form_of, subscribe,
+    carried_words, copy, focused, keep, minutes_ahead, now, origin, path, place, recall, send, set_theme,
+    share_of_width, submit_form_of, subscribe,
 };
 
 #[cfg(feature = "hydrate")]
@@ -31,8 +31,8 @@ mod stub;
 #[cfg(not(feature = "hydrate"))]
 pub(crate) use stub::{
     Tabs, attends, click, copy, count_picked, focus, focus_summary, focused, in_row, is_shown, join, keep,
-    minutes_ahead, now, open_option, pick_all, place, press, recall, reveal, send, set_theme, share_of_width, step,
-    stroke, submit_form_of, subscribe, tab_id,
+    minutes_ahead, now, open_option, origin, pick_all, place, press, recall, reveal, send, set_theme, share_of_width,
+    step, stroke, submit_form_of, subscribe, tab_id,
 };
 
 /// What a subscription tells its listener.

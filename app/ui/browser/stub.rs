@@ -33,6 +33,10 @@ pub(crate) fn now() -> Timestamp {
     Timestamp::default()
 }
 
+pub(crate) fn origin() -> String {
+    String::new()
+}
+
 pub(crate) fn copy(_text: &str) -> bool {
     false
 }
