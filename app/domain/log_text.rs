@@ -1,34 +1,14 @@
 //! What a line of a log says to a reader. A terminal would show what was written last, in colours; of its other sequences
 //! nothing is left, and what nobody could see, or what would turn the text around, stands there as a sign.
 
+mod ink;
+
 use std::borrow::Cow;
 use std::ops::Range;
 
+use self::ink::Pen;
+pub use self::ink::{Color, Ink};
 use super::text::acts;
-
-/// How a span is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Ink {
-    /// As the rest.
-    #[default]
-    Plain,
-    /// Bold.
-    Strong,
-    /// Dimmed.
-    Faint,
-    /// Red.
-    Red,
-    /// Green.
-    Green,
-    /// Yellow.
-    Yellow,
-    /// Blue.
-    Blue,
-    /// Magenta.
-    Magenta,
-    /// Cyan.
-    Cyan,
-}
 
 /// A piece of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +49,7 @@ pub fn spans(line: &str) -> Vec<Span> {
 
 /// Tells each character of a line that is shown, and how.
 fn read(line: &str, mut shows: impl FnMut(Ink, char)) {
-    let mut ink = Ink::Plain;
+    let mut pen = Pen::default();
     let mut rest = line.chars();
     while let Some(next) = rest.next() {
         match next {
@@ -83,15 +63,16 @@ fn read(line: &str, mut shows: impl FnMut(Ink, char)) {
                     if let Some('@'..='~') = behind.chars().next() {
                         rest.next();
                     }
-                    if behind.starts_with('m') {
-                        ink = codes.split(';').fold(ink, apply);
+                    // With another mark before or behind its numbers it is another sequence.
+                    if behind.starts_with('m') && codes.chars().all(|code| matches!(code, '0'..=';')) {
+                        pen = pen.after(codes);
                     }
                 }
                 Some(']') => skip_string(&mut rest),
                 _ => {}
             },
-            '\t' => shows(ink, '\t'),
-            other => shows(ink, sign(other).unwrap_or(other)),
+            '\t' => shows(pen.ink(), '\t'),
+            other => shows(pen.ink(), sign(other).unwrap_or(other)),
         }
     }
 }
@@ -119,25 +100,12 @@ fn skip_string(rest: &mut std::str::Chars<'_>) {
     }
 }
 
-fn apply(ink: Ink, code: &str) -> Ink {
-    match code {
-        "" | "0" | "22" | "39" => Ink::Plain,
-        "1" if ink == Ink::Plain => Ink::Strong,
-        "2" if ink == Ink::Plain => Ink::Faint,
-        "31" | "91" => Ink::Red,
-        "32" | "92" => Ink::Green,
-        "33" | "93" => Ink::Yellow,
-        "34" | "94" => Ink::Blue,
-        "35" | "95" => Ink::Magenta,
-        "36" | "96" => Ink::Cyan,
-        "90" => Ink::Faint,
-        _ => ink,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PLAIN: Ink =
+        Ink { text: None, back: None, strong: false, faint: false, slanted: false, underlined: false, struck: false };
 
     fn shown(line: &str) -> Vec<(Ink, String)> {
         spans(line).into_iter().map(|span| (span.ink, span.text)).collect()
@@ -145,34 +113,36 @@ mod tests {
 
     #[test]
     fn colours_become_spans() {
+        let colour = |color| Ink { text: Some(color), ..PLAIN };
         assert_eq!(
-            shown("a\u{1b}[1;31mERROR\u{1b}[0m b\u{1b}[36mc"),
+            shown("a\u{1b}[1;31mERROR\u{1b}[0m b\u{1b}[38;5;14mc"),
             vec![
-                (Ink::Plain, "a".into()),
-                (Ink::Red, "ERROR".into()),
-                (Ink::Plain, " b".into()),
-                (Ink::Cyan, "c".into())
+                (PLAIN, "a".into()),
+                (Ink { strong: true, ..colour(Color::Red) }, "ERROR".into()),
+                (PLAIN, " b".into()),
+                (colour(Color::Cyan), "c".into())
             ]
         );
-        assert_eq!(shown("\u{1b}[1mbold\u{1b}[m"), vec![(Ink::Strong, "bold".into())]);
+        assert_eq!(shown("\u{1b}[1mbold\u{1b}[m"), vec![(Ink { strong: true, ..PLAIN }, "bold".into())]);
     }
 
     #[test]
     fn everything_else_is_dropped() {
-        assert_eq!(shown("x\u{1b}[2K\u{1b}[1Ay"), vec![(Ink::Plain, "xy".into())]);
-        assert_eq!(shown("\u{1b}]0;title\u{7}z"), vec![(Ink::Plain, "z".into())]);
-        assert_eq!(shown("\u{1b}]8;;javascript:x\u{1b}\\z"), vec![(Ink::Plain, "z".into())]);
-        assert_eq!(shown("cut\u{1b}"), vec![(Ink::Plain, "cut".into())]);
-        assert_eq!(shown("cut\u{1b}[3"), vec![(Ink::Plain, "cut".into())]);
-        assert_eq!(shown("a\u{1b}[3ü"), vec![(Ink::Plain, "aü".into())]);
+        assert_eq!(shown("x\u{1b}[2K\u{1b}[1Ay"), vec![(PLAIN, "xy".into())]);
+        assert_eq!(shown("\u{1b}[>4;1mx\u{1b}[?1my\u{1b}[1 mz"), vec![(PLAIN, "xyz".into())]);
+        assert_eq!(shown("\u{1b}]0;title\u{7}z"), vec![(PLAIN, "z".into())]);
+        assert_eq!(shown("\u{1b}]8;;javascript:x\u{1b}\\z"), vec![(PLAIN, "z".into())]);
+        assert_eq!(shown("cut\u{1b}"), vec![(PLAIN, "cut".into())]);
+        assert_eq!(shown("cut\u{1b}[3"), vec![(PLAIN, "cut".into())]);
+        assert_eq!(shown("a\u{1b}[3ü"), vec![(PLAIN, "aü".into())]);
         assert!(shown("").is_empty());
     }
 
     #[test]
     fn what_cannot_be_seen_or_turns_the_text_around_is_a_sign() {
-        assert_eq!(shown("a\u{8}\u{7}\0\u{7f}\tb"), vec![(Ink::Plain, "a␈␇␀␡\tb".into())]);
-        assert_eq!(shown("user\u{202e}nimda\u{2066}\u{feff}\u{85}"), vec![(Ink::Plain, "user�nimda���".into())]);
-        assert_eq!(shown("שלום 👩🏽\u{200d}🚀 é"), vec![(Ink::Plain, "שלום 👩🏽\u{200d}🚀 é".into())]);
+        assert_eq!(shown("a\u{8}\u{7}\0\u{7f}\tb"), vec![(PLAIN, "a␈␇␀␡\tb".into())]);
+        assert_eq!(shown("user\u{202e}nimda\u{2066}\u{feff}\u{85}"), vec![(PLAIN, "user�nimda���".into())]);
+        assert_eq!(shown("שלום 👩🏽\u{200d}🚀 é"), vec![(PLAIN, "שלום 👩🏽\u{200d}🚀 é".into())]);
     }
 
     #[test]
@@ -192,9 +162,20 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn plain_text_is_that_of_the_spans(line in "[a-c\\x1b\\[\\]m;0-3\\r\\t\\x07\u{202e}é]{0,40}") {
+        fn plain_text_is_that_of_the_spans(line in "[a-c\\x1b\\[\\]m;:0-9\\r\\t\\x07\u{202e}é]{0,40}") {
             let spans = spans(&line).into_iter().map(|span| span.text).collect::<String>();
             proptest::prop_assert_eq!(plain(&line), spans);
+        }
+
+        #[test]
+        fn no_colour_takes_text_away_and_a_reset_takes_every_colour(
+            parts in proptest::collection::vec(("[0-9;:]{0,20}", "[a-cé]{1,4}"), 0..6),
+        ) {
+            let line = parts.iter().fold(String::new(), |line, (codes, text)| line + "\u{1b}[" + codes + "m" + text);
+            let said: String = parts.iter().map(|(_, text)| text.as_str()).collect();
+            proptest::prop_assert_eq!(plain(&line), said.as_str());
+            let last = spans(&format!("{line}\u{1b}[mend")).pop();
+            proptest::prop_assert_eq!(last.map(|last| (last.ink, last.text.ends_with("end"))), Some((PLAIN, true)));
         }
     }
 }

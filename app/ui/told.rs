@@ -42,6 +42,8 @@ fn sentence(problem: &Problem, locale: Locale) -> Option<String> {
                 _ => return None,
             })
         }
+        // The API tells programs what to send; a reader has lost what they came with.
+        "not_authenticated" => Some(words.session_over.to_owned()),
         "name_taken" => own(words.name_taken),
         "invalid_name" => own(words.invalid_name),
         "invalid_labels" => own(words.invalid_labels),

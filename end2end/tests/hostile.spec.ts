@@ -1,7 +1,7 @@
 // What strangers say shows as text, whatever it is: markup, addresses that would run, characters that turn others around.
 import { expect, test } from '../fixtures';
 import { Host } from '../host';
-import { signIn, submit } from '../steps';
+import { live, signIn, submit } from '../steps';
 
 const MARKUP = '<img src=x onerror="window.ran=1"><script>window.ran=1</script>';
 const ADDRESS = 'javascript:window.ran=1';
@@ -9,6 +9,7 @@ const TURNED = 'report\u202Efdp.exe';
 const ESCAPES = '\u001b]8;;javascript:window.ran=1\u0007click\u001b]8;;\u0007 \u001b[31mred\u001b[0m \u0007\u0008\u009b2J';
 
 test('markup, addresses and control characters in names, labels, logs and errors are text', async ({ page, server }) => {
+  test.setTimeout(120_000);
   const name = '<b onclick=alert(1)>gpu';
   const host = await Host.connect(server, name, { model: MARKUP, labels: { note: '"><svg onload=alert(1)>', link: ADDRESS }, version: MARKUP });
   const job = await submit(server, 'digits');
@@ -19,7 +20,9 @@ test('markup, addresses and control characters in names, labels, logs and errors
   await host.file(offer, 'out/<i>x</i>.txt', 'other', Buffer.from(MARKUP));
   await host.report(offer, 'failed', { error: `${MARKUP} ${ADDRESS} ${TURNED}`, exit_code: 1 });
   await signIn(page, server);
-  const paths = ['/', '/jobs', `/jobs/${job}`, `/jobs/${job}?show=files`, `/jobs/${job}/events`, '/admin/workers', `/admin/workers/${host.id}`, '/gpus', '/train'];
+  const paths = ['/', '/jobs', `/jobs/${job}`, `/jobs/${job}?show=files`, `/jobs/${job}/events`, '/admin/workers', `/admin/workers/${host.id}`, '/gpus', '/train',
+    `/admin/workers/${host.id}?show=gpus`, `/admin/workers/${host.id}/jobs`, `/admin/workers/${host.id}/events`, '/usage?by=worker', '/usage?by=label',
+    '/admin/audit', `/admin/audit?target=${encodeURIComponent(MARKUP)}`, '/admin/users', '/account', `/jobs/${job}/log`, `/search?q=${encodeURIComponent(MARKUP)}`, '/search?q=gpu'];
   page.on('dialog', (dialog) => { throw new Error(`a dialog: ${dialog.message()}`); });
   for (const path of paths) {
     await page.goto(path);
@@ -34,6 +37,16 @@ test('markup, addresses and control characters in names, labels, logs and errors
         && !element.closest('template, script') && /[\u202A-\u202E\u2066-\u2069]/.test(element.textContent ?? '')),
     })).catch((error: Error) => error.message);
     expect.soft(found, path).toEqual({ ran: false, handlers: 0, addresses: 0, raw: false, turned: false });
+  }
+  await page.goto('/jobs');
+  if (test.info().project.use.javaScriptEnabled ?? true) {
+    await live(page);
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox').fill('gpu');
+    await expect(page.getByRole('option').filter({ hasText: name })).toBeVisible();
+    await page.getByRole('combobox').fill(MARKUP);
+    await expect(page.getByRole('option').filter({ hasText: name })).toHaveCount(0);
+    expect(await page.evaluate(() => 'ran' in window || document.querySelectorAll('[onclick], [onerror]').length > 0)).toBe(false);
   }
   await page.goto(`/jobs/${job}`);
   await expect(page.getByText('<script>window.ran=1</script>').first()).toBeVisible();

@@ -164,6 +164,7 @@ pub(super) const REFUSED: Refused = Refused {
     permission: Phrase(
         "This takes the permission “{0}”. An admin can give you a role that has it ({1}), or a token that is made for it.",
     ),
+    session_over: "You were signed out: your session was not used for a long time, or it was ended elsewhere, by you or by an admin.",
     name_taken: "This name is taken. Choose another one.",
     invalid_name: "This cannot be used as a name.",
     invalid_labels: "These labels cannot be used.",

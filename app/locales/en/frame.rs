@@ -49,6 +49,10 @@ pub(super) const NAV: Nav = Nav {
     reconnecting: "Reconnecting",
     offline_since: Phrase("Offline since {0}"),
     offline_hint: "What you see may be old. The page keeps trying to reconnect.",
+    stale_since: Phrase("Stale since {0}"),
+    stale_hint: "What you see could not be asked for again. The page keeps trying.",
+    signed_out: "Signed out",
+    gone: "No longer there",
     version: Phrase("Version {0}"),
 };
 

@@ -28,6 +28,9 @@ pub(super) const LOGS: Logs = Logs {
     last: "Last lines",
     shown: Phrase("Lines {0} to {1} of {2}"),
     newer: count("1 new line", "{0} new lines"),
+    missing: "Some lines could not be fetched. The page keeps trying.",
+    copy_link: "Copy link",
+    copy_lines: "Copy lines",
     omitted: Phrase("{0} more of this line are in the full log"),
     gap: Phrase("{0} of the log are missing: the worker could not send them, and had no room to keep them"),
 };

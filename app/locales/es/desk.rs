@@ -167,6 +167,7 @@ pub(super) const REFUSED: Refused = Refused {
     permission: Phrase(
         "Esto requiere el permiso «{0}». Un administrador puede darte un rol que lo tenga ({1}) o un token hecho para ello.",
     ),
+    session_over: "Se cerró tu sesión: no se usó durante mucho tiempo, o la terminaste tú en otro lugar o un administrador.",
     name_taken: "Este nombre ya está en uso. Elige otro.",
     invalid_name: "Esto no sirve como nombre.",
     invalid_labels: "Estas etiquetas no se pueden usar.",

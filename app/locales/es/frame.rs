@@ -49,6 +49,10 @@ pub(super) const NAV: Nav = Nav {
     reconnecting: "Reconectando",
     offline_since: Phrase("Sin conexión desde las {0}"),
     offline_hint: "Lo que se muestra puede estar desactualizado. La página sigue intentando reconectarse.",
+    stale_since: Phrase("Sin actualizar desde las {0}"),
+    stale_hint: "No se pudo volver a pedir lo que se muestra. La página sigue intentándolo.",
+    signed_out: "Sesión cerrada",
+    gone: "Ya no está",
     version: Phrase("Versión {0}"),
 };
 

@@ -28,6 +28,9 @@ pub(super) const LOGS: Logs = Logs {
     last: "Últimas líneas",
     shown: Phrase("Líneas {0} a {1} de {2}"),
     newer: count("1 línea nueva", "{0} líneas nuevas"),
+    missing: "No se pudieron obtener algunas líneas. La página sigue intentándolo.",
+    copy_link: "Copiar enlace",
+    copy_lines: "Copiar líneas",
     omitted: Phrase("Otros {0} de esta línea están en el registro completo"),
     gap: Phrase("Faltan {0} del registro: el worker no pudo enviarlos y no tenía sitio para guardarlos"),
 };

@@ -49,6 +49,10 @@ pub(super) const NAV: Nav = Nav {
     reconnecting: "फिर से कनेक्ट हो रहा है",
     offline_since: Phrase("{0} से ऑफ़लाइन"),
     offline_hint: "हो सकता है कि दिख रही जानकारी पुरानी हो। पेज फिर से कनेक्ट होने की कोशिश कर रहा है।",
+    stale_since: Phrase("{0} से पुराना"),
+    stale_hint: "दिख रही जानकारी दोबारा नहीं मिल सकी। पेज कोशिश करता रहेगा।",
+    signed_out: "साइन आउट",
+    gone: "अब यहाँ नहीं है",
     version: Phrase("वर्शन {0}"),
 };
 

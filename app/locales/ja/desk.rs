@@ -164,6 +164,7 @@ pub(super) const REFUSED: Refused = Refused {
     permission: Phrase(
         "この操作には権限「{0}」が必要です。その権限を持つロール（{1}）か、専用のトークンを管理者に依頼してください。",
     ),
+    session_over: "サインアウトされました。セッションが長い間使われなかったか、別の場所でご自身または管理者が終了しました。",
     name_taken: "この名前はすでに使われています。別の名前にしてください。",
     invalid_name: "名前として使用できません。",
     invalid_labels: "このラベルは使用できません。",

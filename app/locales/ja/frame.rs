@@ -49,6 +49,10 @@ pub(super) const NAV: Nav = Nav {
     reconnecting: "再接続中…",
     offline_since: Phrase("{0}からオフライン"),
     offline_hint: "表示内容が古い可能性があります。再接続を試み続けています。",
+    stale_since: Phrase("{0}から更新なし"),
+    stale_hint: "表示内容を取得し直せませんでした。再取得を試み続けています。",
+    signed_out: "サインアウト済み",
+    gone: "もうありません",
     version: Phrase("バージョン {0}"),
 };
 

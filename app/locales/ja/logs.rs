@@ -28,6 +28,9 @@ pub(super) const LOGS: Logs = Logs {
     last: "最後の行",
     shown: Phrase("全{2}行中{0}～{1}行"),
     newer: count("", "新しい行{0}行"),
+    missing: "一部の行を取得できませんでした。再取得を試み続けています。",
+    copy_link: "リンクをコピー",
+    copy_lines: "行をコピー",
     omitted: Phrase("この行の残り{0}は、ログ全体で確認できます"),
     gap: Phrase("ログのうち{0}が欠けています。ワーカーが送信できず、保存する空きもありませんでした"),
 };

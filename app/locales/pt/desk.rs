@@ -167,6 +167,7 @@ pub(super) const REFUSED: Refused = Refused {
     permission: Phrase(
         "Isto exige a permissão “{0}”. Um administrador pode lhe dar um papel que a tenha ({1}) ou um token feito para isso.",
     ),
+    session_over: "Você saiu: sua sessão ficou muito tempo sem uso, ou foi encerrada em outro lugar, por você ou por um administrador.",
     name_taken: "Este nome já está em uso. Escolha outro.",
     invalid_name: "Isto não serve como nome.",
     invalid_labels: "Estes rótulos não podem ser usados.",

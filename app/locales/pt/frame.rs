@@ -49,6 +49,10 @@ pub(super) const NAV: Nav = Nav {
     reconnecting: "Reconectando",
     offline_since: Phrase("Sem conexão desde {0}"),
     offline_hint: "O que você vê pode estar desatualizado. A página continua tentando se reconectar.",
+    stale_since: Phrase("Desatualizado desde {0}"),
+    stale_hint: "Não foi possível obter novamente o que você vê. A página continua tentando.",
+    signed_out: "Sessão encerrada",
+    gone: "Não existe mais",
     version: Phrase("Versão {0}"),
 };
 

@@ -28,6 +28,9 @@ pub(super) const LOGS: Logs = Logs {
     last: "Últimas linhas",
     shown: Phrase("Linhas {0} a {1} de {2}"),
     newer: count("{0} linha nova", "{0} linhas novas"),
+    missing: "Algumas linhas não puderam ser obtidas. A página continua tentando.",
+    copy_link: "Copiar link",
+    copy_lines: "Copiar linhas",
     omitted: Phrase("Mais {0} desta linha estão no log completo"),
     gap: Phrase("Faltam {0} do log: o worker não conseguiu enviá-los e não tinha espaço para guardá-los"),
 };

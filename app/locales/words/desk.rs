@@ -149,6 +149,7 @@ words! {
     /// What the server refuses, where the reader's language is not the API's.
     pub(crate) Refused {
         permission: Phrase,
+        session_over: Text,
         name_taken: Text,
         invalid_name: Text,
         invalid_labels: Text,

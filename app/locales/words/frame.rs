@@ -49,6 +49,10 @@ words! {
         reconnecting: Text,
         offline_since: Phrase,
         offline_hint: Text,
+        stale_since: Phrase,
+        stale_hint: Text,
+        signed_out: Text,
+        gone: Text,
         version: Phrase,
     }
 

@@ -26,7 +26,10 @@ words! {
         later: Text,
         last: Text,
         shown: Phrase,
-            newer: Count,
+        newer: Count,
+        missing: Text,
+        copy_link: Text,
+        copy_lines: Text,
         omitted: Phrase,
         gap: Phrase,
     }

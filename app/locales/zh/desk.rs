@@ -162,6 +162,7 @@ pub(super) const SYSTEM: System = System {
 
 pub(super) const REFUSED: Refused = Refused {
     permission: Phrase("这需要权限“{0}”。管理员可以授予您具有该权限的角色（{1}），或为此创建令牌。"),
+    session_over: "您已退出登录：会话长时间未使用，或已由您在其他位置或由管理员结束。",
     name_taken: "此名称已被使用，请换一个。",
     invalid_name: "这不能用作名称。",
     invalid_labels: "这些标签无法使用。",

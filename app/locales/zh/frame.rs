@@ -49,6 +49,10 @@ pub(super) const NAV: Nav = Nav {
     reconnecting: "正在重新连接",
     offline_since: Phrase("自{0}起离线"),
     offline_hint: "您看到的内容可能已过时。页面会继续尝试重新连接。",
+    stale_since: Phrase("自{0}起未更新"),
+    stale_hint: "无法重新获取您看到的内容。页面会继续尝试。",
+    signed_out: "已退出登录",
+    gone: "已不存在",
     version: Phrase("版本 {0}"),
 };
 

@@ -28,6 +28,9 @@ pub(super) const LOGS: Logs = Logs {
     last: "末尾",
     shown: Phrase("第{0}–{1}行，共{2}行"),
     newer: count("", "{0}行新内容"),
+    missing: "部分行无法获取。页面会继续尝试。",
+    copy_link: "复制链接",
+    copy_lines: "复制行",
     omitted: Phrase("该行其余{0}请查看完整日志"),
     gap: Phrase("日志缺失{0}：工作节点无法发送，也没有空间保存"),
 };

@@ -26,6 +26,11 @@ pub(crate) fn address() -> String {
     path() + &window().location().search().unwrap_or_default()
 }
 
+/// Where the page comes from: what stands before its path.
+pub(crate) fn origin() -> String {
+    window().location().origin().unwrap_or_default()
+}
+
 /// Puts text on the clipboard and says whether that worked.
 ///
 /// The clipboard API exists on https and localhost only, and an orchestrator is often reached by plain http in a

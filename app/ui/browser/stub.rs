@@ -37,6 +37,10 @@ pub(crate) fn address() -> String {
     String::new()
 }
 
+pub(crate) fn origin() -> String {
+    String::new()
+}
+
 pub(crate) fn copy(_text: &str) -> bool {
     false
 }

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
+use super::copy::CopyButton;
 use super::icon::{Glyph, Icon};
 use crate::protocol::problem::Problem;
 use crate::ui::answer::set_status;
@@ -22,12 +23,12 @@ pub(crate) fn Failure(problem: Problem) -> impl IntoView {
         404 => (words.not_found, words.not_found_text.to_owned()),
         _ => (words.title, problem.detail.clone()),
     };
-    let path = use_location().pathname;
+    let (here, login) = (use_here(), use_login());
     let next = move || match problem.status {
-        401 => (format!("/login{}", query_string(&[("next", Some(path.get()))])), words.sign_in),
+        401 => (login.get(), words.sign_in),
         404 => ("/".to_owned(), words.home),
         // A plain load of the same address: it also helps when the program in the browser is stuck.
-        _ => (path.get(), words.retry),
+        _ => (here.get(), words.retry),
     };
     view! {
         <div class="panel empty" role="alert">
@@ -35,20 +36,48 @@ pub(crate) fn Failure(problem: Problem) -> impl IntoView {
             <p class="empty-title">{title}</p>
             <p class="empty-text">{text}</p>
             <p class="mt-4"><a class="btn btn-primary btn-sm" rel="external" href=move || next().0>{move || next().1}</a></p>
-            {problem.request_id.clone().map(|id| view! { <p class="mt-3 font-mono text-xs text-muted">{words.request_id.of(&id)}</p> })}
+            {problem.request_id.map(|id| view! { <p class="mt-3 font-mono text-xs text-muted">{words.request_id.of(&id)}</p> })}
         </div>
     }
     .erased()
 }
 
-/// A refusal above a form.
+/// A refusal above a form. What is the reader's to mend needs no number.
 #[component]
 pub(crate) fn Refusal(problem: Problem) -> impl IntoView {
+    let id = problem.request_id.filter(|_| problem.status >= 500);
+    let text = if problem.status == 0 { t().problem.no_answer_text.to_owned() } else { problem.detail };
     view! {
         <div class="notice notice-bad" role="alert">
             <Icon glyph=Glyph::Warning/>
-            <p class="grow">{problem.detail}</p>
+            <div class="toast-text grow">
+                <p>{text}</p>
+                {id.map(|id| view! { <p class="toast-id"><RequestId id=id/></p> })}
+            </div>
         </div>
     }
     .erased()
+}
+
+/// What to quote to whoever looks into it.
+#[component]
+pub(crate) fn RequestId(id: String) -> impl IntoView {
+    let label = t().problem.request_id.of(&id);
+    view! { <span class="request-id">{label.clone()}<CopyButton text=id label=label/></span> }.erased()
+}
+
+/// The page's address, with what it asks for.
+pub(crate) fn use_here() -> Signal<String> {
+    let location = use_location();
+    Signal::derive(move || {
+        let query = location.search.get();
+        let mark = if query.is_empty() { "" } else { "?" };
+        format!("{}{mark}{query}", location.pathname.get())
+    })
+}
+
+/// The address of the login that leads back here.
+pub(crate) fn use_login() -> Signal<String> {
+    let here = use_here();
+    Signal::derive(move || format!("/login{}", query_string(&[("next", Some(here.get()))])))
 }

@@ -6,6 +6,7 @@ use leptos_router::hooks::use_query_map;
 use super::chart::data::{Axis, Chart, Line, Unit, cells};
 use super::chart::switch::Switch;
 use super::chart::{ChartView, Group, HALF, STRIP};
+use super::failure::Refusal;
 use crate::domain::ids::{JobId, WorkerId};
 use crate::protocol::history::{FleetHistory, GpuHistory, GpuSeries, Range};
 use crate::protocol::topic::Topic;
@@ -66,9 +67,13 @@ where
     let shown = move || {
         let (ask, topic) = (ask.clone(), topic.clone());
         Suspend::new(async move {
-            let first = history.await.unwrap_or_default();
-            let now = refreshed(first, &[topic], move || ask(range.get_untracked()));
-            view! { <Charts now=now group=group title=title switches=switches/> }.erased()
+            match history.await {
+                Ok(first) => {
+                    let now = refreshed(first, &[topic], move || ask(range.get_untracked()));
+                    view! { <Charts now=now group=group title=title switches=switches/> }.erased()
+                }
+                Err(problem) => view! { <Refusal problem=problem/> }.erased(),
+            }
         })
     };
     view! { <Transition fallback=Skeleton>{shown}</Transition> }.erased()
@@ -164,7 +169,10 @@ pub(crate) fn FleetChart() -> impl IntoView {
     let shown = move || {
         let port = port.clone();
         Suspend::new(async move {
-            let first = history.await.unwrap_or_default();
+            let first = match history.await {
+                Ok(first) => first,
+                Err(problem) => return view! { <Refusal problem=problem/> }.erased(),
+            };
             let now = refreshed(first, &[Topic::Gpus], move || port.fleet_gpus(Range::Hour));
             let drawn = move || {
                 let chart = now.with(fleet)?;

@@ -5,7 +5,8 @@ use leptos_router::components::{A, Outlet};
 use leptos_router::hooks::use_location;
 
 use super::action::SignOut;
-use super::connection::Connection;
+use super::connection::{Connection, SessionOver};
+use super::failure::use_here;
 use super::flash_banner::FlashBanner;
 use super::icon::{Glyph, Icon};
 use super::keyboard::Habits;
@@ -25,7 +26,7 @@ pub(crate) fn Layout() -> impl IntoView {
     let words = t();
     let prefs = use_context::<Prefs>().unwrap_or_default();
     let live = use_live();
-    let is_stale = move || matches!(live.link(), Link::Offline(_));
+    let is_stale = move || matches!(live.link(), Link::Offline(_) | Link::SignedOut) || live.old().is_some();
     let administers = places(&prefs).any(|place| place.group == Group::Administration);
     view! {
         <a class="skip-link" href="#content">{words.common.skip_to_content}</a>
@@ -60,6 +61,7 @@ pub(crate) fn Layout() -> impl IntoView {
                 <Foot/>
             </aside>
             <main id="content" class="content" tabindex="-1">
+                <SessionOver/>
                 <FlashBanner/>
                 <Outlet/>
             </main>
@@ -116,7 +118,7 @@ pub(crate) fn Brand() -> impl IntoView {
 #[component]
 fn Foot() -> impl IntoView {
     let words = &t().nav;
-    let path = use_location().pathname;
+    let here = use_here();
     let session = use_context::<Prefs>().and_then(|prefs| prefs.session);
     let version = session.as_ref().map(|session| words.version.of(&session.server_version));
     let account = session.filter(|session| !session.single_user);
@@ -124,7 +126,7 @@ fn Foot() -> impl IntoView {
         <div class="foot">
             {account.map(|session| view! { <p class="foot-name"><a class="row-link" rel="external" href="/account" aria-label=words.account>{session.name}</a></p> <SignOut/> })}
             {living("notes", view! { <NotesMenu/> }.erased())}
-            <a class="nav-link" rel="external" href=move || format!("/preferences{}", query_string(&[("next", Some(path.get()))]))>
+            <a class="nav-link" rel="external" href=move || format!("/preferences{}", query_string(&[("next", Some(here.get()))]))>
                 <Icon glyph=Glyph::Gear/>
                 {t().habits.preferences}
             </a>

@@ -5,6 +5,7 @@ use leptos::html::Input;
 use leptos::prelude::*;
 
 use super::icon::{Glyph, Icon};
+use super::log_copy::CopyChosen;
 use super::log_reader::Reader;
 use crate::ui::browser;
 use crate::ui::erase::Erase;
@@ -28,6 +29,7 @@ pub(crate) fn LogBar(reader: Reader) -> impl IntoView {
             <SearchForm reader=reader/>
             <Matches reader=reader/>
             <div class="log-tools">
+                <CopyChosen reader=reader/>
                 <a class="toggle-button" href=errors title=words.logs.errors_hint aria-current=has_errors data-noscroll="">{words.logs.errors}</a>
                 <a class="toggle-button" href=wrap aria-current=is_wrapped data-noscroll="">{words.log.wrap}</a>
                 <JumpForm reader=reader/>
@@ -115,43 +117,51 @@ fn shortcuts(reader: Reader, field: NodeRef<Input>) {
     on_cleanup(move || pressed.remove());
 }
 
-/// How many lines have what is looked for, and the way from one to the next.
+/// How many lines have what is looked for, and the way from one to the next. The ways stay where they are as more is found:
+/// somebody's focus is on one of them.
 #[component]
 fn Matches(reader: Reader) -> impl IntoView {
     let words = t();
-    let told = move |found: &Found| {
-        if let Some(problem) = &found.problem {
-            return view! { <span class="log-problem" role="alert">{problem.clone()}</span> }.erased();
-        }
-        let text = match (found.line, found.rank) {
-            _ if found.is_all && found.count == 0 => words.logs.none.to_owned(),
-            (Some(_), Some(rank)) if found.is_all => {
-                words.logs.rank.with(&[&words.whole(rank), &words.whole(found.count)])
-            }
-            _ if found.is_all => words.logs.matches.of(found.count),
-            _ => words.logs.so_far.of(words.whole(found.count)),
+    let problem = Memo::new(move |_| reader.found.with(|found| found.as_ref().map(|found| found.problem.clone())));
+    let count = move || reader.found.with(|found| found.as_ref().map(count)).unwrap_or_default();
+    let step = move |label: &'static str, glyph, to: fn(&Found) -> Option<u64>, backward: bool| {
+        let href = move || {
+            let line = reader.found.with(|found| found.as_ref().and_then(to))?;
+            Some(reader.log.with_value(|log| reader.wish.with_untracked(|wish| wish.at(line).href(&log.job))))
         };
-        let step = |label: &'static str, glyph, line: Option<u64>, backward| {
-            let href = line.map(|line| {
-                reader.log.with_value(|log| reader.wish.with_untracked(|wish| wish.at(line).href(&log.job)))
-            });
-            let on_click = move |event: leptos::ev::MouseEvent| {
+        let on_click = move |event: leptos::ev::MouseEvent| {
+            event.prevent_default();
+            reader.go_on(backward);
+        };
+        // Where it leads nowhere yet it is no link, which keys would press.
+        let on_key = move |event: KeyboardEvent| {
+            if matches!(event.key().as_str(), "Enter" | " ") {
                 event.prevent_default();
                 reader.go_on(backward);
-            };
-            view! { <a class="icon-button" href=href role="button" tabindex="0" aria-label=label title=label on:click=on_click><Icon glyph=glyph/></a> }
+            }
         };
-        view! {
-            <span class="log-count" role="status">{text}</span>
-            {step(words.logs.previous, Glyph::Up, found.before, true)}
-            {step(words.logs.next, Glyph::Down, found.after, false)}
-        }
-        .erased()
+        view! { <a class="icon-button" href=href role="button" tabindex="0" aria-label=label title=label on:click=on_click on:keydown=on_key><Icon glyph=glyph/></a> }
     };
-    (move || {
-        reader.found.with(|found| found.as_ref().map(|found| view! { <div class="log-matches">{told(found)}</div> }))
-    })
-    .erased()
+    let told = move |problem: Option<String>| match problem {
+        Some(problem) => view! { <span class="log-problem" role="alert">{problem}</span> }.erased(),
+        None => view! {
+            <span class="log-count" role="status">{count}</span>
+            {step(words.logs.previous, Glyph::Up, |found| found.before, true)}
+            {step(words.logs.next, Glyph::Down, |found| found.after, false)}
+        }
+        .erased(),
+    };
+    (move || problem.get().map(|problem| view! { <div class="log-matches">{told(problem)}</div> })).erased()
+}
+
+fn count(found: &Found) -> String {
+    let words = t();
+    match (found.line, found.rank) {
+        _ if found.is_all && found.count == 0 => words.logs.none.to_owned(),
+        (Some(_), Some(rank)) if found.is_all => words.logs.rank.with(&[&words.whole(rank), &words.whole(found.count)]),
+        _ if found.is_all => words.logs.matches.of(found.count),
+        _ => words.logs.so_far.of(words.whole(found.count)),
+    }
 }
 
 #[component]

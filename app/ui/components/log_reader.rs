@@ -11,7 +11,7 @@ use leptos_router::hooks::use_navigate;
 use crate::protocol::logs::{LogLine, LogSearchQuery};
 use crate::protocol::problem::Problem;
 use crate::protocol::topic::Topic;
-use crate::ui::live::use_live;
+use crate::ui::live::{Live, pause, use_live};
 use crate::ui::logs::frame::{Frame, View, whole};
 use crate::ui::logs::search::{Found, Search};
 use crate::ui::logs::store::{Held, PAGE, Store};
@@ -36,16 +36,30 @@ pub(crate) struct Reader {
     pub follows: RwSignal<bool>,
     /// What is scrolled.
     pub sheet: NodeRef<Div>,
+    /// Why lines that are wanted are not told.
+    pub trouble: RwSignal<Option<Problem>>,
     /// The first line that came with the page, from 0, and the first that did not.
     sent: (u64, u64),
     /// What is marked in the lines that are asked for.
     marked: StoredValue<Find>,
-    asking: StoredValue<bool>,
-    /// Whether the log has grown since its end was asked for.
-    is_behind: StoredValue<bool>,
+    asking: StoredValue<Asking>,
     /// Counts searches: what an older one finds does not matter any more.
     searches: StoredValue<u64>,
+    live: StoredValue<Live>,
     navigate: StoredValue<Navigate>,
+}
+
+/// How the asking for lines stands.
+#[derive(Debug, Clone, Copy, Default)]
+struct Asking {
+    /// An answer is on its way, or it is waited after there was none.
+    busy: bool,
+    /// The log has grown since its end was asked for.
+    is_behind: bool,
+    /// How often in a row there was no answer.
+    failed: u32,
+    /// How often lines were asked for.
+    tries: u64,
 }
 
 type Navigate = Arc<dyn Fn(&str, NavigateOptions) + Send + Sync>;
@@ -90,10 +104,11 @@ impl Reader {
             frame: RwSignal::new(None),
             scrolled: RwSignal::new(0.0),
             sheet: NodeRef::new(),
+            trouble: RwSignal::new(None),
             sent,
-            asking: StoredValue::new(false),
-            is_behind: StoredValue::new(false),
+            asking: StoredValue::default(),
             searches: StoredValue::new(0),
+            live: StoredValue::new(use_live()),
             navigate: StoredValue::new(Arc::new(use_navigate())),
         };
         reader.keep_up();
@@ -134,11 +149,11 @@ impl Reader {
 
     /// Asks for what is in view and not here, and for the end when the log has grown.
     fn keep_up(self) {
-        let version = use_live().follow(&Topic::Log(self.log.with_value(|log| log.job.clone())));
+        let version = self.live.get_value().follow(&Topic::Log(self.log.with_value(|log| log.job.clone())));
         Effect::new(move |last: Option<u64>| {
             let version = version.get();
             if last.is_some_and(|last| last != version) {
-                self.is_behind.set_value(true);
+                self.asking.update_value(|asking| asking.is_behind = true);
                 self.ask();
             }
             version
@@ -156,36 +171,60 @@ impl Reader {
     }
 
     fn ask(self) {
-        if self.asking.get_value() {
+        let Asking { busy, is_behind, .. } = self.asking.get_value();
+        if busy {
             return;
         }
         let View { first, end, .. } = untrack(move || self.view());
         let missing = self.store.with_untracked(|store| store.missing(first, end));
         // The last line may have grown too.
-        let news = self
-            .is_behind
-            .get_value()
-            .then(|| (self.store.with_untracked(|store| store.total.saturating_sub(1)), PAGE));
+        let news = is_behind.then(|| (self.store.with_untracked(|store| store.total.saturating_sub(1)), PAGE));
         let Some((from, limit)) = missing.or(news) else { return };
-        if missing.is_none() {
-            self.is_behind.set_value(false);
-        }
-        self.asking.set_value(true);
+        self.asking.update_value(|asking| {
+            asking.busy = true;
+            asking.is_behind &= missing.is_some();
+            asking.tries += 1;
+        });
         let log = self.log.get_value();
         let marked = self.marked.get_value();
         let wish = Wish { find: marked.clone(), ..Wish::default() };
         spawn_local(async move {
             let asked = wish.some(log.attempt, Some(from + 1), u32::try_from(limit).unwrap_or(u32::MAX));
             let told = log.port.job_log_lines(log.job.clone(), asked).await;
-            self.asking.try_set_value(false);
             // What was told for another search is asked for again.
-            let is_wanted = self.marked.try_with_value(|now| *now == marked).unwrap_or_default();
+            let Some(is_wanted) = self.marked.try_with_value(|now| *now == marked) else { return };
             match told {
-                Ok(told) if is_wanted => drop(self.store.try_update(|store| store.put(told))),
-                Ok(_) => self.ask(),
-                Err(_) => {}
+                Ok(told) => {
+                    self.asking.update_value(|asking| (asking.busy, asking.failed) = (false, 0));
+                    if self.trouble.with_untracked(Option::is_some) {
+                        self.trouble.set(None);
+                    }
+                    if is_wanted { self.store.update(|store| store.put(told)) } else { self.ask() }
+                }
+                Err(problem) => self.missed(problem),
             }
         });
+    }
+
+    /// Lines were not told: the reader is told why, and after a pause they are asked for again.
+    fn missed(self, problem: Problem) {
+        self.live.get_value().heard(&problem);
+        self.trouble.set(Some(problem));
+        self.asking.update_value(|asking| (asking.is_behind, asking.failed) = (true, asking.failed.saturating_add(1)));
+        let Asking { failed, tries, .. } = self.asking.get_value();
+        let again = move || {
+            // Unless somebody did not wait for it.
+            if self.asking.try_get_value().is_some_and(|asking| asking.tries == tries) {
+                self.ask_again();
+            }
+        };
+        set_timeout(again, pause(failed));
+    }
+
+    /// Asks for the lines that were not told, without waiting any longer.
+    pub fn ask_again(self) {
+        self.asking.update_value(|asking| asking.busy = false);
+        self.ask();
     }
 
     /// Scrolls to a line, which is counted from 1, if it is not in view.

@@ -4,6 +4,7 @@ use leptos::ev::{KeyboardEvent, MouseEvent, WheelEvent, resize};
 use leptos::html::Div;
 use leptos::prelude::*;
 
+use super::failure::RequestId;
 use super::icon::{Glyph, Icon};
 use super::log_line::Said;
 use super::log_reader::{Reader, Row, pixels};
@@ -86,6 +87,7 @@ pub(crate) fn LogSheet(reader: Reader, #[prop(into)] ended: Signal<bool>) -> imp
                 })}
                 <svg class="log-rest" width="1" height=rest aria-hidden="true"></svg>
             </div>
+            <Missing reader=reader/>
             <NewLines reader=reader/>
         </div>
     }
@@ -193,6 +195,27 @@ fn LogRow(row: Row, reader: Reader) -> impl IntoView {
             {said}
         </div>
     }
+    .erased()
+}
+
+/// That lines could not be told, and why.
+#[component]
+fn Missing(reader: Reader) -> impl IntoView {
+    let words = t();
+    (move || {
+        reader.trouble.get().map(|problem| {
+            view! {
+                <div class="notice notice-bad log-missing" role="alert">
+                    <Icon glyph=Glyph::Warning/>
+                    <div class="toast-text grow">
+                        <p>{words.logs.missing}</p>
+                        {problem.request_id.map(|id| view! { <p class="toast-id"><RequestId id=id/></p> })}
+                    </div>
+                    <button type="button" class="btn btn-sm" on:click=move |_| reader.ask_again()>{words.problem.retry}</button>
+                </div>
+            }
+        })
+    })
     .erased()
 }
 

@@ -100,11 +100,12 @@ fn append_news(job: JobId, attempt: Attempt, lines: RwSignal<Lines>) {
             Box::pin(async move {
                 let mut more = true;
                 while more {
-                    let Some(offset) = lines.try_with_untracked(Lines::next_offset) else { return };
-                    let Ok(chunk) = port.job_log(job.clone(), attempt, offset, TAIL_BYTES).await else { return };
+                    let Some(offset) = lines.try_with_untracked(Lines::next_offset) else { break };
+                    let chunk = port.job_log(job.clone(), attempt, offset, TAIL_BYTES).await?;
                     more = chunk.next_offset < chunk.size && Some(chunk.next_offset) != offset;
                     lines.try_update(|lines| lines.push(&chunk));
                 }
+                Ok(())
             })
         }
     };

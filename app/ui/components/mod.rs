@@ -38,6 +38,7 @@ pub(crate) mod latest_events;
 pub(crate) mod layout;
 pub(crate) mod list;
 pub(crate) mod log_bar;
+pub(crate) mod log_copy;
 pub(crate) mod log_line;
 pub(crate) mod log_reader;
 pub(crate) mod log_sheet;

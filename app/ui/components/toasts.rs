@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leptos::prelude::*;
 
 use super::action::{Turn, UndoButton};
-use super::copy::CopyButton;
+use super::failure::RequestId;
 use super::icon::{Glyph, Icon};
 use super::time::Moment;
 use crate::ui::erase::Erase;
@@ -57,13 +57,6 @@ fn ToastCard(toast: Toast, notes: Notes) -> impl IntoView {
 
 fn look(note: &Note) -> (&'static str, Glyph) {
     if note.wrong { ("notice-bad", Glyph::Warning) } else { ("notice-good", Glyph::CheckCircle) }
-}
-
-/// What to quote to whoever looks into it.
-#[component]
-fn RequestId(id: String) -> impl IntoView {
-    let label = t().problem.request_id.of(&id);
-    view! { <span class="request-id">{label.clone()}<CopyButton text=id label=label/></span> }.erased()
 }
 
 /// What was said in this tab, the newest first.

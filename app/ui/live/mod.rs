@@ -4,12 +4,10 @@
 //! when it missed too much, the server says so and everything is asked for anew.
 
 mod asking;
+mod refresh;
 mod sharing;
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::pin::Pin;
-use std::rc::Rc;
 use std::time::Duration;
 
 use leptos::prelude::*;
@@ -17,12 +15,13 @@ use leptos::task::spawn_local;
 
 use serde::{Deserialize, Serialize};
 
-use self::asking::Asking;
+pub(crate) use self::asking::pause;
+pub(crate) use self::refresh::{Asked, on_news, refreshed};
 use self::sharing::{Action, Event, Note, Tab, Topics};
 use super::browser::{self, TabEvent, Tabs, Unsubscribe};
 use super::format::query_string;
-use super::port::Answer;
 use crate::domain::time::Timestamp;
+use crate::protocol::problem::Problem;
 use crate::protocol::topic::Topic;
 
 /// After news were told, the next are gathered for so long. The first after a silence are told at once.
@@ -37,10 +36,21 @@ pub(crate) enum Link {
     Connecting,
     /// News arrive.
     Live,
-    /// Lost a moment ago.
-    Reconnecting,
+    /// Lost a moment ago; the next attempt is then.
+    Reconnecting(Timestamp),
     /// Lost, since then.
     Offline(Timestamp),
+    /// Nobody is signed in any more.
+    SignedOut,
+}
+
+/// Why something on the page is older than the news of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Old {
+    /// It could not be asked for again, since then; that is tried again.
+    Stale(Timestamp),
+    /// It is not there any more, or not for this reader.
+    Gone,
 }
 
 /// The page's stream of news.
@@ -51,6 +61,8 @@ pub(crate) struct Live {
     changes: RwSignal<BTreeMap<String, u64>>,
     /// How often everything changed.
     resyncs: RwSignal<u64>,
+    /// What is old, by whoever shows it.
+    old: RwSignal<BTreeMap<usize, Old>>,
     /// Who follows what, counted.
     wanted: RwSignal<BTreeMap<String, u32>>,
     state: StoredValue<Stream>,
@@ -64,6 +76,8 @@ struct Stream {
     flush_planned: bool,
     flushed_at: Timestamp,
     close: Option<Unsubscribe>,
+    /// How many have shown something so far.
+    shown: usize,
 }
 
 impl Live {
@@ -74,6 +88,7 @@ impl Live {
             link: RwSignal::new(Link::Connecting),
             changes: RwSignal::default(),
             resyncs: RwSignal::new(0),
+            old: RwSignal::default(),
             // The two lists are always followed, so that moving between pages seldom needs a new stream.
             wanted: RwSignal::new([(Topic::Jobs.to_string(), 1), (Topic::Workers.to_string(), 1)].into()),
             state: StoredValue::new(Stream {
@@ -83,6 +98,7 @@ impl Live {
                 flush_planned: false,
                 flushed_at: Timestamp::default(),
                 close: None,
+                shown: 0,
             }),
         };
         let topics = Memo::new(move |_| live.wanted.with(|wanted| wanted.keys().cloned().collect::<Topics>()));
@@ -126,6 +142,28 @@ impl Live {
         self.link.get()
     }
 
+    /// What is oldest on the page although news arrive, if anything is.
+    pub fn old(self) -> Option<Old> {
+        self.old.with(|old| old.values().min().copied())
+    }
+
+    /// Notes what a question was answered: nobody may be signed in any more.
+    pub fn heard(self, problem: &Problem) {
+        if problem.status == 401 {
+            self.on(Event::Refused);
+        }
+    }
+
+    /// Notes whether something that is shown is old.
+    fn mark(self, shown: usize, old: Option<Old>) {
+        if self.old.try_with_untracked(|all| all.get(&shown).copied()) != Some(old) {
+            self.old.try_update(|all| match old {
+                Some(old) => all.insert(shown, old),
+                None => all.remove(&shown),
+            });
+        }
+    }
+
     /// A number that grows whenever the topic may have changed, for as long as the caller's owner lives.
     pub fn follow(self, topic: &Topic) -> Memo<u64> {
         let topic = topic.to_string();
@@ -158,6 +196,11 @@ impl Live {
             Action::Changed(topics) => self.changed(topics),
             Action::Refetch => self.resyncs.update(|count| *count += 1),
             Action::Wait(wait) => set_timeout(move || self.on(Event::Again), wait),
+            Action::Probe => spawn_local(async move {
+                if let Err(problem) = browser::send("GET", "/api/session".to_owned()).await {
+                    self.heard(&problem);
+                }
+            }),
             Action::Ask => self.with_tabs(Tabs::ask),
             Action::StepDown => self.with_tabs(Tabs::step_down),
             Action::Tell(note) => {
@@ -220,69 +263,6 @@ impl Live {
 /// The page's stream of news.
 pub(crate) fn use_live() -> Live {
     use_context().unwrap_or_else(|| Live::after(None, false))
-}
-
-/// A value that was fetched with the page and is fetched anew whenever one of the topics changes.
-///
-/// While a fetch fails the old value stays: the connection's pill says that it is old.
-pub(crate) fn refreshed<T>(first: T, topics: &[Topic], fetch: impl Fn() -> Answer<T> + 'static) -> RwSignal<T>
-where
-    T: Send + Sync + 'static,
-{
-    let value = RwSignal::new(first);
-    let fetch = move || -> Asked {
-        let answer = fetch();
-        Box::pin(async move {
-            if let Ok(fresh) = answer.await {
-                value.try_set(fresh);
-            }
-        })
-    };
-    on_news(topics, Box::new(fetch));
-    value
-}
-
-/// Asks, and shows the answer.
-pub(crate) type Asked = Pin<Box<dyn Future<Output = ()>>>;
-
-/// Asks whenever one of the topics changes, as [`asking`] says, for as long as the caller's owner lives.
-pub(crate) fn on_news(topics: &[Topic], ask: Box<dyn Fn() -> Asked>) {
-    let live = use_live();
-    let versions: Vec<_> = topics.iter().map(|topic| live.follow(topic)).collect();
-    let refresh = Rc::new(Refresh { asking: Cell::default(), ask });
-    Effect::new(move |last: Option<u64>| {
-        let version = versions.iter().map(Get::get).sum();
-        if last.is_some_and(|last| last != version) {
-            refresh.clone().on(asking::Event::News);
-        }
-        version
-    });
-}
-
-struct Refresh {
-    asking: Cell<Asking>,
-    ask: Box<dyn Fn() -> Asked>,
-}
-
-impl Refresh {
-    fn on(self: Rc<Self>, event: asking::Event) {
-        let (next, action) = self.asking.get().on(event);
-        self.asking.set(next);
-        match action {
-            None => {}
-            Some(asking::Action::Ask) => {
-                let began = browser::now();
-                let answer = (self.ask)();
-                spawn_local(async move {
-                    answer.await;
-                    // By then the document is as the new value wants it.
-                    let shown = move || self.on(asking::Event::Shown { after: since(began, browser::now()) });
-                    set_timeout(shown, Duration::ZERO);
-                });
-            }
-            Some(asking::Action::Rest(rest)) => set_timeout(move || self.on(asking::Event::Rested), rest),
-        }
-    }
 }
 
 /// How long after; nothing where a clock was set back.

@@ -16,7 +16,7 @@ use crate::protocol::topic::TopicsChanged;
 use crate::ui::browser::StreamEvent;
 
 /// Waits between attempts to connect, in seconds; the last one for ever.
-const BACK_OFF: [u64; 5] = [1, 2, 4, 8, 15];
+const BACK_OFF: [i64; 5] = [1, 2, 4, 8, 15];
 /// From here on a lost connection is called offline.
 const OFFLINE_AFTER: Millis = Millis::seconds(20);
 /// A stream says something every 15 s at least. One that was silent for so long is dead, and nobody has told the browser: a
@@ -58,6 +58,8 @@ pub(super) enum Event {
     Note(Note),
     /// Of its own stream.
     Stream(StreamEvent),
+    /// A question was answered that nobody is signed in.
+    Refused,
     /// A wait is over.
     Again,
     /// Some seconds have passed.
@@ -85,6 +87,8 @@ pub(super) enum Action {
     Refetch,
     /// Comes back to it later.
     Wait(Duration),
+    /// Asks whether anybody is signed in: a stream does not say why it failed.
+    Probe,
 }
 
 enum Role {
@@ -133,6 +137,7 @@ impl Tab {
             Event::Leads => self.leads(now),
             Event::Note(note) => self.noted(note, now),
             Event::Stream(event) => self.streamed(event, now),
+            Event::Refused => self.refused(),
             Event::Again => self.open(now),
             Event::Tick => self.ticked(now),
         }
@@ -205,7 +210,9 @@ impl Tab {
             (Role::Leads { others, .. }, Note::Here { tab, topics }) => {
                 others.insert(tab, topics);
                 let mut actions = vec![self.stands()];
-                actions.extend(self.open_for_more(now));
+                // Perhaps somebody has signed in there.
+                let again = self.link == Link::SignedOut;
+                actions.extend(if again { self.open(now) } else { self.open_for_more(now) });
                 actions
             }
             (Role::Leads { others, .. }, Note::Gone { tab }) => {
@@ -251,22 +258,37 @@ impl Tab {
                 actions.extend(self.changed(changed));
                 actions
             }
-            StreamEvent::Failed => {
-                let wait = BACK_OFF[self.failures.min(BACK_OFF.len() - 1)];
-                self.failures += 1;
-                let lost_at = *self.lost_at.get_or_insert(now);
-                let link = if now - lost_at < OFFLINE_AFTER { Link::Reconnecting } else { Link::Offline(lost_at) };
-                let mut actions = self.link_told(link);
-                actions.push(Action::Wait(Duration::from_secs(wait)));
-                actions
-            }
+            StreamEvent::Failed => self.failed(now),
+        }
+    }
+
+    fn failed(&mut self, now: Timestamp) -> Vec<Action> {
+        // Nothing changes that but somebody who signs in, in this tab or in another.
+        if self.link == Link::SignedOut {
+            return Vec::new();
+        }
+        let wait = BACK_OFF[self.failures.min(BACK_OFF.len() - 1)];
+        self.failures += 1;
+        let lost_at = *self.lost_at.get_or_insert(now);
+        let is_new = now - lost_at < OFFLINE_AFTER;
+        let link = if is_new { Link::Reconnecting(now + Millis::seconds(wait)) } else { Link::Offline(lost_at) };
+        let mut actions = self.link_told(link);
+        actions.extend([Action::Wait(Duration::from_secs(wait.unsigned_abs())), Action::Probe]);
+        actions
+    }
+
+    fn refused(&mut self) -> Vec<Action> {
+        match self.role {
+            // Whoever leads finds out too, and tells everybody.
+            Role::Follows => self.linked(Link::SignedOut),
+            Role::Leads { .. } => self.link_told(Link::SignedOut),
         }
     }
 
     fn ticked(&mut self, now: Timestamp) -> Vec<Action> {
         match self.role {
             Role::Leads { heard, .. } if now - heard > SILENT => {
-                let mut actions = self.link_told(Link::Reconnecting);
+                let mut actions = self.link_told(Link::Reconnecting(now));
                 actions.extend(self.open(now));
                 actions
             }

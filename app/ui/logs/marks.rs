@@ -41,8 +41,8 @@ mod tests {
 
     fn shown(line: &str, marks: &[(u32, u32)]) -> String {
         let piece = |piece: Piece| match (piece.ink, piece.marked) {
-            (Ink::Plain, false) => piece.text,
-            (Ink::Plain, true) => format!("[{}]", piece.text),
+            (ink, false) if ink == Ink::default() => piece.text,
+            (ink, true) if ink == Ink::default() => format!("[{}]", piece.text),
             (_, false) => format!("<{}>", piece.text),
             (_, true) => format!("<[{}]>", piece.text),
         };

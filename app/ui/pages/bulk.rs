@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use leptos_router::params::ParamsMap;
 
-use super::not_found::NotFoundPage;
+use super::not_found::no_such;
 use super::{Skeleton, use_desk};
 use crate::domain::access::Permission;
 use crate::domain::ids::{JobId, WorkerId};
@@ -58,7 +58,7 @@ struct Line {
 #[component]
 pub(crate) fn WorkersBulkPage() -> impl IntoView {
     let Some(asked) = use_query_map().with_untracked(|params| Asked::of(Listed::Workers, params)) else {
-        return view! { <NotFoundPage/> }.erased();
+        return view! { <Failure problem=no_such()/> }.erased();
     };
     let desk = use_desk();
     let ids: Vec<WorkerId> = asked.ids.iter().filter_map(|id| WorkerId::parse(id).ok()).collect();
@@ -86,7 +86,7 @@ pub(crate) fn WorkersBulkPage() -> impl IntoView {
 #[component]
 pub(crate) fn JobsBulkPage() -> impl IntoView {
     let Some(asked) = use_query_map().with_untracked(|params| Asked::of(Listed::Jobs, params)) else {
-        return view! { <NotFoundPage/> }.erased();
+        return view! { <Failure problem=no_such()/> }.erased();
     };
     let desk = use_desk();
     let ids: Vec<JobId> = asked.ids.iter().filter_map(|id| JobId::parse(id).ok()).collect();

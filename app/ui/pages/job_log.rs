@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::{use_params_map, use_query_map};
 use serde::{Deserialize, Serialize};
 
-use super::not_found::NotFoundPage;
+use super::not_found::no_such;
 use super::{Skeleton, use_port};
 use crate::domain::ids::Attempt;
 use crate::domain::ids::JobId;
@@ -63,7 +63,7 @@ pub(crate) fn JobLogPage() -> impl IntoView {
     let id = Memo::new(move |_| params.with(|params| params.get("id")).and_then(|id| JobId::parse(&id).ok()));
     move || match id.get() {
         Some(id) => view! { <Log id=id/> }.erased(),
-        None => view! { <NotFoundPage/> }.erased(),
+        None => unknown(no_such()),
     }
 }
 
@@ -83,15 +83,20 @@ fn Log(id: JobId) -> impl IntoView {
         Suspend::new(async move {
             match page.await {
                 Ok(first) => view! { <Shown first=first id=id wish=wish port=port/> }.erased(),
-                Err(problem) => view! {
-                    <PageHead title=t().log.title above=("/jobs", t().jobs.title)/>
-                    <Failure problem=problem/>
-                }
-                .erased(),
+                Err(problem) => unknown(problem),
             }
         })
     };
     view! { <Transition fallback=Skeleton>{shown}</Transition> }.erased()
+}
+
+/// What is shown if a log cannot be.
+fn unknown(problem: Problem) -> AnyView {
+    view! {
+        <PageHead title=t().log.title above=("/jobs", t().jobs.title)/>
+        <Failure problem=problem/>
+    }
+    .erased()
 }
 
 #[component]

@@ -1,8 +1,10 @@
-//! An address that leads nowhere.
+//! An address that leads nowhere, as a browser that lives on the page meets it; the server has a page of its own for one
+//! ([`crate::ui::trouble`]).
 
 use leptos::prelude::*;
 use leptos_meta::Title;
 
+use crate::protocol::problem::Problem;
 use crate::ui::answer::set_status;
 use crate::ui::components::layout::Brand;
 use crate::ui::erase::Erase;
@@ -26,4 +28,9 @@ pub(crate) fn NotFoundPage() -> impl IntoView {
         </main>
     }
     .erased()
+}
+
+/// Of an id that is none, there is nothing.
+pub(super) fn no_such() -> Problem {
+    Problem::new(404, "Not Found", "not_found", "")
 }

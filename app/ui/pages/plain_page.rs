@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Skeleton;
-use super::not_found::NotFoundPage;
+use super::not_found::no_such;
 use crate::protocol::problem::Problem;
 use crate::ui::erase::Erase;
 
@@ -25,7 +25,7 @@ where
 {
     let id = use_params_map().with_untracked(|params| params.get("id")).and_then(|id| I::try_from(id).ok());
     let Some(id) = id else {
-        return view! { <NotFoundPage/> }.erased();
+        return unknown(no_such());
     };
     let asked = Resource::new(|| (), move |()| ask(id.clone()));
     let shown = move || Suspend::new(async move { asked.await.map_or_else(unknown, show) });

@@ -94,6 +94,21 @@ fn of_stranger(app: &App, refusal: Refusal, peer: Option<IpAddr>) -> Refusal {
     once_more.err().unwrap_or(refusal)
 }
 
+/// A browser that comes to the login with a session that is over.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionOver;
+
+/// Notes whether whoever comes to the login was logged in before.
+pub async fn login(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let ticket = ticket(&app, request.headers(), Scheme::of(request.extensions()));
+    if let Some(ticket @ Ticket::Cookie(_)) = ticket
+        && let Ok(None) = app.core.authenticate(&ticket).await
+    {
+        request.extensions_mut().insert(SessionOver);
+    }
+    next.run(request).await
+}
+
 /// What is open to everybody, but not without end.
 pub async fn stranger(State(app): State<App>, request: Request, next: Next) -> Response {
     let peer = peer_of(&request);
@@ -283,6 +298,7 @@ fn worker_error(refusal: Refusal) -> ApiError {
     }
 }
 
-fn token(headers: &HeaderMap) -> Option<&str> {
+/// The token that a script came with.
+pub fn token(headers: &HeaderMap) -> Option<&str> {
     bearer(headers).or_else(|| text(headers, "x-api-key"))
 }

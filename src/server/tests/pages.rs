@@ -54,6 +54,25 @@ async fn strangers_are_shown_the_way_in() {
 }
 
 #[tokio::test]
+async fn who_was_logged_in_is_told_why_they_are_not() {
+    let server = Server::start().await;
+    let session = log_in(&server).await;
+    let over = "your session was not used for a long time, or it was ended elsewhere";
+    assert!(!page(&server, &session, "/login").await.contains(over), "it is not");
+    assert!(!page(&server, "", "/login").await.contains(over), "who never was");
+    let answer = server.get(&By::Cookie(session.clone()), "/api/account/sessions").await.ok(200);
+    let id = answer["sessions"][0]["id"].as_str().expect("an id").to_owned();
+    server.call(&By::Admin, "DELETE", &format!("/api/account/sessions/{id}"), "").await;
+    let answer = server.get(&By::Cookie(session.clone()), "/jobs?status=running").await;
+    assert_eq!(answer.headers[header::LOCATION], "/login?next=/jobs%3Fstatus%3Drunning");
+    let shown = page(&server, &session, "/login?next=/jobs%3Fstatus%3Drunning").await;
+    assert!(shown.contains(over) && shown.contains("value=\"/jobs?status=running\""), "{shown}");
+    let other = post(&server, &session, "/ui/login", "password=wrong").await.1;
+    let shown = page(&server, &other, "/login").await;
+    assert!(shown.contains("opens nothing here") && !shown.contains(over), "what was just said is said: {shown}");
+}
+
+#[tokio::test]
 async fn a_wrong_token_says_so_and_leads_nowhere_else() {
     let server = Server::start().await;
     let (to, cookies) = post(&server, "", "/ui/login", "password=wrong&next=//evil.example").await;
@@ -171,12 +190,15 @@ async fn a_host_that_takes_no_job_says_why_wherever_it_is_shown() {
 async fn what_is_not_there_is_a_page_of_its_own() {
     let server = Server::start().await;
     let session = log_in(&server).await;
-    for path in
-        ["/nowhere", "/jobs/j_none", "/admin/workers/w_none", "/admin/workers/w_none/jobs", "/admin/workers/%2e/events"]
-    {
+    let job = format!("/jobs/{}", app::domain::ids::JobId::new(server.app.core.now(), server.app.core.entropy()));
+    let unknown =
+        ["/admin/workers/w_none", "/admin/workers/w_none/jobs", "/admin/workers/%2e/events", "/jobs/x/events"];
+    for path in ["/jobs/j_none", "/jobs/x/log", &job].into_iter().chain(unknown) {
         let answer = server.get(&By::Cookie(session.clone()), path).await;
         assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
-        assert!(answer.text().contains("</html>"), "{path}");
+        let text = answer.text();
+        assert!(text.contains("</html>") && text.contains("class=\"sidebar\""), "{path}: {text}");
+        assert_eq!(text.matches("id=\"content\"").count(), 1, "{path}: {text}");
     }
     let request =
         Request::builder().method("POST").uri("/nowhere").header("host", "localhost:8001").body(Body::empty());

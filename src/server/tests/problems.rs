@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use serde_json::json;
 
-use super::harness::{Answer, By, Server, read};
+use super::harness::{ADMIN, Answer, By, Server, read};
 use crate::store::Store;
 
 #[tokio::test]
@@ -49,7 +49,7 @@ async fn a_browser_is_told_of_problems_on_pages_in_its_language() {
         ("POST", "/jobs", 405, "formularios"),
         ("GET", "/ui/logout", 405, "formularios"),
         ("GET", "/admin/system", 403, "admin.system"),
-        ("GET", "/nowhere", 404, "404"),
+        ("GET", "/nowhere?x=1", 404, "La dirección no lleva a ninguna parte"),
     ];
     for (method, path, status, says) in cases {
         let answer = browse(&server, &lea, method, path, "es").await;
@@ -64,8 +64,13 @@ async fn a_browser_is_told_of_problems_on_pages_in_its_language() {
     }
     let denied = browse(&server, &lea, "GET", "/admin/system", "es").await.text();
     assert!(denied.contains("Esto requiere el permiso") && denied.contains("(admin)"), "{denied}");
-    let framed = browse(&server, &lea, "POST", "/jobs", "es").await.text();
-    assert!(framed.contains("class=\"sidebar\"") && framed.contains(">lea<"), "who reads is known: {framed}");
+    for (method, path) in [("POST", "/jobs"), ("GET", "/nowhere")] {
+        let answer = browse(&server, &lea, method, path, "es").await;
+        let id = answer.headers["x-request-id"].to_str().expect("text").to_owned();
+        let framed = answer.text();
+        assert!(framed.contains("class=\"sidebar\"") && framed.contains(">lea<"), "who reads is known: {framed}");
+        assert!(framed.contains(&format!("Solicitud {id}")), "{framed}");
+    }
     // The API stays with its documents, whoever asks.
     browse(&server, &lea, "GET", "/api/nowhere", "es").await.problem(404, "no_such_route");
 }
@@ -88,6 +93,37 @@ async fn a_database_that_is_away_is_a_page_that_says_since_when() {
     let text = answer.text();
     assert!(text.contains("The database does not answer") && text.contains(&format!("datetime=\"{since}\"")), "{text}");
     assert!(text.contains(&format!("Request {id}")) && !text.contains("class=\"sidebar\""), "{text}");
+}
+
+#[tokio::test]
+async fn the_api_speaks_the_language_of_the_page_that_asks_and_english_to_scripts() {
+    let server = Server::start().await;
+    let By::Cookie(session) = server.person("lea", "viewer").await else { panic!("a browser") };
+    let in_japanese = By::Cookie(format!("{session}; language=ja"));
+    let answer = server.get(&in_japanese, "/api/admin/users").await;
+    assert_eq!(answer.headers[header::CONTENT_LANGUAGE], "ja");
+    let told = answer.problem(403, "permission_denied");
+    assert!(told["detail"].as_str().is_some_and(|detail| detail.contains("この操作には権限")), "{told}");
+    assert_eq!((&told["permission"], &told["title"]), (&json!("admin.users"), &json!("Forbidden")));
+    let english = server.get(&By::Cookie(session.clone()), "/api/admin/users").await;
+    assert!(!english.headers.contains_key(header::CONTENT_LANGUAGE));
+    // What has no sentence of its own stays, and is not called Japanese.
+    let other = server.get(&in_japanese, "/api/queue/j_none").await;
+    assert!(!other.headers.contains_key(header::CONTENT_LANGUAGE));
+    other.problem(404, "not_found");
+    // A script's browser may ask for what it likes.
+    let request = |name: &'static str, value: &str| {
+        let request = Request::builder().uri("/api/queue?cursor=x").header(header::HOST, "localhost:8001");
+        let request = request.header(header::ACCEPT_LANGUAGE, "ja").header(name, value);
+        server.send(request.body(Body::empty()).expect("a request"))
+    };
+    let by_token = read(request("authorization", &format!("Bearer {ADMIN}")).await).await.problem(422, "out_of_range");
+    assert!(by_token["detail"].as_str().is_some_and(|detail| detail.is_ascii()), "{by_token}");
+    let by_page = read(request("cookie", &session).await).await.problem(422, "out_of_range");
+    assert!(
+        by_page["detail"].as_str().is_some_and(|detail| detail.contains("cursor") && !detail.is_ascii()),
+        "{by_page}"
+    );
 }
 
 #[tokio::test]

@@ -95,7 +95,9 @@ fn a_stream_that_fails_is_opened_again_where_it_was_and_everybody_knows() {
         let at = NOW + Millis::seconds(i64::try_from(failure).expect("few") * 5);
         let failed = one.on(Event::Stream(StreamEvent::Failed), at);
         assert!(failed.contains(&Action::Wait(Duration::from_secs(wait))), "{failure}");
-        let link = if failure < 4 { Link::Reconnecting } else { Link::Offline(NOW) };
+        assert!(failed.contains(&Action::Probe), "{failure}");
+        let again = at + Millis::seconds(i64::try_from(wait).expect("few"));
+        let link = if failure < 4 { Link::Reconnecting(again) } else { Link::Offline(NOW) };
         assert_eq!(one.link, link, "{failure}");
         pass(failed, &mut two);
         assert_eq!(two.link, link, "{failure}");
@@ -121,4 +123,29 @@ fn a_stream_that_says_nothing_is_dead() {
     // It gets its time to answer.
     assert_eq!(one.on(Event::Tick, later(82)), []);
     assert_eq!(tab("two", &[]).on(Event::Tick, later(1_000)), []);
+}
+
+#[test]
+fn who_is_signed_out_is_told_in_all_tabs_and_asks_no_more() {
+    let (mut one, mut two) = (leading("one", &["jobs"]), tab("two", &["jobs"]));
+    one.on(Event::Stream(StreamEvent::Failed), NOW);
+    let told = one.on(Event::Refused, NOW);
+    pass(told, &mut two);
+    assert_eq!((one.link, two.link), (Link::SignedOut, Link::SignedOut));
+    // The wait that was begun before leads to one more attempt, and no further.
+    assert!(matches!(one.on(Event::Again, NOW)[..], [Action::Open { .. }]));
+    assert_eq!(one.on(Event::Stream(StreamEvent::Failed), NOW), []);
+    assert_eq!(one.link, Link::SignedOut);
+}
+
+#[test]
+fn whoever_signs_in_in_another_tab_brings_all_of_them_back() {
+    let (mut one, mut two) = (leading("one", &["jobs"]), tab("two", &["jobs"]));
+    one.on(Event::Refused, NOW);
+    let tried = pass(two.on(Event::Shown, NOW), &mut one);
+    assert!(tried.iter().any(|action| matches!(action, Action::Open { .. })));
+    pass(tried, &mut two);
+    assert_eq!(two.link, Link::SignedOut, "nobody knows yet");
+    pass(one.on(Event::Stream(StreamEvent::Opened), NOW), &mut two);
+    assert_eq!((one.link, two.link), (Link::Live, Link::Live));
 }

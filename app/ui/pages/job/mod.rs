@@ -24,7 +24,7 @@ use self::frame::{JobFrame, unknown};
 use self::gallery::Gallery;
 use self::overview::Overview;
 use self::tabs::Tab;
-use super::not_found::NotFoundPage;
+use super::not_found::no_such;
 use super::{Skeleton, use_port};
 use crate::domain::ids::JobId;
 use crate::protocol::artifacts::ArtifactsPage;
@@ -49,7 +49,7 @@ pub(crate) fn JobPage() -> impl IntoView {
     let id = Memo::new(move |_| params.with(|params| params.get("id")).and_then(|id| JobId::parse(&id).ok()));
     move || match id.get() {
         Some(id) => view! { <Job id=id/> }.erased(),
-        None => view! { <NotFoundPage/> }.erased(),
+        None => unknown(no_such()),
     }
 }
 

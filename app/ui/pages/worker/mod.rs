@@ -17,7 +17,7 @@ use self::frame::WorkerFrame;
 pub(in crate::ui::pages) use self::frame::unknown;
 use self::overview::{Arrival, Overview};
 use self::tabs::Tab;
-use super::not_found::NotFoundPage;
+use super::not_found::no_such;
 use super::{Skeleton, use_port};
 use crate::domain::ids::WorkerId;
 use crate::protocol::topic::Topic;
@@ -36,7 +36,7 @@ pub(crate) fn WorkerPage() -> impl IntoView {
     let id = Memo::new(move |_| params.with(|params| params.get("id")).and_then(|id| WorkerId::parse(&id).ok()));
     move || match id.get() {
         Some(id) => view! { <Worker id=id/> }.erased(),
-        None => view! { <NotFoundPage/> }.erased(),
+        None => unknown(no_such()),
     }
 }
 

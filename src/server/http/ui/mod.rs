@@ -6,6 +6,7 @@ mod port;
 pub mod trouble;
 pub mod ways;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock};
 
@@ -13,27 +14,25 @@ use app::domain::access::Permission;
 use app::domain::time::Timestamp;
 use app::protocol::status::BulkAction;
 use app::ui::PARTS_HEADER;
-use app::ui::flash::Flash;
+use app::ui::flash::{Flash, FormName};
 use app::ui::port::{SharedDesk, SharedPort};
 use app::ui::prefs::Prefs;
 use app::ui::{App as Dashboard, Plain, login_shell, plain_shell, shell};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use leptos::nonce::use_nonce;
 use leptos::prelude::{IntoView, LeptosOptions, provide_context, use_context};
-use leptos_axum::{
-    AxumRouteListing, LeptosRoutes, ResponseOptions, generate_route_list, render_app_async_with_context,
-};
+use leptos_axum::{AxumRouteListing, LeptosRoutes, ResponseOptions, generate_route_list};
 
 use self::port::ServerPort;
-use super::access;
+use super::access::{self, SessionOver};
 use super::arrival::Scheme;
 use super::headers::cookie;
-use super::problem::ApiError;
+use super::problem::{ApiError, no_such_route};
 use super::request::Peer;
 use super::routes::{Access, Routes};
 use super::{limits, session, site};
@@ -70,10 +69,12 @@ pub fn routes(app: &App) -> Router<App> {
     let forms = forms(app).into_router().route_layer(guard());
     let strangers = || from_fn_with_state(app.clone(), access::stranger);
     let open = entrances(app).into_router();
+    let login =
+        rendered(app, login, Scripts::None, login_shell).route_layer(from_fn_with_state(app.clone(), access::login));
     rendered(app, LISTED.live.clone(), Scripts::Own, shell)
         .merge(rendered(app, plain, Scripts::Own, plain_shell))
         .route_layer(guard())
-        .merge(rendered(app, login, Scripts::None, login_shell).merge(open).route_layer(strangers()))
+        .merge(login.merge(open).route_layer(strangers()))
         .merge(forms)
         .layer(DefaultBodyLimit::max(limits::API))
         .fallback(file_or_not_found)
@@ -149,10 +150,11 @@ fn provide(app: &App, scripts: Scripts) {
     let is_opened = !parts.headers.contains_key(PARTS_HEADER);
     let flash = cookie(&parts.headers, FLASH_COOKIE).filter(|_| is_opened);
     let flash = flash.and_then(|id| app.flashes.take(id, app.core.now()));
-    let flash = flash.map(|flash| flash.told(prefs.locale));
     if let Some(response) = use_context::<ResponseOptions>() {
         set_headers(&response, scripts, flash.is_some());
     }
+    let over = parts.extensions.get::<SessionOver>().map(|SessionOver| session_over());
+    let flash = flash.or(over).map(|flash| flash.told(prefs.locale));
     if let (Some(person), Some(session)) = (person, prefs.session.clone()) {
         let port = Arc::new(ServerPort::new(app.clone(), person, session, prefs.locale));
         provide_context::<SharedPort>(port.clone());
@@ -160,6 +162,12 @@ fn provide(app: &App, scripts: Scripts) {
     }
     provide_context(prefs);
     provide_context::<Option<Flash>>(flash);
+}
+
+/// Why whoever was logged in is asked to log in.
+fn session_over() -> Flash {
+    let problem = ApiError::not_authenticated().problem();
+    Flash::Problem { form: FormName::Login, problem, fields: BTreeMap::new() }
 }
 
 /// How a browser likes its pages.
@@ -199,9 +207,6 @@ async fn file_or_not_found(State(app): State<App>, request: Request) -> Response
     if let Err(refusal) = app.core.stranger_may_ask(peer) {
         return ApiError::from(refusal).into_response();
     }
-    let (context, options) = (app.clone(), app.leptos.clone());
-    let page = render_app_async_with_context(move || provide(&context, Scripts::Own), move || shell(options.clone()));
-    let mut response = page(request).await.into_response();
-    *response.status_mut() = StatusCode::NOT_FOUND;
-    response
+    // To a browser it is told on a page ([`trouble`]).
+    no_such_route(request.uri().path()).into_response()
 }

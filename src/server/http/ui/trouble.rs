@@ -1,31 +1,42 @@
-//! Whoever asked with a browser is answered with a page, also where something is wrong. The API stays with its documents.
+//! Whoever asked with a browser is answered with a page, also where something is wrong. The API stays with its documents; to a
+//! page they speak the language of its reader.
 
+use app::domain::time::Timestamp;
 use app::protocol::problem::Problem;
+use app::ui::prefs::Locale;
+use app::ui::told::told;
 use app::ui::trouble::Trouble;
 use app::ui::trouble_shell;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::uri::PathAndQuery;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use leptos::prelude::provide_context;
 use leptos_axum::render_app_async_with_context;
+use serde_json::Value;
 
-use super::{Scripts, provide};
+use super::{Scripts, prefs, provide};
 use crate::http::access;
 use crate::http::arrival::Scheme;
+use crate::http::headers::text;
 use crate::http::problem::method_not_allowed;
 use crate::http::request::Peer;
+use crate::http::session_cookie;
 use crate::state::App;
+use crate::text::local_path;
 
 /// No problem document is longer.
-const LONGEST: usize = 64 << 10;
+const LONGEST: usize = 1 << 20;
 
 /// Shows problems as pages.
 pub async fn shown(State(app): State<App>, request: Request, next: Next) -> Response {
     if !is_for_people(request.uri().path(), request.headers()) {
-        return next.run(request).await;
+        let locale = of_page(&request);
+        let response = next.run(request).await;
+        return if let Some(locale) = locale { in_words(response, locale).await } else { response };
     }
     let (parts, body) = request.into_parts();
     let asked = parts.clone();
@@ -45,6 +56,36 @@ pub async fn shown(State(app): State<App>, request: Request, next: Next) -> Resp
     page(&app, asked, problem, Response::from_parts(head, Body::empty())).await
 }
 
+/// The language of the page that asks the API. Scripts come with a token, and are told what they were always told.
+fn of_page(request: &Request) -> Option<Locale> {
+    let headers = request.headers();
+    let has_session = session_cookie::read(headers, Scheme::of(request.extensions())).is_some();
+    // Where nobody logs in, a page says by this that it is one of ours.
+    let is_ours = text(headers, "sec-fetch-site") == Some("same-origin");
+    let is_page = (has_session || is_ours) && access::token(headers).is_none();
+    is_page.then(|| prefs(headers, Timestamp::default()).locale).filter(|locale| *locale != Locale::En)
+}
+
+/// A problem as its reader is told it.
+async fn in_words(response: Response, locale: Locale) -> Response {
+    if !has_type(response.headers(), "application/problem+json") {
+        return response;
+    }
+    let (mut head, body) = response.into_parts();
+    let bytes = to_bytes(body, LONGEST).await.unwrap_or_default();
+    let said = read(&bytes).map(|problem| (problem.detail.clone(), told(problem, locale).detail));
+    let (Some((before, detail)), Ok(mut document)) = (said, serde_json::from_slice::<Value>(&bytes)) else {
+        return Response::from_parts(head, Body::from(bytes));
+    };
+    if detail == before {
+        return Response::from_parts(head, Body::from(bytes));
+    }
+    document["detail"] = detail.into();
+    head.headers.remove(header::CONTENT_LENGTH);
+    head.headers.insert(header::CONTENT_LANGUAGE, HeaderValue::from_static(locale.tag()));
+    Response::from_parts(head, Body::from(document.to_string()))
+}
+
 /// Whether a browser asks for a page, and not a program for a document.
 fn is_for_people(path: &str, headers: &HeaderMap) -> bool {
     let accepts = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
@@ -59,8 +100,8 @@ fn has_type(headers: &HeaderMap, wanted: &str) -> bool {
 /// The problem, with what it carries beside its own fields.
 fn read(document: &[u8]) -> Option<Problem> {
     let mut problem: Problem = serde_json::from_slice(document).ok()?;
-    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(document).ok()?;
-    let text = |value: serde_json::Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+    let fields: serde_json::Map<String, Value> = serde_json::from_slice(document).ok()?;
+    let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
     problem.with = fields.into_iter().map(|(name, value)| (name, text(value))).collect();
     Some(problem)
 }
@@ -75,7 +116,8 @@ async fn page(app: &App, mut asked: Parts, problem: Problem, answer: Response) -
     asked.method = Method::GET;
     let away_since =
         (problem.code == "database_unavailable").then(|| app.core.leadership.database_away_since()).flatten();
-    let trouble = Trouble { problem, away_since, path: asked.uri.path().to_owned() };
+    let again = asked.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    let trouble = Trouble { problem, away_since, path: local_path(again).to_owned() };
     let (context, options) = (app.clone(), app.leptos.clone());
     let provided = move || {
         provide(&context, Scripts::None);

@@ -1,0 +1,82 @@
+//! The chosen lines of a log to take along: their address, and what they say.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+
+use super::icon::{Glyph, Icon};
+use super::log_reader::Reader;
+use crate::domain::log_text::plain;
+use crate::protocol::problem::Problem;
+use crate::ui::browser;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+use crate::ui::logs::wish::Wish;
+use crate::ui::notes::use_notes;
+
+/// So long it is said that something was copied.
+const SAID: Duration = Duration::from_secs(2);
+
+/// The two buttons, as long as lines are chosen.
+#[component]
+pub(crate) fn CopyChosen(reader: Reader) -> impl IntoView {
+    let words = t();
+    let notes = use_notes();
+    let copied = RwSignal::new(None::<usize>);
+    let copy = move |which: usize, text: &str| {
+        if browser::copy(text) {
+            copied.set(Some(which));
+            set_timeout(move || _ = copied.try_set(None), SAID);
+        }
+    };
+    let link = move |_| {
+        let href = reader.wish.with_untracked(|wish| reader.log.with_value(|log| wish.href(&log.job)));
+        copy(0, &format!("{}{href}", browser::origin()));
+    };
+    let lines = move |_| {
+        spawn_local(async move {
+            match said(reader).await {
+                Ok(text) => copy(1, &text),
+                Err(problem) => notes.refused(problem),
+            }
+        });
+    };
+    let button = move |which: usize, label: &'static str| {
+        let is_copied = move || copied.get() == Some(which);
+        let glyph = move || if is_copied() { Glyph::Check } else { Glyph::Copy };
+        let text = move || if is_copied() { words.common.copied } else { label };
+        view! { {move || view! { <Icon glyph=glyph()/> }} <span aria-live="polite">{text}</span> }
+    };
+    let is_chosen = Memo::new(move |_| reader.wish.with(|wish| wish.lines.is_some()));
+    (move || {
+        is_chosen.get().then(|| {
+            view! {
+                <button type="button" class="js-only btn btn-xs btn-ghost" on:click=link>{button(0, words.logs.copy_link)}</button>
+                <button type="button" class="js-only btn btn-xs btn-ghost" on:click=lines>{button(1, words.logs.copy_lines)}</button>
+            }
+        })
+    })
+    .erased()
+}
+
+/// What the chosen lines say; the page may hold some of them only.
+async fn said(reader: Reader) -> Result<String, Problem> {
+    let mut text = String::new();
+    let Some((mut from, last)) = reader.wish.with_untracked(|wish| wish.lines) else { return Ok(text) };
+    let log = reader.log.get_value();
+    while from <= last {
+        let limit = u32::try_from(last - from + 1).unwrap_or(u32::MAX);
+        let told =
+            log.port.job_log_lines(log.job.clone(), Wish::default().some(log.attempt, Some(from), limit)).await?;
+        from = told.from + told.lines.len() as u64;
+        for line in &told.lines {
+            _ = writeln!(text, "{}", plain(&line.text));
+        }
+        if told.lines.is_empty() {
+            break;
+        }
+    }
+    Ok(text)
+}

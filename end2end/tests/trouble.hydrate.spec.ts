@@ -1,0 +1,287 @@
+// What an open page does when something is wrong: its session ends, or what it shows cannot be asked for.
+import type { Page } from '@playwright/test';
+import { expect, expectAccessible, picture, test } from '../fixtures';
+import { running } from '../host';
+import { makeWorker, PASSWORD, signIn, signInAs } from '../steps';
+
+// Each waits for pauses that a reader would wait for.
+test.describe.configure({ timeout: 120_000 });
+
+/** A problem as the server tells it. */
+const problem = (status: number, detail: string) => ({
+  status,
+  contentType: 'application/problem+json',
+  body: JSON.stringify({ type: 'about:blank', title: 'Problem', status, code: 'database_unavailable', detail, request_id: 'req_42' }),
+});
+
+/** Drops what a browser says of answers that a test meant. */
+function meant(complaints: string[], what: RegExp): void {
+  complaints.splice(0, complaints.length, ...complaints.filter((line) => !what.test(line)));
+}
+
+/** Waits until the page listens, however busy the machine is. */
+async function live(page: Page): Promise<void> {
+  await expect(page.locator('.is-live:visible').first()).toBeVisible({ timeout: 30_000 });
+}
+
+const pill = (page: Page) => page.locator('.link-state:visible').first();
+const over = (page: Page) => page.getByRole('alert').filter({ hasText: 'Your session has ended' });
+
+test('a session that is ended elsewhere is over in all tabs, and goes on where it was', async ({ page, context, server, browser, complaints }) => {
+  await signInAs(page, server, 'ada', 'lead');
+  await page.goto('/jobs?status=running&user=ada');
+  await live(page);
+  const second = await context.newPage();
+  await second.goto('/');
+  await live(second);
+
+  const elsewhere = await browser.newContext({ baseURL: server.url });
+  const other = await elsewhere.newPage();
+  await other.goto('/login');
+  await other.getByLabel('Name').fill('ada');
+  await other.getByLabel('Password').fill(PASSWORD);
+  await other.getByRole('button', { name: 'Sign in' }).click();
+  await expect(other).toHaveURL(`${server.url}/`);
+  const { sessions } = await (await other.request.get('/api/account/sessions')).json();
+  const first = sessions.find(({ current }: { current: boolean }) => !current);
+  expect((await other.request.delete(`/api/account/sessions/${first.id}`)).ok()).toBe(true);
+  await elsewhere.close();
+
+  for (const tab of [page, second]) {
+    await expect(over(tab)).toBeVisible();
+    await expect(pill(tab)).toHaveText('Signed out');
+    await expect(tab.locator('.frame')).toHaveClass(/is-stale/);
+  }
+  await expectAccessible(page);
+  await picture(page, 'session-over-1280');
+  await page.setViewportSize({ width: 380, height: 800 });
+  await picture(page, 'session-over-380');
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(380);
+  await page.setViewportSize({ width: 1280, height: 800 });
+
+  await over(page).getByRole('link', { name: 'Sign in' }).click();
+  await expect(page).toHaveURL(/\/login\?next=/);
+  await expect(page.getByRole('alert').filter({ hasText: 'You were signed out' })).toBeVisible();
+  await picture(page, 'login-over');
+  await page.getByLabel('Name').fill('ada');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expect(page).toHaveURL(`${server.url}/jobs?status=running&user=ada`);
+  await live(page);
+  await expect(over(second), 'the other tab is back by itself').toHaveCount(0);
+  await live(second);
+  meant(complaints, /status of 401|ERR_INCOMPLETE|MIME type/);
+});
+
+test('what cannot be asked for again is stale, and fresh once it can', async ({ page, server, complaints }) => {
+  await makeWorker(server, 'gpu-1');
+  await page.setViewportSize({ width: 380, height: 800 });
+  await signIn(page, server);
+  await page.goto('/admin/workers');
+  await live(page);
+  let asked = 0;
+  await page.route('**/api/admin/workers?*', (route) => {
+    asked += 1;
+    return route.fulfill(problem(503, 'The database does not answer.'));
+  });
+  await makeWorker(server, 'came-later');
+  await expect(pill(page)).toHaveText(/^Stale since \d\d:\d\d$/);
+  await expect(page.locator('.frame')).toHaveClass(/is-stale/);
+  await expect(page.getByRole('link', { name: 'gpu-1' }), 'what was known stays').toBeVisible();
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(380);
+  await picture(page, 'refetch-failed-380');
+  await expect.poll(() => asked, { timeout: 15_000 }).toBeGreaterThan(2);
+  await page.unroute('**/api/admin/workers?*');
+  await expect(page.getByRole('link', { name: 'came-later' })).toBeVisible({ timeout: 20_000 });
+  await live(page);
+  await expect(page.locator('.frame')).not.toHaveClass(/is-stale/);
+  meant(complaints, /status of 503/);
+});
+
+test('what was deleted meanwhile is said to be gone', async ({ page, server, complaints }) => {
+  const { worker_id: id } = await makeWorker(server, 'gpu-1');
+  await signIn(page, server);
+  await page.goto(`/admin/workers/${id}`);
+  await live(page);
+  expect((await server.api(`/api/admin/workers/${id}`, { method: 'DELETE' })).ok).toBe(true);
+  await expect(pill(page)).toHaveText('No longer there');
+  await page.locator('.sidebar').getByRole('link', { name: 'Workers' }).click();
+  await live(page);
+  meant(complaints, /status of 404/);
+});
+
+test('a page says when it will try to reconnect', async ({ page, server, complaints }) => {
+  await signIn(page, server);
+  await page.goto('/jobs');
+  await live(page);
+  await page.route('**/api/events*', (route) => route.abort());
+  await server.restart();
+  await expect(pill(page)).toHaveText(/^Reconnecting\d+\ss$/, { timeout: 15_000 });
+  await page.unroute('**/api/events*');
+  await live(page);
+  meant(complaints, /ERR_/);
+});
+
+test('lines that cannot be fetched are asked for again, by hand and by itself', async ({ page, server, complaints }) => {
+  const { host, offer } = await running(server);
+  let offset = await host.log(offer, Array.from({ length: 5_000 }, (_, at) => `line ${at + 1}\n`).join(''));
+  await signIn(page, server);
+  await page.goto(`/jobs/${offer.job_id}/log`);
+  await live(page);
+  await page.route('**/logs/lines*', (route) => route.fulfill(problem(500, 'It failed.')));
+  await page.getByRole('log').focus();
+  await page.keyboard.press('Home');
+  const missing = page.getByRole('alert').filter({ hasText: 'Some lines could not be fetched' });
+  await expect(missing).toContainText('req_42');
+  await expectAccessible(page);
+  await picture(page, 'log-missing');
+  await page.unroute('**/logs/lines*');
+  await missing.getByRole('button', { name: 'Try again' }).click();
+  await expect(page.locator('#L1')).toContainText('line 1');
+  await expect(missing).toHaveCount(0);
+
+  await page.getByRole('log').focus();
+  await page.keyboard.press('End');
+  await expect(page.locator('#L5000')).toContainText('line 5000');
+  await page.route('**/logs/lines*', (route) => route.abort());
+  offset = await host.log(offer, 'another\n', offset);
+  await expect(missing).toBeVisible();
+  await page.unroute('**/logs/lines*');
+  await expect(page.locator('#L5001')).toContainText('another', { timeout: 15_000 });
+  await expect(missing).toHaveCount(0);
+  meant(complaints, /status of 500|ERR_FAILED/);
+});
+
+test('what is found in a log is gone through by keyboard alone', async ({ page, server }) => {
+  const { host, offer } = await running(server);
+  await host.log(offer, Array.from({ length: 400 }, (_, at) => `${at % 100 === 42 ? 'needle' : 'hay'} ${at + 1}\n`).join(''));
+  await signIn(page, server);
+  await page.goto(`/jobs/${offer.job_id}/log?line=1`);
+  await live(page);
+  await page.keyboard.press('/');
+  await page.keyboard.type('needle');
+  await page.keyboard.press('Enter');
+  const chosen = page.locator('.log-row.is-chosen');
+  await expect(chosen).toHaveText('43needle 43');
+  const next = page.getByRole('button', { name: 'Next match' });
+  for (let step = 0; step < 5 && !(await next.evaluate((element) => element === document.activeElement)); step += 1) await page.keyboard.press('Tab');
+  await expect(next).toBeFocused();
+  await page.keyboard.press('Enter');
+  await expect(chosen).toHaveText('143needle 143');
+  await expect(next).toBeFocused();
+  await page.keyboard.press(' ');
+  await expect(chosen).toHaveText('243needle 243');
+  await page.keyboard.press('Shift+Tab');
+  await page.keyboard.press('Enter');
+  await expect(chosen).toHaveText('143needle 143');
+  await expect(page.getByText('2 of 4', { exact: true })).toBeVisible();
+});
+
+test('chosen lines and their address are copied', async ({ page, server, context }) => {
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  const { host, offer } = await running(server);
+  await host.log(offer, Array.from({ length: 50 }, (_, at) => `\u001b[31mline\u001b[0m ${at + 1}\n`).join(''));
+  await signIn(page, server);
+  await page.goto(`/jobs/${offer.job_id}/log?line=11-13`);
+  await live(page);
+  const copied = () => page.evaluate(() => navigator.clipboard.readText());
+  await page.getByRole('button', { name: 'Copy lines' }).click();
+  await expect(page.getByRole('button', { name: 'Copied' })).toBeVisible();
+  expect(await copied()).toBe('line 11\nline 12\nline 13\n');
+  await page.getByRole('button', { name: 'Copy link' }).click();
+  await expect.poll(copied).toBe(page.url());
+  host.close();
+});
+
+test('a chart that could not be asked for says so', async ({ page, server, complaints }) => {
+  await makeWorker(server, 'gpu-1');
+  await signIn(page, server);
+  await page.goto('/jobs');
+  await live(page);
+  await page.route('**/api/admin/gpus/history*', (route) => route.fulfill(problem(500, 'It failed.')));
+  await page.locator('.sidebar').getByRole('link', { name: 'Overview' }).click();
+  await expect(page.getByRole('alert').filter({ hasText: 'It failed.' })).toContainText('Request req_42');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
+  await picture(page, 'chart-failed');
+  meant(complaints, /status of 500/);
+});
+
+test.describe('in another language', () => {
+  test.use({ locale: 'es' });
+
+  test('what the API refuses a page is said in it', async ({ page, server, complaints }) => {
+    await makeWorker(server, 'gpu-1');
+    await signIn(page, server);
+    await page.goto('/admin/workers');
+    await live(page);
+    const search = page.locator('form[role=search] input[name=q]');
+    await search.fill('nope:1');
+    await search.press('Enter');
+    await expect(page).toHaveURL(/q=nope/);
+    await expect(page.getByRole('alert').filter({ hasText: '«nope:1»' })).toBeVisible();
+    meant(complaints, /status of 422/);
+  });
+});
+
+test('a log that is followed and a job go on after a restart of the server', async ({ page, context, server, complaints }) => {
+  const { host, offer } = await running(server);
+  const offset = await host.log(offer, 'before\n');
+  await signIn(page, server);
+  await page.goto(`/jobs/${offer.job_id}/log`);
+  await live(page);
+  await expect(page.locator('#L1')).toContainText('before');
+  const second = await context.newPage();
+  await second.goto(`/jobs/${offer.job_id}`);
+  await live(second);
+  await server.restart();
+  await host.log(offer, 'after\n', offset);
+  await host.progress(offer, [{ step: 7, total_steps: 10, at: new Date().toISOString(), loss: 1 }]);
+  await expect(page.locator('#L2')).toContainText('after', { timeout: 30_000 });
+  await live(page);
+  await expect(second.locator('.log')).toContainText('after', { timeout: 30_000 });
+  await expect(second.getByRole('progressbar').first()).toHaveAttribute('aria-valuenow', '70');
+  await live(second);
+  host.close();
+  meant(complaints, /ERR_/);
+});
+
+test('who missed more than the server remembers asks for everything', async ({ page, server }) => {
+  await signIn(page, server);
+  await page.goto('/admin/workers');
+  await live(page);
+  const see = (visibility: string) => page.evaluate((state) => {
+    Object.defineProperty(document, 'visibilityState', { value: state, configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }, visibility);
+  await see('hidden');
+  await makeWorker(server, 'while-nobody-listened');
+  // The version after which the page resumes is one that the server does not know any more.
+  await page.route('**/api/events*', (route) => {
+    const url = new URL(route.request().url());
+    url.searchParams.set('after', 'forgotten-1');
+    return route.continue({ url: url.href });
+  });
+  await see('visible');
+  await expect(page.getByRole('link', { name: 'while-nobody-listened' })).toBeVisible();
+});
+
+test('what is drawn can be told apart in colours that the system chooses', async ({ page, server }) => {
+  const { host, offer } = await running(server);
+  await host.progress(offer, [{ step: 4, total_steps: 10, at: new Date().toISOString(), loss: 1 }]);
+  await host.tell(host.gpus.map((uuid, index) => ({ uuid, utilization_percent: 20 * index, memory_used_gb: 20 })));
+  await host.log(offer, '\u001b[41mred\u001b[0m \u001b[1;38;5;31mcyan\u001b[0m \u001b[3;4mslanted\u001b[0m \u001b[7minverse\n');
+  await page.emulateMedia({ forcedColors: 'active', reducedMotion: 'reduce' });
+  await signIn(page, server);
+  for (const [name, path] of [['job', `/jobs/${offer.job_id}`], ['log', `/jobs/${offer.job_id}/log?line=1`], ['gpus', '/gpus'], ['usage', '/usage'], ['workers', '/admin/workers']] as const) {
+    await page.goto(path);
+    await picture(page, `forced-${name}`);
+    const alike = await page.evaluate(() => [...document.querySelectorAll('.scale-fill')].filter((fill) => {
+      const track = fill.previousElementSibling;
+      return track && getComputedStyle(fill).fill === getComputedStyle(track).fill;
+    }).length);
+    expect(alike, `${path}: a bar is as its ground`).toBe(0);
+    const moving = await page.evaluate(() => document.getAnimations().length);
+    expect(moving, `${path} moves`).toBe(0);
+  }
+  host.close();
+});
