@@ -43,7 +43,6 @@ pub(crate) mod log_reader;
 pub(crate) mod log_sheet;
 pub(crate) mod log_view;
 pub(crate) mod page_head;
-#[cfg(feature = "ssr")]
 pub(crate) mod pager;
 pub(crate) mod palette;
 pub(crate) mod picking;
