@@ -20,7 +20,7 @@ pub(crate) use picked::{count_picked, pick_all};
 #[cfg(feature = "hydrate")]
 pub(crate) use real::{
     carried_words, copy, focused, keep, minutes_ahead, now, path, place, recall, send, set_theme, share_of_width,
-    submit_form_of, subscribe,
+    submit_form_of, subscribe, typed,
 };
 
 #[cfg(feature = "hydrate")]
@@ -32,7 +32,7 @@ mod stub;
 pub(crate) use stub::{
     Tabs, attends, click, copy, count_picked, focus, focus_summary, focused, in_row, is_shown, join, keep,
     minutes_ahead, now, open_option, pick_all, place, press, recall, reveal, send, set_theme, share_of_width, step,
-    stroke, submit_form_of, subscribe, tab_id,
+    stroke, submit_form_of, subscribe, tab_id, typed,
 };
 
 /// What a subscription tells its listener.
