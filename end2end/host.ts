@@ -16,6 +16,8 @@ export interface HostOptions {
   model?: string;
   vram?: number;
   labels?: Record<string, string>;
+  /** Labels that its agent reports. */
+  reported?: Record<string, string>;
   version?: string;
 }
 
@@ -32,7 +34,7 @@ export class Host {
 
   /** A new worker, registered and listening. */
   static async connect(server: Server, name: string, options: HostOptions = {}): Promise<Host> {
-    const { gpus = 4, model = 'NVIDIA A100-SXM4-80GB', vram = 80, labels = {}, version = '0.1.0' } = options;
+    const { gpus = 4, model = 'NVIDIA A100-SXM4-80GB', vram = 80, labels = {}, reported = {}, version = '0.1.0' } = options;
     const body = JSON.stringify({ name, worker_type: 'persistent', labels });
     const made = await server.api('/api/admin/workers', { method: 'POST', body });
     expect(made.status).toBe(201);
@@ -40,8 +42,8 @@ export class Host {
     const devices = Array.from({ length: gpus }, (_, index) => ({ index, uuid: `GPU-${name}-${index}`, name: model, vram_gb: vram }));
     const host = new Host(server, id, token, devices.map(({ uuid }) => uuid));
     await host.post('register', {
-      protocol: 1, persistent: true, accelerator_type: 'cuda', gpus: devices, boot_id: name, hostname: `${name}.example.org`,
-      agent_version: version, tls_verify: true,
+      protocol: 1, persistent: true, accelerator_type: 'cuda', gpus: devices, boot_id: name, host: `${name}.example.org`,
+      labels: reported, agent_version: version, tls_verify: true,
     });
     await host.listen();
     return host;

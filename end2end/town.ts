@@ -37,6 +37,7 @@ export const PAGES: Record<string, (town: Town) => string> = {
   'worker-gpus': ({ worker }) => `/admin/workers/${worker}?show=gpus`,
   'worker-jobs': ({ worker }) => `/admin/workers/${worker}/jobs`,
   'worker-events': ({ worker }) => `/admin/workers/${worker}/events`,
+  'worker-edit': ({ worker }) => `/admin/workers/${worker}/edit`,
   'worker-new': () => '/admin/workers/new',
   'worker-delete': ({ worker }) => `/admin/workers/${worker}/delete`,
   'workers-drain': ({ hosts }) => `/admin/workers/bulk?action=drain${hosts.map(({ id }) => `&id=${id}`).join('')}`,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::problem::Problem;
 use super::status::BulkOutcome;
+use super::workers::DrainWorker;
 use crate::domain::ids::JobId;
 
 /// The most that one request names.
@@ -15,6 +16,17 @@ pub const MOST: usize = 500;
 pub struct BulkIds {
     /// Their ids, 500 at most; one that stands there twice counts once.
     pub ids: Vec<String>,
+}
+
+/// `POST /api/admin/workers/bulk/drain`: which of them, why, and until when.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BulkDrain {
+    /// Their ids, 500 at most; one that stands there twice counts once.
+    pub ids: Vec<String>,
+    /// The same for each.
+    #[serde(flatten)]
+    pub drain: DrainWorker,
 }
 
 /// What became of them.

@@ -215,6 +215,9 @@ pub struct WorkerView {
     pub gpu_count: u32,
     /// The first GPU's model.
     pub gpu_name: Option<String>,
+    /// How many it has of each model; left out where all are of one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpu_models: Vec<GpuModel>,
     /// The first GPU's memory in GB.
     pub gpu_vram_gb: Option<f64>,
     /// Why its host is fit for no new job now, in its agent's words; left out, it is fit.
@@ -236,6 +239,9 @@ pub struct WorkerView {
     pub reported_labels: Labels,
     /// Whether that is ignored, here or on all workers.
     pub ignore_reported_labels: bool,
+    /// What an admin has set of it; only where one worker is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<WorkerSettings>,
     /// When it was last heard of; none if never.
     pub last_heartbeat: Option<Timestamp>,
     /// The address from which it was last heard of.
@@ -259,6 +265,13 @@ pub struct WorkerView {
     /// The last time that a second agent came with its token, until that is settled: by a rotation, or by a word.
     #[serde(default)]
     pub token_conflict: Option<TokenConflict>,
+    /// Of a worker that was never heard of: the last time that an agent was refused with its token, or under its name,
+    /// since the token was made; only where one worker is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_refusal: Option<RefusedAgent>,
+    /// When its agent registered last, as far as that is still on record; only where one worker is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registered_at: Option<Timestamp>,
     /// When the admin made it.
     pub created_at: Timestamp,
     /// The jobs it holds.
@@ -277,6 +290,26 @@ pub struct WorkerView {
     pub revision: String,
 }
 
+/// A model of GPU on a worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GpuModel {
+    /// Its name.
+    pub name: String,
+    /// How many there are.
+    pub count: u32,
+}
+
+/// What an admin has set of a worker, whatever its agent reports and the server is told of all workers.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkerSettings {
+    /// The labels that it was given.
+    pub labels: Labels,
+    /// Whether those that its agent reports are ignored.
+    pub ignore_reported_labels: bool,
+}
+
 /// Two agents came with one token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -285,6 +318,18 @@ pub struct TokenConflict {
     pub at: Timestamp,
     /// From which host, as far as it is known.
     pub host: String,
+}
+
+/// A registration that was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RefusedAgent {
+    /// When.
+    pub at: Timestamp,
+    /// The code of the problem that it was answered.
+    pub reason: String,
+    /// From which address, as far as it is known.
+    pub from: Option<String>,
 }
 
 /// A job on a worker, in the worker's row.

@@ -161,25 +161,26 @@ fn get<T: DeserializeOwned + 'static>(path: String) -> Answer<T> {
     }))
 }
 
-/// A write without a body.
-pub(crate) async fn send(method: &str, path: &str) -> Result<(), Problem> {
+/// A write, with what there is to say as JSON.
+pub(crate) async fn send(method: &str, path: &str, body: Option<String>) -> Result<(), Problem> {
     let method = Method::from_bytes(method.as_bytes()).unwrap_or(Method::POST);
-    exchange(method, path, None).await.map(drop)
+    exchange(method, path, body.map(|json| ("application/json", json))).await.map(drop)
 }
 
 /// A form, as the browser would have sent it.
 pub(crate) async fn post_form(path: &str, fields: &[(&'static str, &str)]) -> Result<(), Problem> {
     let fields: Vec<_> = fields.iter().map(|(key, value)| (*key, Some((*value).to_owned()))).collect();
     let body = query_string(&fields);
-    exchange(Method::POST, path, Some(body.trim_start_matches('?').to_owned())).await.map(drop)
+    let form = ("application/x-www-form-urlencoded", body.trim_start_matches('?').to_owned());
+    exchange(Method::POST, path, Some(form)).await.map(drop)
 }
 
 /// One request and its body; whatever is not a 2xx becomes a problem.
-async fn exchange(method: Method, path: &str, form: Option<String>) -> Result<String, Problem> {
+async fn exchange(method: Method, path: &str, body: Option<(&str, String)>) -> Result<String, Problem> {
     let away = |error: gloo_net::Error| Problem::new(0, "No Answer", "no_answer", error.to_string());
     let request = RequestBuilder::new(path).method(method).header("accept", "application/json");
-    let request = match form {
-        Some(form) => request.header("content-type", "application/x-www-form-urlencoded").body(form),
+    let request = match body {
+        Some((kind, body)) => request.header("content-type", kind).body(body),
         None => request.build(),
     };
     let response = request.map_err(away)?.send().await.map_err(away)?;

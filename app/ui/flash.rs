@@ -137,7 +137,7 @@ pub enum WayKind {
 pub enum FormName {
     /// `POST /ui/login`.
     Login,
-    /// `POST /ui/workers`.
+    /// `POST /ui/workers`, `POST /ui/workers/{id}/edit`.
     Worker,
     /// `POST /ui/jobs`.
     Job,
@@ -161,6 +161,8 @@ pub enum Notice {
     SignedOut,
     /// A worker was deleted.
     WorkerDeleted,
+    /// What was set of a worker was changed.
+    WorkerChanged,
     /// A worker takes nothing new.
     WorkerDraining,
     /// A drain was undone.

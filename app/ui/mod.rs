@@ -20,6 +20,8 @@ mod clock;
 mod components;
 #[cfg(feature = "ssr")]
 mod configs;
+#[cfg(feature = "ssr")]
+pub mod edited;
 mod erase;
 pub mod flash;
 mod format;

@@ -33,6 +33,7 @@ use super::pages::usage::UsagePage;
 use super::pages::worker::events::WorkerEventsPage;
 use super::pages::worker::jobs::WorkerJobsPage;
 use super::pages::worker_delete::WorkerDeletePage;
+use super::pages::worker_edit::WorkerEditPage;
 use super::pages::worker_new::WorkerNewPage;
 
 /// The application of the plain pages.
@@ -52,6 +53,7 @@ pub fn Plain() -> impl IntoView {
                     <Route path=path!("/admin/workers/new") view=WorkerNewPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/bulk") view=WorkersBulkPage ssr=SsrMode::Async/>
                     <Route path=path!("/jobs/bulk") view=JobsBulkPage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/workers/:id/edit") view=WorkerEditPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/:id/delete") view=WorkerDeletePage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/:id/jobs") view=WorkerJobsPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/:id/events") view=WorkerEventsPage ssr=SsrMode::Async/>

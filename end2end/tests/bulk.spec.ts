@@ -55,11 +55,16 @@ test('workers are picked, named before they drain, and resumed by Undo', async (
     expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(width);
   }
   await page.setViewportSize({ width: 1280, height: 800 });
+  await page.getByLabel('Why').fill('new switch');
+  await page.getByLabel('Stop what still runs after').fill('30');
   await page.getByRole('button', { name: 'Drain 2 workers' }).click();
 
   await expect(page).toHaveURL(`${server.url}/admin/workers`);
   await expect(page.locator('#content').getByText('2 workers take no new jobs.')).toBeVisible();
   expect([await draining(server, atlas.id), await draining(server, borea), await draining(server, ceres)]).toEqual([true, true, false]);
+  const told = await (await server.api(`/api/admin/workers/${borea}`)).json();
+  expect(told.drain_reason).toBe('new switch');
+  expect((Date.parse(told.drain_deadline) - Date.now()) / 60_000).toBeCloseTo(30, 0);
   await picture(page, 'workers-drained');
   await page.getByRole('button', { name: 'Undo' }).click();
   await expect(page.locator('#content').getByText('2 workers take jobs again.')).toBeVisible();

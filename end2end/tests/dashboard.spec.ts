@@ -58,7 +58,7 @@ test('a worker shows its GPUs: how they do, and why one is withheld', async ({ p
   await tellGpus(server, token, [
     {
       uuid: 'GPU-0', utilization_percent: 97, memory_used_gb: 61.5, temperature_celsius: 71, power_watts: 390,
-      power_limit_watts: 400, clock_mhz: 1410, memory_clock_mhz: 1593,
+      power_limit_watts: 400, clock_mhz: 1410, memory_clock_mhz: 1593, ecc_errors: 3,
     },
     { uuid: 'GPU-1', withheld: { reason: 'quarantined', detail: 'XID 79: the GPU has fallen off the bus' } },
     { uuid: 'GPU-2', temperature_celsius: 40, withheld: { reason: 'in_use', detail: 'process 4711 (python)' } },
@@ -69,7 +69,7 @@ test('a worker shows its GPUs: how they do, and why one is withheld', async ({ p
   await page.goto(`/admin/workers/${id}?show=gpus`);
   const row = (text: string) => page.getByRole('table', { name: 'GPUs' }).getByRole('row').filter({ hasText: text });
   await expect(row('0\u{a0}·')).toContainText('Free');
-  for (const reading of ['61.5\u{a0}/\u{a0}80\u{a0}GB', '97%', '71\u{a0}°C', '390\u{a0}/\u{a0}400\u{a0}W', '1410\u{a0}/\u{a0}1593\u{a0}MHz']) {
+  for (const reading of ['61.5\u{a0}/\u{a0}80\u{a0}GB', '97%', '71\u{a0}°C', '390\u{a0}/\u{a0}400\u{a0}W', '1410\u{a0}/\u{a0}1593\u{a0}MHz', 'ECC errors: 3']) {
     await expect(row('0\u{a0}·')).toContainText(reading);
   }
   await expect(row('Quarantined')).toContainText('XID 79: the GPU has fallen off the bus');

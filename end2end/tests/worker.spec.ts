@@ -90,7 +90,7 @@ test('what happened with a worker is told in words, in parts', async ({ page, se
   await page.getByRole('link', { name: 'Older' }).click();
   await expect(events).toHaveCount(3);
   await expect(events.first()).toContainText('Worker listens');
-  await expect(events.nth(1)).toContainText('4\u{a0}×\u{a0}NVIDIA A100-SXM4-80GB · agent 0.1.0');
+  await expect(events.nth(1)).toContainText('4\u{a0}×\u{a0}NVIDIA A100-SXM4-80GB · gpu-1.example.org · agent 0.1.0');
   await expect(events.nth(1)).toContainText('by worker gpu-1');
   await expect(events.last()).toContainText('Made a worker');
   await page.getByRole('link', { name: 'Newest' }).click();
@@ -127,4 +127,112 @@ test('a worker that never came has views that say so, and one that is not there 
   await expectAccessible(page);
   // The browser notes a document that is 404 or 422 as an error of its console.
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !/404|422/.test(line)));
+});
+
+test('a worker is edited, and what somebody else changed meanwhile is not written over', async ({ page, server, context }) => {
+  const host = await Host.connect(server, 'gpu-1', { labels: { team: 'nlp' }, reported: { team: 'audio', rack: '7' } });
+  const set = async () => (await (await server.api(`/api/admin/workers/${host.id}`)).json());
+  const title = page.getByRole('heading', { level: 1 });
+  await signIn(page, server);
+  await page.goto(`/admin/workers/${host.id}`);
+  await page.getByRole('link', { name: 'Edit' }).click();
+  await expect(title).toHaveText('Edit gpu-1');
+  await expect(page.getByLabel('Label 1')).toHaveValue('team=nlp');
+  await expect(page.locator('datalist option[value="rack=7"]')).toHaveCount(1);
+  const reported = page.getByRole('region', { name: 'Labels that its agent reports' });
+  await expect(reported.getByRole('listitem').filter({ hasText: 'team' })).toContainText('does not count: yours says nlp');
+  await expect(reported.getByRole('listitem').filter({ hasText: 'rack' })).toHaveText('rack=7');
+  for (const [width, theme] of [[380, 'dark'], [1280, 'light']] as const) {
+    await context.addCookies([{ name: 'theme', value: theme, url: server.url }]);
+    await page.setViewportSize({ width, height: 800 });
+    await page.reload();
+    await picture(page, `worker-edit-${width}`);
+    await expectAccessible(page);
+    expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(width);
+  }
+
+  await page.getByLabel('Name').fill('gpu-2');
+  await page.getByLabel('Label 2').fill('zone=a, b');
+  await page.getByLabel('Allowed networks').fill('127.0.0.0/8 ::1');
+  await page.getByLabel('Ignore what its agent reports').check();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(title).toHaveText('gpu-2');
+  await expect(page.locator('#content').getByText('It is changed.')).toBeVisible();
+  expect((await set()).settings).toEqual({ labels: { team: 'nlp', zone: 'a, b' }, ignore_reported_labels: true });
+  expect((await set()).allowed_networks).toEqual(['127.0.0.0/8', '::1/128']);
+  await picture(page, 'worker-edited');
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await expect(title).toHaveText('gpu-1');
+  expect((await set()).settings).toEqual({ labels: { team: 'nlp' }, ignore_reported_labels: false });
+
+  await page.goto(`/admin/workers/${host.id}/edit`);
+  await server.api(`/api/admin/workers/${host.id}`, { method: 'PATCH', body: JSON.stringify({ labels: { team: 'vision' } }) });
+  await page.getByLabel('Name').fill('gpu-3');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page.getByRole('main').getByRole('alert')).toContainText('Somebody else has changed this worker meanwhile.');
+  await expect(page.getByRole('region', { name: 'Stored now' })).toContainText('team=vision');
+  await expect(page.getByLabel('Name')).toHaveValue('gpu-3');
+  await expect(page.getByLabel('Label 1')).toHaveValue('team=nlp');
+  await picture(page, 'worker-edit-overtaken');
+  await expectAccessible(page);
+  expect((await set()).name).toBe('gpu-1');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(title).toHaveText('gpu-3');
+  expect((await set()).settings.labels).toEqual({ team: 'nlp' });
+  host.close();
+});
+
+test('a drain says why and until when, on the worker’s page and in the list', async ({ page, server }) => {
+  const host = await Host.connect(server, 'gpu-1');
+  await signIn(page, server);
+  await page.goto('/admin/workers');
+  const row = page.getByRole('row').filter({ hasText: 'gpu-1' });
+  const height = (await row.boundingBox())!.height;
+  await page.goto(`/admin/workers/${host.id}?ask=drain`);
+  await page.getByLabel('Why').fill('riser <b>cable</b>');
+  await page.getByLabel('Stop what still runs after').fill('90');
+  await expectAccessible(page);
+  await picture(page, 'worker-drain');
+  await page.setViewportSize({ width: 380, height: 800 });
+  await picture(page, 'worker-drain-380');
+  expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(380);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.getByRole('button', { name: 'Drain this worker' }).click();
+  await expect(page.getByText('It drains: riser <b>cable</b> · What still runs on')).toBeVisible();
+  const { drain_reason, drain_deadline } = await (await server.api(`/api/admin/workers/${host.id}`)).json();
+  expect(drain_reason).toBe('riser <b>cable</b>');
+  expect((Date.parse(drain_deadline) - Date.now()) / 60_000).toBeCloseTo(90, 0);
+  await picture(page, 'worker-draining');
+  await page.goto('/admin/workers');
+  await expect(row).toContainText('riser <b>cable</b>');
+  await picture(page, 'workers-draining');
+  expect((await row.boundingBox())!.height, 'the row is as high as it was').toBe(height);
+  host.close();
+});
+
+test('to delete a worker that is connected is not offered', async ({ page, server }) => {
+  const host = await Host.connect(server, 'gpu-1');
+  await signIn(page, server);
+  await page.goto(`/admin/workers/${host.id}`);
+  await expect(page.getByRole('link', { name: 'Delete' })).toHaveAttribute('title', /^Only when it is offline/);
+  await page.getByRole('link', { name: 'Delete' }).click();
+  const button = page.getByRole('button', { name: 'Delete this worker' });
+  await expect(button).toBeDisabled();
+  await expect(button).toHaveAccessibleDescription('Only when it is offline: drain it and stop its agent first.');
+  await picture(page, 'worker-delete-connected');
+  await expectAccessible(page);
+  host.close();
+});
+
+test('labels lead to the workers that have them', async ({ page, server }) => {
+  const hosts = [await Host.connect(server, 'gpu-1', { labels: { team: 'nlp' } }), await Host.connect(server, 'gpu-2', { labels: { team: 'vision' } })];
+  await signIn(page, server);
+  await page.goto(`/admin/workers/${hosts[0]!.id}`);
+  await page.getByRole('region', { name: 'Details' }).getByRole('link', { name: /^team= ?nlp$/ }).click();
+  await expect(page).toHaveURL(`${server.url}/admin/workers?label=team%3Dnlp`);
+  await expect(page.locator('tbody tr')).toHaveCount(1);
+  await page.goto('/admin/workers');
+  await page.locator('tbody').getByRole('link', { name: /^team= ?vision$/ }).click();
+  await expect(page.locator('tbody tr')).toContainText('gpu-2');
+  hosts.forEach((host) => host.close());
 });

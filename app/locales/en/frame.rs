@@ -109,7 +109,7 @@ pub(super) const FLASH: FlashWords = FlashWords {
     password_changed: "Your password is changed. Other browsers are signed out.",
     session_ended: "That browser is signed out.",
     confirmed: "Thank you. Now do it once more.",
-    person_changed: "It is changed.",
+    changed: "It is changed.",
     secret_kept: "The secret is kept. Nobody can read it any more; jobs are given it.",
     secret_gone: "The secret is gone. Jobs that start from now on do not have it.",
 };

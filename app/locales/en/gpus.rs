@@ -26,6 +26,7 @@ pub(super) const GPUS: Gpus = Gpus {
     clocks: "Clocks",
     read: "Read",
     no_reading: "no reading",
+    ecc: Phrase("ECC errors: {0}"),
     part_of: Phrase("Part of {0}"),
     unified: "Shares the host’s memory",
     free: "Free",

@@ -109,7 +109,7 @@ pub(super) const FLASH: FlashWords = FlashWords {
     password_changed: "La contraseña se cambió. Se cerró la sesión en los demás navegadores.",
     session_ended: "Se cerró la sesión en ese navegador.",
     confirmed: "Gracias. Ahora repita la acción.",
-    person_changed: "Los cambios se guardaron.",
+    changed: "Los cambios se guardaron.",
     secret_kept: "El secreto se guardó. Ya nadie puede leerlo; los trabajos lo reciben.",
     secret_gone: "El secreto se quitó. Los trabajos que empiecen a partir de ahora no lo tendrán.",
 };

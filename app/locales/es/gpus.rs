@@ -26,6 +26,7 @@ pub(super) const GPUS: Gpus = Gpus {
     clocks: "Frecuencias",
     read: "Lectura",
     no_reading: "sin lectura",
+    ecc: Phrase("Errores de ECC: {0}"),
     part_of: Phrase("Parte de {0}"),
     unified: "Comparte la memoria del host",
     free: "Libre",

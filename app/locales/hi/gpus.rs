@@ -26,6 +26,7 @@ pub(super) const GPUS: Gpus = Gpus {
     clocks: "क्लॉक",
     read: "रीडिंग",
     no_reading: "रीडिंग नहीं है",
+    ecc: Phrase("ECC त्रुटियाँ: {0}"),
     part_of: Phrase("{0} का हिस्सा"),
     unified: "होस्ट की मेमोरी साझा करता है",
     free: "खाली",

@@ -109,7 +109,7 @@ pub(super) const FLASH: FlashWords = FlashWords {
     password_changed: "パスワードを変更しました。他のブラウザはサインアウトされました。",
     session_ended: "そのブラウザをサインアウトしました。",
     confirmed: "ありがとうございます。もう一度操作してください。",
-    person_changed: "変更しました。",
+    changed: "変更しました。",
     secret_kept: "シークレットを保存しました。値は誰も読み取れず、ジョブにだけ渡されます。",
     secret_gone: "シークレットを削除しました。今後開始するジョブには渡されません。",
 };

@@ -26,6 +26,7 @@ pub(super) const GPUS: Gpus = Gpus {
     clocks: "クロック",
     read: "計測",
     no_reading: "計測値なし",
+    ecc: Phrase("ECCエラー：{0}"),
     part_of: Phrase("{0}の一部"),
     unified: "ホストのメモリを共有",
     free: "空き",

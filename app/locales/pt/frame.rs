@@ -109,7 +109,7 @@ pub(super) const FLASH: FlashWords = FlashWords {
     password_changed: "Sua senha foi alterada. As sessões em outros navegadores foram encerradas.",
     session_ended: "A sessão nesse navegador foi encerrada.",
     confirmed: "Obrigado. Agora repita a ação.",
-    person_changed: "As alterações foram salvas.",
+    changed: "As alterações foram salvas.",
     secret_kept: "O segredo foi guardado. Ninguém mais pode lê-lo; os trabalhos o recebem.",
     secret_gone: "O segredo foi removido. Os trabalhos que começarem a partir de agora não o terão.",
 };

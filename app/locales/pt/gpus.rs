@@ -26,6 +26,7 @@ pub(super) const GPUS: Gpus = Gpus {
     clocks: "Frequências",
     read: "Leitura",
     no_reading: "sem leitura",
+    ecc: Phrase("Erros de ECC: {0}"),
     part_of: Phrase("Parte de {0}"),
     unified: "Compartilha a memória do host",
     free: "Livre",

@@ -109,7 +109,7 @@ words! {
         password_changed: Text,
         session_ended: Text,
         confirmed: Text,
-        person_changed: Text,
+        changed: Text,
         secret_kept: Text,
         secret_gone: Text,
     }

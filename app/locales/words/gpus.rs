@@ -25,6 +25,7 @@ words! {
         clocks: Text,
         read: Text,
         no_reading: Text,
+        ecc: Phrase,
         part_of: Phrase,
         unified: Text,
         free: Text,

@@ -24,5 +24,16 @@ words! {
         given_back: Phrase,
         fit_again: Text,
         from_host: Phrase,
+        edit_title: Phrase,
+        reported: Text,
+        reported_hint: Text,
+        none_reported: Text,
+        overridden: Phrase,
+        not_counted: Text,
+        ignore: Text,
+        ignore_hint: Text,
+        ignored_everywhere: Text,
+        overtaken: Text,
+        stored: Text,
     }
 }

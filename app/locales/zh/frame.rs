@@ -109,7 +109,7 @@ pub(super) const FLASH: FlashWords = FlashWords {
     password_changed: "密码已更改，其他浏览器均已退出登录。",
     session_ended: "该浏览器已退出登录。",
     confirmed: "谢谢。现在请再操作一次。",
-    person_changed: "已更改。",
+    changed: "已更改。",
     secret_kept: "机密已保存。任何人都无法再读取，只会提供给任务。",
     secret_gone: "机密已移除，此后启动的任务将不再获得它。",
 };

@@ -26,6 +26,7 @@ pub(super) const GPUS: Gpus = Gpus {
     clocks: "频率",
     read: "读取时间",
     no_reading: "无读数",
+    ecc: Phrase("ECC错误：{0}"),
     part_of: Phrase("{0}的一部分"),
     unified: "共享主机内存",
     free: "空闲",

@@ -24,7 +24,7 @@ pub(crate) use plain::{boot, has_parts, is_plain, mark_stale, mount, renew, tell
 #[cfg(feature = "hydrate")]
 pub(crate) use real::{
     address, carried_words, copy, focused, keep, minutes_ahead, now, origin, path, place, recall, send, set_theme,
-    share_of_width, submit_form_of, subscribe,
+    share_of_width, submit_form_of, subscribe, typed,
 };
 
 #[cfg(feature = "hydrate")]
@@ -36,7 +36,7 @@ mod stub;
 pub(crate) use stub::{
     Tabs, address, attends, click, copy, count_picked, focus, focus_summary, focused, in_row, is_shown, join, keep,
     minutes_ahead, now, open_option, origin, pick_all, place, press, recall, reveal, send, set_theme, share_of_width, step,
-    stroke, submit_form_of, subscribe, tab_id,
+    stroke, submit_form_of, subscribe, tab_id, typed,
 };
 
 /// What a subscription tells its listener.

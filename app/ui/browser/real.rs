@@ -2,7 +2,7 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
-use web_sys::{Element, EventSource, HtmlDocument, HtmlFormElement, HtmlTextAreaElement, MessageEvent};
+use web_sys::{Element, EventSource, FormData, HtmlDocument, HtmlFormElement, HtmlTextAreaElement, MessageEvent};
 
 use super::{StreamEvent, Unsubscribe};
 use crate::domain::time::Timestamp;
@@ -133,9 +133,16 @@ pub(crate) fn recall() -> String {
     storage.and_then(|storage| storage.get_item(KEPT).ok()?).unwrap_or_default()
 }
 
-/// A write over REST, without a body.
-pub(crate) async fn send(method: &'static str, path: String) -> Result<(), Problem> {
-    client::send(method, &path).await
+/// What stands in the form that an event is about, in the field of this name.
+pub(crate) fn typed(event: &leptos::ev::SubmitEvent, name: &str) -> String {
+    let form = event.target().and_then(|target| target.dyn_into::<HtmlFormElement>().ok());
+    let said = form.and_then(|form| FormData::new_with_form(&form).ok()).and_then(|said| said.get(name).as_string());
+    said.unwrap_or_default()
+}
+
+/// A write over REST, with a body of JSON if there is one.
+pub(crate) async fn send(method: &'static str, path: String, body: Option<String>) -> Result<(), Problem> {
+    client::send(method, &path, body).await
 }
 
 /// Listens to an event stream until it fails or the answer is called.

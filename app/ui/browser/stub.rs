@@ -99,7 +99,11 @@ pub(crate) fn count_picked(_list: &leptos::web_sys::Element) -> u32 {
 
 pub(crate) fn pick_all(_event: &leptos::ev::Event, _list: &leptos::web_sys::Element) {}
 
-pub(crate) async fn send(_method: &'static str, _path: String) -> Result<(), Problem> {
+pub(crate) fn typed(_event: &leptos::ev::SubmitEvent, _name: &str) -> String {
+    String::new()
+}
+
+pub(crate) async fn send(_method: &'static str, _path: String, _body: Option<String>) -> Result<(), Problem> {
     Ok(())
 }
 

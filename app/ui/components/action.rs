@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use leptos_router::hooks::use_query_map;
@@ -30,6 +31,9 @@ pub(crate) struct Deed {
 /// button, which it may take away.
 pub(crate) type Turn = Arc<dyn Fn(bool) + Send + Sync>;
 
+/// What a form says, as the API takes it.
+pub(crate) type Body = fn(&SubmitEvent) -> String;
+
 /// What is said when it is done.
 #[derive(Debug, Clone)]
 pub(crate) struct Said {
@@ -51,22 +55,26 @@ pub(crate) fn ActionButton(
     /// The key that goes to the button.
     #[prop(optional)]
     key: Option<&'static str>,
+    /// The form's id, for fields that stand elsewhere.
+    #[prop(optional_no_strip)]
+    id: Option<&'static str>,
+    #[prop(optional_no_strip)] body: Option<Body>,
 ) -> impl IntoView {
     let pending = RwSignal::new(false);
     let notes = use_notes();
     let Deed { form, method, rest } = deed;
-    let submit = move |event: leptos::ev::SubmitEvent| {
+    let submit = move |event: SubmitEvent| {
         event.prevent_default();
         if pending.get_untracked() {
             return;
         }
         pending.set(true);
-        let (rest, said, turn) = (rest.clone(), said.clone(), turn.clone());
+        let (rest, said, turn, body) = (rest.clone(), said.clone(), turn.clone(), body.map(|body| body(&event)));
         spawn_local(async move {
             if let Some(turn) = &turn {
                 turn(true);
             }
-            let result = browser::send(method, rest).await;
+            let result = browser::send(method, rest, body).await;
             // The news of the change arrive over the stream, and may have taken this button away already.
             pending.try_set(false);
             match (result, said) {
@@ -82,7 +90,7 @@ pub(crate) fn ActionButton(
         });
     };
     view! {
-        <form method="post" action=form on:submit=submit>
+        <form method="post" action=form id=id on:submit=submit>
             <button class=class data-key=key aria-busy=move || pending.get().then_some("true")>
                 {glyph.map(|glyph| view! { <Icon glyph=glyph/> })}
                 {label}
@@ -131,13 +139,17 @@ pub(crate) fn ConfirmedAction(
     /// The key that opens it.
     #[prop(optional)]
     key: Option<&'static str>,
-    /// What an address asks with to find it open.
-    #[prop(default = "")]
-    ask: &'static str,
+    /// What an address asks with to find it open; also the id of the form, to which the fields belong.
+    #[prop(optional)]
+    ask: Option<&'static str>,
+    /// As [`ActionButton`] has it.
+    #[prop(optional_no_strip)]
+    body: Option<Body>,
+    #[prop(optional)] children: Option<Children>,
 ) -> impl IntoView {
     let details = NodeRef::<leptos::html::Details>::new();
     let asked = use_query_map();
-    let open = move || !ask.is_empty() && asked.with(|query| query.get("ask")).is_some_and(|asked| asked == ask);
+    let open = move || ask.is_some() && asked.with(|query| query.get("ask")).as_deref() == ask;
     let close = move || {
         if let Some(details) = details.get_untracked() {
             details.set_open(false);
@@ -154,9 +166,10 @@ pub(crate) fn ConfirmedAction(
             <summary class="btn btn-sm" data-key=key><Icon glyph=glyph/>{label}</summary>
             <div class="confirm-body">
                 <p>{text}</p>
+                {children.map(|children| children())}
                 <div class="mt-3 flex flex-wrap items-start justify-end gap-2">
                     <button type="button" class="js-only btn btn-sm btn-ghost" on:click=move |_| close()>{keep}</button>
-                    <ActionButton deed=deed label=confirm class=class said=said turn=turn/>
+                    <ActionButton deed=deed label=confirm class=class said=said turn=turn id=ask body=body/>
                 </div>
             </div>
         </details>

@@ -1,13 +1,17 @@
-//! The button that drains a worker, or takes that back. The page shows it at once: nothing is lost if it is refused.
+//! The button that drains a worker, or takes that back, and what can be said with it. The page shows it at once: nothing
+//! is lost if it is refused.
 
 use std::sync::Arc;
 
+use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 
 use super::action::{ActionButton, ConfirmedAction, Deed, Said, Turn};
+use super::field::Field;
 use super::icon::Glyph;
+use crate::domain::text::escaped;
 use crate::protocol::status::{WorkerStatus, WorkerType};
-use crate::protocol::workers::WorkerView;
+use crate::protocol::workers::{DrainWorker, WorkerView};
 use crate::ui::browser;
 use crate::ui::erase::Erase;
 use crate::ui::flash::Undo;
@@ -57,11 +61,52 @@ pub(crate) fn DrainSwitch(worker: RwSignal<WorkerView>) -> impl IntoView {
                     turn=Some(turn(true))
                     key="d"
                     ask="drain"
-                />
+                    body=Some(terms)
+                >
+                    <DrainTerms form="drain"/>
+                </ConfirmedAction>
             }
             .erased()
         }
     }
+}
+
+/// Why, and for how long what runs may go on: both may stay empty.
+#[component]
+pub(crate) fn DrainTerms(
+    /// The form that they belong to, if they stand beside it.
+    #[prop(optional)]
+    form: Option<&'static str>,
+) -> impl IntoView {
+    let words = &t().worker;
+    view! {
+        <div class="drain-terms">
+            <Field id="reason" label=words.drain_reason optional=true>
+                <input class="input input-sm w-full" id="reason" name="reason" maxlength="500" autocomplete="off" form=form/>
+            </Field>
+            <Field id="deadline_minutes" label=words.drain_minutes hint=words.drain_minutes_hint optional=true>
+                <input class="input input-sm w-full" id="deadline_minutes" name="deadline_minutes" type="number" min="0"
+                    max="43200" aria-describedby="deadline_minutes-hint" form=form/>
+            </Field>
+        </div>
+    }
+    .erased()
+}
+
+/// The same as the API takes it.
+fn terms(event: &SubmitEvent) -> String {
+    let minutes: Option<u32> = browser::typed(event, "deadline_minutes").parse().ok();
+    let reason = Some(browser::typed(event, "reason"));
+    let terms = DrainWorker { reason, deadline_seconds: minutes.map(|minutes| minutes.saturating_mul(60)) };
+    serde_json::to_string(&terms).unwrap_or_default()
+}
+
+/// How a worker drains: why, and until when. Nothing, if nobody has said.
+pub(crate) fn drained(worker: &WorkerView) -> String {
+    let words = &t().worker;
+    let because = worker.drain_reason.as_ref().map(|reason| words.drains_because.of(escaped(reason)));
+    let until = worker.drain_deadline.map(|at| words.drains_until.of(t().moment(at)));
+    because.into_iter().chain(until).collect::<Vec<_>>().join(" · ")
 }
 
 /// Shows a worker as it will be.

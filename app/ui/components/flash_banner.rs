@@ -67,7 +67,7 @@ pub(crate) fn word(notice: Notice) -> Text {
         Notice::PasswordChanged => words.password_changed,
         Notice::SessionEnded => words.session_ended,
         Notice::Confirmed => words.confirmed,
-        Notice::PersonChanged => words.person_changed,
+        Notice::PersonChanged | Notice::WorkerChanged => words.changed,
         Notice::SecretKept => words.secret_kept,
         Notice::SecretGone => words.secret_gone,
         Notice::AlarmSettled => t().token.conflict_settled,

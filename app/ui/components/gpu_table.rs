@@ -117,6 +117,7 @@ fn GpuRow(row: Row) -> impl IntoView {
             <td>
                 <span class="whitespace-nowrap tabular-nums">{readings::memory(&shown)}</span>
                 {bar(readings::memory_percent(&shown), words.memory_of.of(&name))}
+                {reading.ecc_errors.map(|errors| view! { <span class="row-sub">{words.ecc.of(errors)}</span> })}
                 <span class="row-sub md:hidden">{percent(reading.utilization_percent)} " · " {readings::temperature(&reading)}</span>
             </td>
             <td class="max-md:hidden">

@@ -44,6 +44,8 @@ fn GpuTile(worker: WorkerId, row: Row) -> impl IntoView {
         .into_iter()
         .filter(|told| told != readings::NOTHING);
     let heat = told.collect::<Vec<_>>().join(" · ");
+    // None is the usual, and the table says it.
+    let ecc = reading.ecc_errors.filter(|errors| *errors > 0);
     let heat = (!heat.is_empty()).then(|| view! { <span class="gpu-tile-line">{heat}</span> });
     view! {
         <li>
@@ -61,6 +63,7 @@ fn GpuTile(worker: WorkerId, row: Row) -> impl IntoView {
                 <Spark values=shown.lately.clone() label=words.utilisation_of.of(&name)/>
                 <span class="gpu-tile-line">{readings::memory(&shown)}</span>
                 {heat}
+                {ecc.map(|errors| view! { <span class="gpu-tile-line">{words.ecc.of(errors)}</span> })}
                 {why.map(|why| view! { <span class="gpu-tile-line wrap-anywhere">{why}</span> })}
             </a>
         </li>

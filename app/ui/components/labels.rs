@@ -4,15 +4,19 @@ use leptos::prelude::*;
 
 use crate::domain::labels::Labels;
 use crate::ui::erase::Erase;
+use crate::ui::format::query_string;
 
-/// The labels, or a word where there are none.
+/// The labels as [`chips`], or a word where there are none.
 #[component]
-pub(crate) fn LabelChips(labels: Labels, none: &'static str) -> impl IntoView {
-    if labels.0.is_empty() {
-        return view! { <span class="text-muted">{none}</span> }.erased();
-    }
+pub(crate) fn LabelChips(labels: Labels, list: &'static str, none: &'static str) -> impl IntoView {
+    if labels.0.is_empty() { view! { <span class="text-muted">{none}</span> }.erased() } else { chips(labels, list) }
+}
+
+/// Labels, each of which leads to what has it in a list.
+pub(crate) fn chips(labels: Labels, list: &'static str) -> AnyView {
     let chips = labels.0.into_iter().map(|(key, value)| {
-        view! { <li class="chip"><span class="text-muted">{key}"="</span><span>{value}</span></li> }
+        let href = format!("{list}{}", query_string(&[("label", Some(format!("{key}={value}")))]));
+        view! { <li><a class="chip chip-link" href=href><span class="text-muted">{key}"="</span>{value}</a></li> }
     });
     view! { <ul class="flex flex-wrap gap-1">{chips.collect_view()}</ul> }.erased()
 }
@@ -25,7 +29,7 @@ const ROWS: (usize, usize) = (3, 1);
 #[cfg(feature = "ssr")]
 const SUGGESTED: &str = "known-labels";
 
-/// A field for each label, as `key=value`; what was typed is lines, or parts between commas.
+/// A field for each label, as `key=value`, one a line.
 #[cfg(feature = "ssr")]
 #[component]
 pub(crate) fn LabelRows(
@@ -33,8 +37,7 @@ pub(crate) fn LabelRows(
     typed: String,
     label: crate::ui::locales::sentence::Phrase,
 ) -> impl IntoView {
-    let mut rows: Vec<String> =
-        typed.split(['\n', ',']).map(str::trim).filter(|row| !row.is_empty()).map(str::to_owned).collect();
+    let mut rows: Vec<String> = typed.lines().map(str::trim).filter(|row| !row.is_empty()).map(str::to_owned).collect();
     rows.resize((rows.len() + ROWS.1).max(ROWS.0), String::new());
     let rows = rows.into_iter().enumerate().map(|(at, row)| {
         view! {

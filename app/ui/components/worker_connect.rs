@@ -7,8 +7,9 @@ use leptos::prelude::*;
 use super::action::ButtonLink;
 use super::copy::CopyBlock;
 use super::icon::{Glyph, Icon};
+use super::time::Moment;
 use super::worker_table::gpus;
-use crate::protocol::workers::WorkerView;
+use crate::protocol::workers::{RefusedAgent, WorkerView};
 use crate::ui::erase::Erase;
 use crate::ui::flash::{Way, WayKind};
 use crate::ui::i18n::t;
@@ -72,6 +73,7 @@ pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token
     let came = Memo::new(move |_| worker.with(|worker| worker.last_heartbeat.is_some()));
     let late = RwSignal::new(!token_shown);
     let known = Memo::new(move |_| worker.with(|worker| if came.get() { known(worker) } else { String::new() }));
+    let refused = Memo::new(move |_| worker.with(|worker| worker.last_refusal.clone()).filter(|_| !came.get()));
     let again = worker.with_untracked(|worker| format!("/admin/workers/{}", worker.id));
     Effect::new(move |_| {
         if let Ok(handle) = set_timeout_with_handle(move || _ = late.try_set(true), PATIENCE) {
@@ -84,6 +86,7 @@ pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token
             <div class="min-w-0 grow">
                 <p class="font-semibold">{move || if came.get() { words.connected } else { words.waiting }}</p>
                 <p class="text-muted">{move || if came.get() { known.get() } else { words.waiting_hint.to_owned() }}</p>
+                {move || refused.get().map(|agent| view! { <RefusedNote agent=agent/> })}
                 {token_shown.then(|| view! {
                     <p class="no-js-only"><a class="quiet-link" href=again target="_blank" rel="noopener">{words.look_again}</a></p>
                 })}
@@ -99,6 +102,29 @@ pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token
             </div>
             {move || came.get().then(|| view! { <ButtonLink href="/train" label=words.first_job glyph=Glyph::Train/> })}
         </section>
+    }
+    .erased()
+}
+
+/// That an agent came and was refused, and what that says about it.
+#[component]
+fn RefusedNote(agent: RefusedAgent) -> impl IntoView {
+    let words = &t().worker;
+    let RefusedAgent { at, reason, from } = agent;
+    let why = match reason.as_str() {
+        "worker_token_refused" => words.refused_token.to_owned(),
+        "worker_token_expired" => words.refused_ended.to_owned(),
+        "network_not_allowed" => words.refused_network.to_owned(),
+        _ => words.refused_else.of(reason),
+    };
+    view! {
+        <div class="notice notice-warn mt-3 mb-0">
+            <Icon glyph=Glyph::Warning/>
+            <div class="grow">
+                <p class="font-medium">{words.refused} " " <Moment at=at/> {from.map(|from| format!(" {}", words.contact_from.of(from)))}</p>
+                <p>{why}</p>
+            </div>
+        </div>
     }
     .erased()
 }

@@ -9,6 +9,7 @@ use super::status::{WorkerBadge, type_word};
 use super::steady::steady;
 use super::time::Moment;
 use crate::domain::ids::WorkerId;
+use crate::domain::text::escaped;
 use crate::protocol::workers::{WorkerView, WorkersPage};
 use crate::ui::erase::Erase;
 use crate::ui::format;
@@ -94,22 +95,27 @@ fn cells(worker: &WorkerView) -> impl IntoView + use<> {
         <td>
             <WorkerBadge worker=worker.clone()/>
             <span class="row-sub md:hidden"><Seen worker=worker.clone() in_row=true/></span>
+            {worker.drain_reason.as_ref().map(|reason| view! {
+                <span class="row-sub drain-reason max-md:hidden" title=reason.clone()>{escaped(reason).into_owned()}</span>
+            })}
         </td>
         <td class="max-md:hidden">{gpus}</td>
         <td class="max-md:hidden"><Held worker=worker.clone()/></td>
         <td class="text-muted max-xl:hidden">{type_word(&words.status, worker.worker_type)}</td>
-        <td class="max-lg:hidden"><LabelChips labels=worker.labels.clone() none="–"/></td>
+        <td class="max-lg:hidden"><LabelChips labels=worker.labels.clone() list="/admin/workers" none="–"/></td>
         <td class="num text-muted max-md:hidden"><Seen worker=worker.clone() in_row=true/></td>
     }
     .erased()
 }
 
-/// `2 × A100-SXM4-80GB`, or that there is none.
+/// `2 × A100-SXM4-80GB`, a part for each model, or that there is none.
 pub(crate) fn gpus(words: &Workers, worker: &WorkerView) -> String {
-    let model = worker.gpu_name.as_deref().unwrap_or("GPU");
-    match worker.gpu_count {
-        0 => words.no_gpu.to_owned(),
-        count => format!("{count}\u{a0}×\u{a0}{model}"),
+    let some = |count: u32, model: &str| format!("{count}\u{a0}×\u{a0}{model}");
+    let parts: Vec<_> = worker.gpu_models.iter().map(|of| some(of.count, &of.name)).collect();
+    match (worker.gpu_count, parts.is_empty()) {
+        (0, _) => words.no_gpu.to_owned(),
+        (count, true) => some(count, worker.gpu_name.as_deref().unwrap_or("GPU")),
+        (_, false) => parts.join(", "),
     }
 }
 

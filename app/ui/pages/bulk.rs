@@ -14,6 +14,7 @@ use crate::protocol::queue::JobView;
 use crate::protocol::status::BulkAction;
 use crate::protocol::workers::WorkerView;
 use crate::ui::bulk::{Fate, Listed, asked, form, job_name};
+use crate::ui::components::drain::DrainTerms;
 use crate::ui::components::failure::Failure;
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::page_head::PageHead;
@@ -136,6 +137,7 @@ fn question(asked_for: &Asked, lines: Vec<Line>) -> AnyView {
                 {(missing > 0).then(|| view! { <p class="text-muted">{words.missing.of(missing)}</p> })}
                 <p>{if any { consequence(*action) } else { words.nothing_text }}</p>
                 {hidden}
+                {(any && *action == BulkAction::Drain).then(|| view! { <DrainTerms/> })}
                 <input type="hidden" name="back" value=back.clone()/>
                 <div class="form-actions">
                     {confirm}

@@ -44,6 +44,8 @@ pub(crate) mod worker;
 #[cfg(feature = "ssr")]
 pub(crate) mod worker_delete;
 #[cfg(feature = "ssr")]
+pub(crate) mod worker_edit;
+#[cfg(feature = "ssr")]
 pub(crate) mod worker_new;
 pub(crate) mod workers;
 

@@ -212,7 +212,7 @@ fn Needs(fields: Fields, labels: FleetLabels) -> impl IntoView {
         <fieldset class="field">
             <legend>{words.labels}<span class="field-optional">{t().common.optional}</span></legend>
             <p class="field-hint" id="labels-hint">{words.labels_hint}</p>
-            <LabelRows name="labels" typed=fields.text("labels") label=words.label_row/>
+            <LabelRows name="labels" typed=fields.text("labels").replace(',', "\n") label=words.label_row/>
             <LabelSuggestions labels=labels/>
         </fieldset>
     }

@@ -6,6 +6,7 @@ use super::plain_page::plain_page;
 use super::use_port;
 use super::worker::unknown;
 use crate::domain::ids::WorkerId;
+use crate::protocol::status::WorkerStatus;
 use crate::protocol::workers::WorkerView;
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::page_head::PageHead;
@@ -23,18 +24,21 @@ pub(crate) fn WorkerDeletePage() -> impl IntoView {
 #[component]
 fn Question(worker: WorkerView) -> impl IntoView {
     let words = t();
-    let held = worker.jobs.len() as u64;
+    let (held, connected) = (worker.jobs.len() as u64, worker.status != WorkerStatus::Offline);
     let page = format!("/admin/workers/{}", worker.id);
     view! {
         <PageHead title=words.plain().delete.title.of(&worker.name) above=("/admin/workers", words.workers.title)/>
         <div class="panel form">
             <p><WorkerBadge worker=worker.clone()/></p>
             <p>{words.plain().delete.text}</p>
-            {(held > 0).then(|| view! {
+            {connected.then(|| view! {
+                <div class="notice notice-warn mb-0"><Icon glyph=Glyph::Warning/><p id="why">{words.worker.delete_offline}</p></div>
+            })}
+            {(held > 0 && !connected).then(|| view! {
                 <div class="notice notice-warn mb-0"><Icon glyph=Glyph::Warning/><p>{words.plain().delete.busy.of(held)}</p></div>
             })}
             <form method="post" action=format!("/ui/workers/{}/delete", worker.id) class="form-actions">
-                <button class="btn btn-error"><Icon glyph=Glyph::Trash/>{words.plain().delete.confirm}</button>
+                <button class="btn btn-error" disabled=connected aria-describedby=connected.then_some("why")><Icon glyph=Glyph::Trash/>{words.plain().delete.confirm}</button>
                 <a class="btn btn-ghost" href=page>{words.plain().delete.keep}</a>
             </form>
         </div>

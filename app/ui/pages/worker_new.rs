@@ -56,7 +56,7 @@ pub(crate) fn WorkerNewPage() -> impl IntoView {
             <fieldset class="field">
                 <legend>{words.plain().create.labels}<span class="field-optional">{words.common.optional}</span></legend>
                 <p class="field-hint" id="labels-hint">{words.plain().create.labels_hint}</p>
-                <LabelRows name="labels" typed=labels label=words.plain().train.label_row/>
+                <LabelRows name="labels" typed=labels.replace(',', "\n") label=words.plain().train.label_row/>
                 <Suspense>{suggestions}</Suspense>
             </fieldset>
             <details class="fold" open=limited>

@@ -2,7 +2,7 @@
 //!
 //! Each action is a route of its own and not a word of the body, so that it takes what the action takes of one alone.
 
-use app::protocol::bulk::{BulkIds, BulkResult, BulkResults};
+use app::protocol::bulk::{BulkDrain, BulkIds, BulkResult, BulkResults};
 use app::protocol::status::{BulkAction, BulkOutcome};
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -15,7 +15,7 @@ use super::problem::ApiError;
 use super::queue::idempotency_key;
 use super::request::caller;
 use crate::service::access::Person;
-use crate::service::bulk::{Became, Outcome};
+use crate::service::bulk::{Asked, Became, Outcome};
 use crate::state::App;
 
 const fn doc(id: &'static str, summary: &'static str) -> Doc {
@@ -28,7 +28,10 @@ const fn doc(id: &'static str, summary: &'static str) -> Doc {
 }
 
 /// `POST /api/admin/workers/bulk/drain`
-pub const DRAIN: Doc = doc("drainWorkers", "Lets several workers finish what they have and take nothing new.");
+pub const DRAIN: Doc = Doc {
+    problems: &["out_of_range", "too_much"],
+    ..doc("drainWorkers", "Lets several workers finish what they have and take nothing new.")
+};
 /// `POST /api/admin/workers/bulk/resume`
 pub const RESUME: Doc = doc("resumeWorkers", "Undoes the drains of several workers.");
 /// `POST /api/admin/workers/bulk/delete`
@@ -48,12 +51,23 @@ pub fn of(
     action: BulkAction,
 ) -> impl Fn(State<App>, Extension<Person>, HeaderMap, Body<BulkIds>) -> Answered + Clone + Send + Sync + 'static {
     move |State(app), Extension(person), headers, Body(BulkIds { ids })| {
-        Box::pin(async move {
-            let key = idempotency_key(&headers);
-            let outcomes = app.core.in_bulk(caller(&person), &person, action, &ids, key.as_deref()).await?;
-            Ok(Json(BulkResults { results: outcomes.into_iter().map(result).collect() }))
-        })
+        let asked = Asked { key: idempotency_key(&headers), ..Asked::of(action, ids) };
+        Box::pin(async move { answered(&app, &person, asked).await })
     }
+}
+
+/// The handler of a drain, which takes more than whom.
+pub async fn drain(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Body(BulkDrain { ids, drain }): Body<BulkDrain>,
+) -> Result<Json<BulkResults>, ApiError> {
+    answered(&app, &person, Asked { drain, ..Asked::of(BulkAction::Drain, ids) }).await
+}
+
+async fn answered(app: &App, person: &Person, asked: Asked) -> Result<Json<BulkResults>, ApiError> {
+    let outcomes = app.core.in_bulk(caller(person), person, asked).await?;
+    Ok(Json(BulkResults { results: outcomes.into_iter().map(result).collect() }))
 }
 
 fn result((id, became): Outcome) -> BulkResult {

@@ -8,13 +8,34 @@ use app::domain::access::Permission;
 use app::domain::ids::{JobId, WorkerId};
 use app::protocol::bulk::MOST;
 use app::protocol::status::BulkAction;
+use app::protocol::workers::DrainWorker;
 use futures_util::future::join_all;
 
 use super::Core;
 use super::access::{Needs, Person};
 use super::refusal::{Invalid, Refusal};
 use super::unit::Caller;
-use super::workers::drain_in;
+use super::workers::{Terms, drain_in};
+
+/// What is to be done to which.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// What.
+    pub action: BulkAction,
+    /// To whom.
+    pub ids: Vec<String>,
+    /// How workers are to drain, if they are.
+    pub drain: DrainWorker,
+    /// As with a submit.
+    pub key: Option<String>,
+}
+
+impl Asked {
+    /// This, and nothing more to say.
+    pub fn of(action: BulkAction, ids: Vec<String>) -> Self {
+        Self { action, ids, drain: DrainWorker::default(), key: None }
+    }
+}
 
 /// What became of one that was not refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,15 +53,15 @@ pub type Outcome = (String, Result<Became, Refusal>);
 
 impl Core {
     /// Does the same to each that is named, and tells in their order what became of it. Whether the person may do it at all
-    /// says the route; whether they may do it to this job is looked at here. A `key` is as with a submit.
+    /// says the route; whether they may do it to this job is looked at here.
     pub async fn in_bulk(
         self: &Arc<Self>,
         caller: Caller,
         person: &Person,
-        action: BulkAction,
-        ids: &[String],
-        key: Option<&str>,
+        Asked { action, ids, drain, key }: Asked,
     ) -> Result<Vec<Outcome>, Refusal> {
+        let terms = &Terms::try_from(drain)?;
+        let key = key.as_deref();
         let mut seen = BTreeSet::new();
         let ids: Vec<&String> = ids.iter().filter(|id| seen.insert(*id)).collect();
         if ids.len() > MOST {
@@ -48,7 +69,7 @@ impl Core {
         }
         let each = ids.into_iter().map(|id| {
             let caller = caller.clone();
-            async move { (id.clone(), self.one_of_bulk(caller, person, action, id, key).await) }
+            async move { (id.clone(), self.one_of_bulk(caller, person, (action, terms), id, key).await) }
         });
         Ok(join_all(each).await)
     }
@@ -57,7 +78,7 @@ impl Core {
         self: &Arc<Self>,
         caller: Caller,
         person: &Person,
-        action: BulkAction,
+        (action, terms): (BulkAction, &Terms),
         id: &str,
         key: Option<&str>,
     ) -> Result<Became, Refusal> {
@@ -68,7 +89,7 @@ impl Core {
             Ok::<_, Refusal>(job)
         };
         let changed = match action {
-            BulkAction::Drain => self.drain_undrained(caller, worker()?).await?,
+            BulkAction::Drain => self.drain_undrained(caller, worker()?, terms.clone()).await?,
             BulkAction::Resume => self.resume_worker(caller, worker()?).await?,
             BulkAction::Delete => self.delete_worker(caller, worker()?).await.map(|()| true)?,
             BulkAction::Cancel => self.cancel(caller, job(Needs::CancelJob).await?).await?,
@@ -83,15 +104,15 @@ impl Core {
     }
 
     /// Wishes that a worker drain, unless somebody does already: their reason and deadline stay. Tells whether nobody did.
-    async fn drain_undrained(self: &Arc<Self>, caller: Caller, id: WorkerId) -> Result<bool, Refusal> {
+    async fn drain_undrained(self: &Arc<Self>, caller: Caller, id: WorkerId, terms: Terms) -> Result<bool, Refusal> {
         self.change(caller, move |unit| {
-            let id = id.clone();
+            let (id, terms) = (id.clone(), terms.clone());
             Box::pin(async move {
                 let before = unit.worker(&id).await?.worker;
                 if before.drain.is_some() {
                     return Ok(false);
                 }
-                drain_in(unit, &before, None, None).await?;
+                drain_in(unit, &before, terms).await?;
                 Ok(true)
             })
         })

@@ -8,7 +8,7 @@ use app::domain::job::Loss;
 use app::domain::labels::Labels;
 use app::domain::network::{BadNetwork, MAX_NETWORKS, Network};
 use app::domain::text::is_plain;
-use app::domain::time::{Millis, Timestamp};
+use app::domain::time::Millis;
 use app::domain::worker::credential::Credential;
 use app::domain::worker::{Edit, Kind, Worker};
 use app::protocol::status::WorkerType;
@@ -29,6 +29,28 @@ const MAX_NAME: usize = 64;
 const MAX_REASON: usize = 500;
 /// The longest time a drain may give what still runs, in seconds: 30 days.
 const LONGEST_DEADLINE: u32 = 2_592_000;
+
+/// How a worker is to drain: checked words of whoever wishes it.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    reason: Option<String>,
+    deadline: Option<Millis>,
+}
+
+impl TryFrom<DrainWorker> for Terms {
+    type Error = Refusal;
+
+    fn try_from(DrainWorker { reason, deadline_seconds }: DrainWorker) -> Result<Self, Refusal> {
+        let reason = reason.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        if reason.as_ref().is_some_and(|text| text.chars().count() > MAX_REASON) {
+            return Err(Invalid::TooMuch { what: "characters of a reason", limit: MAX_REASON as u64 }.into());
+        }
+        if deadline_seconds.is_some_and(|seconds| seconds > LONGEST_DEADLINE) {
+            return Err(Invalid::Range { field: "deadline_seconds", allowed: "at most 2592000 (30 days)" }.into());
+        }
+        Ok(Self { reason, deadline: deadline_seconds.map(|seconds| Millis::seconds(i64::from(seconds))) })
+    }
+}
 
 /// A new worker and its token, which is told this once.
 #[derive(Debug, Clone)]
@@ -84,20 +106,12 @@ impl Core {
         id: WorkerId,
         drain: DrainWorker,
     ) -> Result<Worker, Refusal> {
-        let DrainWorker { reason, deadline_seconds } = drain;
-        let reason = reason.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-        if reason.as_ref().is_some_and(|text| text.chars().count() > MAX_REASON) {
-            return Err(Invalid::TooMuch { what: "characters of a reason", limit: MAX_REASON as u64 }.into());
-        }
-        if deadline_seconds.is_some_and(|seconds| seconds > LONGEST_DEADLINE) {
-            return Err(Invalid::Range { field: "deadline_seconds", allowed: "at most 2592000 (30 days)" }.into());
-        }
+        let terms = Terms::try_from(drain)?;
         self.change(caller, move |unit| {
-            let (id, reason) = (id.clone(), reason.clone());
+            let (id, terms) = (id.clone(), terms.clone());
             Box::pin(async move {
                 let before = unit.worker(&id).await?.worker;
-                let deadline = deadline_seconds.map(|seconds| unit.now + Millis::seconds(i64::from(seconds)));
-                drain_in(unit, &before, reason, deadline).await
+                drain_in(unit, &before, terms).await
             })
         })
         .await
@@ -186,12 +200,8 @@ impl Core {
 }
 
 /// Wishes that a worker drain, and takes back what it has not answered.
-pub async fn drain_in(
-    unit: &mut Unit<'_>,
-    before: &Worker,
-    reason: Option<String>,
-    deadline: Option<Timestamp>,
-) -> Result<Worker, Refusal> {
+pub async fn drain_in(unit: &mut Unit<'_>, before: &Worker, terms: Terms) -> Result<Worker, Refusal> {
+    let (reason, deadline) = (terms.reason, terms.deadline.map(|span| unit.now + span));
     let detail = json!({"reason": reason, "deadline": deadline});
     let after = before.clone().drained(unit.now, reason, deadline);
     unit.save_worker(before, &after, Action::WorkerDrained, &detail).await?;

@@ -63,6 +63,41 @@ async fn several_workers_drain_and_take_jobs_again_each_on_record() {
 }
 
 #[tokio::test]
+async fn several_workers_drain_for_the_same_reason_until_the_same_moment() {
+    let server = Server::start().await;
+    let (a, _) = server.worker("a").await;
+    let (b, _) = server.worker("b").await;
+    let drain = "/api/admin/workers/bulk/drain";
+    let (ids, long) = (json!([a, b]), "x".repeat(501));
+    let too_long = json!({"ids": ids, "reason": long});
+    server.post(&By::Admin, drain, too_long).await.problem(422, "too_much");
+    let too_late = json!({"ids": ids, "deadline_seconds": 2_592_001});
+    server.post(&By::Admin, drain, too_late).await.problem(422, "out_of_range");
+    let body = json!({"ids": ids, "reason": " new switch ", "deadline_seconds": 600});
+    let drained = server.post(&By::Admin, drain, body).await.ok(200);
+    assert_eq!(told(&drained), pairs(&[(&a, "done"), (&b, "done")]), "nobody was drained by what was refused");
+    let view = async |id: &str| server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200);
+    let (one, other) = (view(&a).await, view(&b).await);
+    assert_eq!((&one["drain_reason"], &other["drain_reason"]), (&json!("new switch"), &json!("new switch")));
+    assert_eq!(one["drain_deadline"], other["drain_deadline"]);
+
+    let session = server.person("ada", "admin").await;
+    server.post(&By::Admin, "/api/admin/workers/bulk/resume", json!({"ids": ids})).await.ok(200);
+    let form = format!("id={a}&id={b}&reason=riser&deadline_minutes=10");
+    let (_, said) = post(&server, &session, "/ui/workers/bulk/drain", &form).await;
+    assert!(said.contains("2 workers take no new jobs.") && said.contains("title=\"riser\""), "{said}");
+    assert_eq!(
+        (&view(&a).await["drain_reason"], &view(&a).await["drain_deadline"]),
+        (&json!("riser"), &one["drain_deadline"])
+    );
+    let (_, said) = post(&server, &session, &format!("/ui/workers/{a}/drain"), "deadline_minutes=soon").await;
+    assert!(said.contains("deadline_seconds"), "{said}");
+    let (_, page) =
+        post(&server, &session, &format!("/ui/workers/{a}/drain"), "reason=a+%3Cb%3E&deadline_minutes=0").await;
+    assert!(page.contains("It drains: a &lt;b&gt; · What still runs on "), "{page}");
+}
+
+#[tokio::test]
 async fn of_several_workers_those_that_are_offline_are_deleted() {
     let server = Server::start().await;
     let (here, _, _events) = server.online("here").await;

@@ -5,6 +5,7 @@ use axum::http::{Request, StatusCode, header};
 use serde_json::json;
 
 use super::harness::{ADMIN, By, Server, read};
+use crate::text::percent_escaped;
 
 /// Posts a form; returns where it leads and the cookies to go there with.
 async fn post(server: &Server, cookies: &str, path: &str, form: &str) -> (String, String) {
@@ -242,6 +243,68 @@ async fn a_drain_is_taken_back_by_a_form() {
     assert!(page(&server, &cookies, &to).await.contains("The worker takes jobs again."));
     let worker = server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200);
     assert_eq!(worker["draining"], false);
+}
+
+/// The hidden fields of a form, as a browser sends them.
+fn hidden(page: &str, form: &str) -> String {
+    let (_, form) = page.split_once(&format!("action=\"{form}\"")).expect("the form");
+    let form = form.split_once("</form>").expect("whole").0;
+    let value = |tag: &str, name: &str| {
+        let (_, value) = tag.split_once(&format!(" {name}=\"")).unwrap_or_default();
+        percent_escaped(value.split('"').next().unwrap_or_default())
+    };
+    let tags = form.split("<input type=\"hidden\"").skip(1);
+    tags.map(|tag| format!("{}={}", value(tag, "name"), value(tag, "value"))).collect::<Vec<_>>().join("&")
+}
+
+#[tokio::test]
+async fn a_worker_is_edited_by_a_form_that_writes_over_nobody() {
+    let server = Server::start().await;
+    let session = log_in(&server).await;
+    let wanted = json!({
+        "name": "gpu-1", "worker_type": "persistent", "labels": {"note": "a, b"}, "allowed_networks": ["10.0.0.0/8", "::1"],
+    });
+    let made = server.post(&By::Admin, "/api/admin/workers", wanted).await.ok(201);
+    let id = made["worker_id"].as_str().expect("text");
+    let view = async || server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200);
+    let (there, edit, form) =
+        (format!("/admin/workers/{id}"), format!("/admin/workers/{id}/edit"), format!("/ui/workers/{id}/edit"));
+    let shown = page(&server, &session, &edit).await;
+    assert!(shown.contains("value=\"note=a, b\"") && shown.contains("value=\"10.0.0.0/8, ::1/128\""), "{shown}");
+    let seen = hidden(&shown, &form);
+    assert_eq!(seen, format!("revision={}", view().await["revision"].as_str().expect("text")));
+
+    let typed = |name: &str, seen: &str| {
+        format!(
+            "name={name}&worker_type=ephemeral&labels=team%3Dnlp&labels=&networks=&ignore_reported_labels=true&{seen}"
+        )
+    };
+    let (to, cookies) = post(&server, &session, &form, &typed("gpu-2", &seen)).await;
+    assert_eq!(to, there);
+    let changed = view().await;
+    assert_eq!(changed["settings"], json!({"labels": {"team": "nlp"}, "ignore_reported_labels": true}));
+    assert_eq!((&changed["name"], &changed["worker_type"]), (&json!("gpu-2"), &json!("ephemeral")));
+    assert_eq!(changed["allowed_networks"], json!([]));
+    let undo = hidden(&page(&server, &cookies, &to).await, &form);
+
+    // Somebody else was slower.
+    let (to, cookies) = post(&server, &session, &form, &typed("gpu-3", &seen)).await;
+    assert_eq!(to, edit);
+    let told = page(&server, &cookies, &to).await;
+    assert!(told.contains("Somebody else has changed this worker meanwhile."), "{told}");
+    assert!(told.contains("value=\"gpu-3\"") && told.contains("<dd>gpu-2<"), "what was typed, and what is stored");
+    assert_eq!(view().await["name"], "gpu-2");
+    let (to, cookies) = post(&server, &session, &form, &typed("", &hidden(&told, &form))).await;
+    let told = page(&server, &cookies, &to).await;
+    assert!(told.contains("class=\"notice notice-bad\"") && !told.contains("Somebody else"), "{told}");
+
+    let (to, _) = post(&server, &session, &form, &undo).await;
+    assert_eq!(to, there);
+    let back = view().await;
+    assert_eq!(back["settings"], json!({"labels": {"note": "a, b"}, "ignore_reported_labels": false}));
+    assert_eq!((&back["name"], &back["worker_type"]), (&json!("gpu-1"), &json!("persistent")));
+    assert_eq!(back["allowed_networks"], json!(["10.0.0.0/8", "::1/128"]));
+    assert_eq!(post(&server, &session, &form, &undo).await.0, edit, "it is taken back once");
 }
 
 #[tokio::test]

@@ -159,6 +159,33 @@ async fn an_agent_comes_from_allowed_networks_only() {
 }
 
 #[tokio::test]
+async fn who_waits_for_the_first_contact_is_told_of_an_agent_that_was_refused() {
+    let server = Server::start().await;
+    let (id, key) = create(&server, json!({"name": "gpu-1", "allowed_networks": ["10.1.0.0/16"]})).await;
+    let refusal = async || view(&server, &id).await.get("last_refusal").cloned().unwrap_or_default();
+    assert_eq!(refusal().await, json!(null));
+    let mut rung = server.app.core.hub.follow(&Topic::Worker(WorkerId::parse(&id).expect("an id")));
+    let (register, path) = (json!({"name": "gpu-1"}), "/api/workers/register");
+    let cut = By::Worker("wt_cut".to_owned());
+    from(&server, &cut, "192.0.2.9", "POST", path, register.clone()).await.problem(401, "worker_token_refused");
+    rung.changed().await.expect("the page that waits is told");
+    let told = refusal().await;
+    assert_eq!((&told["reason"], &told["from"]), (&json!("worker_token_refused"), &json!("192.0.2.9")));
+    from(&server, &key, "192.0.2.1", "POST", path, register.clone()).await.problem(403, "network_not_allowed");
+    let told = refusal().await;
+    assert_eq!((&told["reason"], &told["from"]), (&json!("network_not_allowed"), &json!("192.0.2.1")));
+    assert!(told["at"].is_string());
+    // Of a new token, nothing was refused yet.
+    server.clock.advance(Millis::seconds(1));
+    let new = rotate(&server, &id, json!({})).await;
+    assert_eq!(refusal().await, json!(null));
+    from(&server, &key, "10.1.0.1", "POST", path, register.clone()).await.problem(401, "worker_token_refused");
+    assert_eq!(refusal().await["reason"], "worker_token_refused");
+    from(&server, &new, "10.1.0.1", "POST", path, register).await.ok(200);
+    assert_eq!(refusal().await, json!(null), "it is here");
+}
+
+#[tokio::test]
 async fn behind_a_trusted_proxy_the_agents_own_address_counts() {
     let server = Server::start().await;
     let (_, key) = create(&server, json!({"name": "gpu-1", "allowed_networks": ["203.0.113.0/24"]})).await;

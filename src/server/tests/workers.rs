@@ -146,6 +146,31 @@ async fn the_list_is_asked_in_words_counted_by_what_is_left_and_exported() {
 }
 
 #[tokio::test]
+async fn a_worker_tells_what_was_set_and_of_mixed_gpus_each_model() {
+    let server = Server::start().await;
+    let wanted = json!({"name": "mixed", "labels": {"team": "nlp"}});
+    let made = server.post(&By::Admin, "/api/admin/workers", wanted).await.ok(201);
+    let key = By::Worker(made["token"].as_str().expect("text").to_owned());
+    let path = format!("/api/admin/workers/{}", made["worker_id"].as_str().expect("text"));
+    let register = async |models: [&str; 4]| {
+        let gpu = |(n, model)| json!({"index": n, "uuid": format!("GPU-{n}"), "name": model});
+        let gpus: Vec<_> = models.into_iter().enumerate().map(gpu).collect();
+        let body = json!({"protocol": 1, "persistent": true, "gpus": gpus, "labels": {"team": "audio", "rack": "7"}});
+        server.post(&key, "/api/workers/register", body).await.ok(200);
+        server.get(&By::Admin, &path).await.ok(200)
+    };
+    let mixed = register(["A100", "H100", "A100", "H100"]).await;
+    assert_eq!(mixed["gpu_models"], json!([{"name": "A100", "count": 2}, {"name": "H100", "count": 2}]));
+    assert_eq!(mixed["settings"], json!({"labels": {"team": "nlp"}, "ignore_reported_labels": false}));
+    assert_eq!(mixed["labels"], json!({"team": "nlp", "rack": "7"}));
+    assert_eq!(mixed["registered_at"], mixed["status_since"]);
+    let alike = register(["A100"; 4]).await;
+    assert_eq!((alike.get("gpu_models"), &alike["gpu_count"]), (None, &json!(4)));
+    let listed = server.get(&By::Admin, "/api/admin/workers").await.ok(200);
+    assert_eq!(listed["workers"][0].get("settings"), None, "a list does not say it");
+}
+
+#[tokio::test]
 async fn a_drain_holds_until_a_person_undoes_it() {
     let server = Server::start().await;
     server.config("digits").await;

@@ -35,7 +35,7 @@ fn facts(job: &JobView) -> impl IntoView + use<> {
         <div><dt>{words.job.target}</dt><dd>{target_word(&words.status, job.target)}</dd></div>
         <div><dt>{words.job.gpus}</dt><dd>{gpus}{memory.map(|memory| view! { <span class="text-muted">", "{memory}</span> })}</dd></div>
         {job.accelerator_type.clone().map(|kind| view! { <div><dt>{words.work.accelerator}</dt><dd>{kind}</dd></div> })}
-        <div><dt>{words.job.labels}</dt><dd><LabelChips labels=job.worker_labels.clone() none=words.job.any_label/></dd></div>
+        <div><dt>{words.job.labels}</dt><dd><LabelChips labels=job.worker_labels.clone() list="/jobs" none=words.job.any_label/></dd></div>
         <div><dt>{words.work.priority}</dt><dd>{job.priority}</dd></div>
         <div><dt>{words.job.retries}</dt><dd>{used}</dd></div>
         {allowed.map(|span| view! { <div><dt>{words.work.longest}</dt><dd>{words.span(span)}</dd></div> })}

@@ -10,6 +10,7 @@ use crate::protocol::queue::{JobView, JobsPage, JobsQuery};
 use crate::protocol::status::{BulkAction, JobStatus, Phase};
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::job_table::JobProgress;
+use crate::ui::components::labels::chips;
 use crate::ui::components::picking::{Offer, pick, pick_all};
 use crate::ui::components::status::JobBadge;
 use crate::ui::components::steady::steady;
@@ -169,13 +170,9 @@ fn Demand(job: JobView) -> impl IntoView {
     let memory = job.min_vram_gb.map(|gb| words.work.memory_each.of(gb));
     let parts: Vec<_> = gpus.into_iter().chain(memory).chain(job.accelerator_type).collect();
     let any = parts.is_empty() && job.worker_labels.0.is_empty();
-    let labels = job.worker_labels.0.into_iter().map(|(key, value)| {
-        let href = address(&JobsQuery { label: Some(format!("{key}={value}")), ..JobsQuery::default() });
-        view! { <li><a class="chip chip-link" href=href><span class="text-muted">{key}"="</span>{value}</a></li> }
-    });
     view! {
         <span class="block">{if any { words.work.anything.to_owned() } else { parts.join(" · ") }}</span>
-        <ul class="flex flex-wrap gap-1">{labels.collect_view()}</ul>
+        {chips(job.worker_labels, "/jobs")}
     }
     .erased()
 }

@@ -9,6 +9,7 @@ use crate::ui::components::time::Moment;
 use crate::ui::components::worker_table::{Seen, gpus};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
+use crate::ui::locales::sentence::Text;
 
 /// See the module.
 #[component]
@@ -35,12 +36,21 @@ fn facts(worker: WorkerView) -> impl IntoView {
         {of(words.worker.accelerator, worker.accelerator_type.clone())}
         {of(words.worker.driver, driver)}
         {of(words.worker.runtime, runtime)}
+        <div><dt>{words.worker.max_jobs}</dt><dd>{worker.max_jobs}</dd></div>
         <div><dt>{words.worker.kind}</dt><dd>{type_word(&words.status, worker.worker_type)}</dd></div>
-        <div><dt>{words.worker.labels}</dt><dd><LabelChips labels=worker.labels.clone() none=words.worker.no_labels/></dd></div>
+        <div><dt>{words.worker.labels}</dt><dd><LabelChips labels=worker.labels.clone() list="/admin/workers" none=words.worker.no_labels/></dd></div>
         {of(words.worker.host, worker.hostname.clone())}
         {of(words.worker.agent, worker.agent_version.clone())}
+        {of(words.worker.certificate, worker.tls_verify.map(|verifies| certificate(verifies).to_owned()))}
         <div><dt>{words.worker.status_since}</dt><dd><Moment at=worker.status_since/></dd></div>
+        {worker.registered_at.map(|at| view! { <div><dt>{words.worker.registered}</dt><dd><Moment at=at/></dd></div> })}
         <div><dt>{words.worker.created}</dt><dd><Moment at=worker.created_at/></dd></div>
     }
     .erased()
+}
+
+/// What its agent makes of the server's certificate.
+fn certificate(verifies: bool) -> Text {
+    let words = &t().worker;
+    if verifies { words.verified } else { words.unverified }
 }

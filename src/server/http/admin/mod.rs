@@ -48,7 +48,7 @@ pub fn routes(app: &App) -> Routes {
         .get("/admin/gpus/history", workers, FLEET_HISTORY, fleet_history)
         .patch("/admin/workers/{id}", workers, EDIT, edit)
         .delete("/admin/workers/{id}", taking, DELETE, delete)
-        .post("/admin/workers/bulk/drain", workers, bulk::DRAIN, bulk::of(BulkAction::Drain))
+        .post("/admin/workers/bulk/drain", workers, bulk::DRAIN, bulk::drain)
         .post("/admin/workers/bulk/resume", workers, bulk::RESUME, bulk::of(BulkAction::Resume))
         .post("/admin/workers/bulk/delete", taking, bulk::DELETE, bulk::of(BulkAction::Delete))
         .post("/admin/workers/{id}/drain", workers, DRAIN, drain)

@@ -109,6 +109,7 @@ pub fn forms(app: &App) -> Routes {
         .form("/ui/workers/bulk/drain", workers, forms::bulk::of(BulkAction::Drain))
         .form("/ui/workers/bulk/resume", workers, forms::bulk::of(BulkAction::Resume))
         .form("/ui/workers/bulk/delete", taking, forms::bulk::of(BulkAction::Delete))
+        .form("/ui/workers/{id}/edit", workers, forms::workers::edit)
         .form("/ui/workers/{id}/drain", workers, forms::workers::drain)
         .form("/ui/workers/{id}/resume", workers, forms::workers::resume)
         .form("/ui/workers/{id}/token", taking, forms::workers::rotate)

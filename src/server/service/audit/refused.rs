@@ -5,12 +5,24 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
+use app::domain::audit::Action;
 use app::domain::audit::flood::{Flood, LeftOut, Refused};
+use app::domain::ids::WorkerId;
 use app::domain::network::Network;
+use app::domain::worker::Link;
+use app::protocol::topic::Topic;
+use app::protocol::workers::RefusedAgent;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::trail::newest;
 use crate::service::Core;
+use crate::service::refusal::Refusal;
 use crate::service::unit::Caller;
+use crate::store::Tx;
+use crate::store::audit::StoredEntry;
+use crate::store::known::Known;
+use crate::store::workers::StoredWorker;
 
 /// So much is kept of what a stranger wanted, in characters: enough for every path that there is.
 const LONGEST_TARGET: usize = 200;
@@ -51,6 +63,15 @@ impl Core {
         }
     }
 
+    /// The worker that has this id or name: somebody may be waiting for its first contact.
+    async fn worker_called(&self, name: &str) -> Option<WorkerId> {
+        let of_it = |known: &Known| {
+            let found = known.workers().find(|one| one.worker.name == name || one.worker.id.as_str() == name);
+            found.map(|stored| stored.worker.id.clone())
+        };
+        self.recent().await.ok()?.see(of_it).await.ok().flatten()
+    }
+
     /// Whether that is to be recorded; if so, how often it was left out before.
     pub fn another(&self, kind: Refused, peer: String) -> Option<u64> {
         self.metrics.refused.note(kind);
@@ -62,16 +83,44 @@ impl Core {
     async fn put_on_record(self: &Arc<Self>, caller: Caller, kind: Refused, target: String, detail: Value) {
         // Also of somebody who is not let in any more.
         let caller = Caller { admission: None, ..caller };
+        let waiting = if kind == Refused::Registration { self.worker_called(&target).await } else { None };
         let recorded = self
             .change(caller, move |unit| {
-                let (target, detail) = (target.clone(), detail.clone());
-                Box::pin(async move { unit.record(kind.action(), &target, &detail).await })
+                let (target, detail, waiting) = (target.clone(), detail.clone(), waiting.clone());
+                Box::pin(async move {
+                    if let Some(id) = waiting {
+                        unit.touch(Topic::Worker(id));
+                    }
+                    unit.record(kind.action(), &target, &detail).await
+                })
             })
             .await;
         if let Err(refusal) = recorded {
             tracing::error!(?refusal, what = kind.action().as_str(), "a refusal is not on record");
         }
     }
+}
+
+/// The last time that an agent was refused as a worker that was never heard of: with its token, or under its name.
+pub async fn last_refusal(tx: &mut dyn Tx, stored: &StoredWorker) -> Result<Option<RefusedAgent>, Refusal> {
+    if stored.worker.link != Link::NeverSeen {
+        return Ok(None);
+    }
+    let (action, since) = (Action::WorkerRegistrationRefused, stored.credential.made_at);
+    let with_token = newest(tx, action, stored.worker.id.as_str(), since).await?;
+    let by_name = newest(tx, action, &stored.worker.name, since).await?;
+    let last = by_name.into_iter().chain(with_token).max_by_key(|entry| entry.at);
+    Ok(last.and_then(|entry| agent(&entry)))
+}
+
+fn agent(entry: &StoredEntry) -> Option<RefusedAgent> {
+    #[derive(Deserialize)]
+    struct Detail {
+        reason: String,
+        peer: Option<String>,
+    }
+    let Detail { reason, peer } = serde_json::from_str(&entry.detail).ok()?;
+    Some(RefusedAgent { at: entry.at, reason, from: peer })
 }
 
 /// What counts as one peer: of an IPv6 address its network, because a host has as many addresses in it as it likes.

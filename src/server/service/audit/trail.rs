@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use app::domain::audit::Action;
 use app::domain::ids::WorkerId;
 use app::domain::time::Timestamp;
 use app::protocol::audit::{AuditEntry, AuditFilters, AuditPage, AuditQuery, worker_id};
@@ -11,9 +12,9 @@ use serde_json::Value;
 
 use crate::service::Core;
 use crate::service::refusal::{Invalid, Refusal};
-use crate::store::Store;
 use crate::store::audit::{Actions, AuditFilter, Place, Reading, StoredEntry};
 use crate::store::known::Known;
+use crate::store::{Store, Tx};
 
 /// Entries on a page if nothing else was asked for.
 const PAGE: u32 = 100;
@@ -36,6 +37,18 @@ impl Core {
             server_time: self.now(),
         })
     }
+}
+
+/// The newest entry about something of this action, not older than `since`.
+pub async fn newest(
+    tx: &mut dyn Tx,
+    action: Action,
+    target: &str,
+    since: Option<Timestamp>,
+) -> Result<Option<StoredEntry>, Refusal> {
+    let action = Some(Actions::Is(action.as_str().to_owned()));
+    let filter = AuditFilter { action, target: Some(target.to_owned()), since, ..AuditFilter::default() };
+    Ok(tx.audit_page(&filter, &Reading::Back(None), 1).await?.pop())
 }
 
 fn worker_names(known: &Known, entries: &[StoredEntry]) -> BTreeMap<String, String> {

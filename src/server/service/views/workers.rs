@@ -2,17 +2,21 @@
 
 use std::collections::HashMap;
 
+use app::domain::audit::Action;
+use app::domain::gpu::Gpu;
 use app::domain::ids::WorkerId;
 use app::domain::job::{Job, Lease};
 use app::domain::worker::{Conflict, Kind, Status, Worker};
 use app::protocol::gpu::GpuInfo;
 use app::protocol::status::{WorkerStatus, WorkerType};
-use app::protocol::workers::{HeldJob, TokenConflict, WorkerView};
+use app::protocol::workers::{GpuModel, HeldJob, TokenConflict, WorkerSettings, WorkerView};
 
 use super::gpus::gpu_views;
 use super::jobs::{progress, status as job_status};
 use crate::service::Core;
 use crate::service::agents::last_sight;
+use crate::service::audit::refused::last_refusal;
+use crate::service::audit::trail::newest;
 use crate::service::refusal::Refusal;
 use crate::service::workers::revision;
 use crate::store::Tx;
@@ -32,7 +36,11 @@ impl Core {
         let leased: Vec<&Job> = leased.iter().collect();
         let gpus = gpu_views(&stored.worker, &leased, readings);
         let mut held = held(&mut *tx, &leased).await?;
-        Ok(WorkerView { gpus, ..self.worker_view(&stored, held.remove(id).unwrap_or_default()) })
+        let settings = Some(settings(&stored.worker));
+        let last_refusal = last_refusal(&mut *tx, &stored).await?;
+        let registered_at = newest(&mut *tx, Action::WorkerRegistered, id.as_str(), None).await?.map(|entry| entry.at);
+        let view = self.worker_view(&stored, held.remove(id).unwrap_or_default());
+        Ok(WorkerView { gpus, settings, last_refusal, registered_at, ..view })
     }
 
     /// Those of these workers that there are, as of one moment.
@@ -77,6 +85,7 @@ impl Core {
             unfit: capability.and_then(|capability| capability.unfit.clone()),
             gpus_withheld: capability.map_or(0, |capability| u32::try_from(capability.withheld()).unwrap_or(u32::MAX)),
             gpus: Vec::new(),
+            gpu_models: capability.map(|capability| models(&capability.gpus)).unwrap_or_default(),
             gpu_name: gpu.map(|gpu| gpu.name.clone()),
             gpu_vram_gb: gpu.and_then(|gpu| gpu.vram_gb),
             accelerator_type: capability.map(|capability| capability.accelerator.clone()),
@@ -91,6 +100,7 @@ impl Core {
             labels: if ignores_reported { worker.labels.clone() } else { worker.labels.or(&reported_labels) },
             reported_labels,
             ignore_reported_labels: ignores_reported,
+            settings: None,
             last_heartbeat: seen.map(|seen| seen.at),
             last_used_from: seen.and_then(|seen| seen.from).map(|from| from.to_string()),
             allowed_networks: worker.networks.iter().map(ToString::to_string).collect(),
@@ -99,6 +109,8 @@ impl Core {
             token_expires_at: stored.credential.expires_at,
             old_token_ends_at: old.filter(|end| *end > self.now()),
             token_conflict: worker.conflict.as_ref().map(conflict),
+            last_refusal: None,
+            registered_at: None,
             created_at: worker.created_at,
             current_job_id: jobs.first().map(|job| job.job_id.clone()),
             jobs,
@@ -149,6 +161,25 @@ pub fn status(status: Status) -> WorkerStatus {
         Status::Draining => WorkerStatus::Draining,
         Status::Offline => WorkerStatus::Offline,
     }
+}
+
+/// How many there are of each model, in the order of the GPUs; nothing where all are of one.
+fn models(gpus: &[Gpu]) -> Vec<GpuModel> {
+    if gpus.windows(2).all(|pair| pair[0].name == pair[1].name) {
+        return Vec::new();
+    }
+    let mut models: Vec<GpuModel> = Vec::new();
+    for gpu in gpus {
+        match models.iter_mut().find(|model| model.name == gpu.name) {
+            Some(model) => model.count += 1,
+            None => models.push(GpuModel { name: gpu.name.clone(), count: 1 }),
+        }
+    }
+    models
+}
+
+fn settings(worker: &Worker) -> WorkerSettings {
+    WorkerSettings { labels: worker.labels.clone(), ignore_reported_labels: worker.ignores_reported }
 }
 
 fn conflict(conflict: &Conflict) -> TokenConflict {

@@ -14,13 +14,14 @@ use axum::response::Response;
 use axum::{Extension, Form};
 use futures_util::future::BoxFuture;
 
+use super::workers::terms;
 use super::{Fields, answer, field, gathered, refused};
 use crate::http::problem::ApiError;
 use crate::http::request::caller;
 use crate::http::ui::prefs;
 use crate::service::Core;
 use crate::service::access::Person;
-use crate::service::bulk::{Became, Outcome};
+use crate::service::bulk::{Asked, Became, Outcome};
 use crate::service::refusal::Refusal;
 use crate::state::App;
 use crate::text::local_path;
@@ -35,11 +36,12 @@ pub fn of(
     move |State(app), Extension(person), headers, Form(pairs)| {
         Box::pin(async move {
             let fields = gathered(pairs);
-            let ids: Vec<String> = field(&fields, "id").into_iter().flat_map(str::lines).map(str::to_owned).collect();
+            let ids = field(&fields, "id").into_iter().flat_map(str::lines).map(str::to_owned).collect();
+            let asked = Asked { drain: terms(&fields), ..Asked::of(action, ids) };
             let back = field(&fields, "back").unwrap_or(Listed::of(action).path());
             let back = local_path(back);
             let locale = prefs(&headers, app.core.now()).locale;
-            match app.core.in_bulk(caller(&person), &person, action, &ids, None).await {
+            match app.core.in_bulk(caller(&person), &person, asked).await {
                 Err(refusal) => refused(&app, back, FormName::Action, refusal, Fields::new()),
                 Ok(outcomes) => {
                     let tally = tally(&app.core, &person, action, outcomes, locale).await;

@@ -63,7 +63,16 @@ pub fn field<'f>(fields: &'f Fields, name: &str) -> Option<&'f str> {
 
 /// Labels as people type them: `key=value`, a line or a comma each.
 pub fn labels(text: Option<&str>) -> Labels {
-    let entries = text.unwrap_or_default().split(['\n', ',']).map(str::trim).filter(|entry| !entry.is_empty());
+    parted(text, &['\n', ','])
+}
+
+/// Labels of rows: a comma is a part of one, as it may be in those that came by the API.
+pub fn row_labels(text: Option<&str>) -> Labels {
+    parted(text, &['\n'])
+}
+
+fn parted(text: Option<&str>, by: &[char]) -> Labels {
+    let entries = text.unwrap_or_default().split(by).map(str::trim).filter(|entry| !entry.is_empty());
     let pair = |entry: &str| {
         let (key, value) = entry.split_once('=').unwrap_or((entry, ""));
         (key.trim().to_owned(), value.trim().to_owned())
@@ -81,5 +90,7 @@ mod tests {
         let pairs: Vec<_> = typed.0.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         assert_eq!(pairs, [("flag", ""), ("gpu_type", "a100*"), ("team", "nlp"), ("zone", "")]);
         assert_eq!(labels(None), Labels::default());
+        let row = row_labels(Some("note=a, b\nzone=c"));
+        assert_eq!(row.0.get("note").map(String::as_str), Some("a, b"));
     }
 }

@@ -1,16 +1,17 @@
-//! Create, drain, resume, delete; a new token, and the end of an alarm.
+//! Create, edit, drain, resume, delete; a new token, and the end of an alarm.
 
 use app::domain::ids::WorkerId;
 use app::domain::worker::Kind;
 use app::protocol::status::WorkerType;
 use app::protocol::workers::{CreateWorker, DrainWorker, EditWorker, RotateToken, TokenLife};
+use app::ui::edited::undone;
 use app::ui::flash::{Flash, FormName, Notice, Undo};
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::{Extension, Form};
 
-use super::{Fields, answer, field, gathered, labels, refused};
+use super::{Fields, answer, field, gathered, labels, refused, row_labels};
 use crate::http::admin::{created_view, worker_id};
 use crate::http::arrival::Scheme;
 use crate::http::problem::ApiError;
@@ -19,7 +20,7 @@ use crate::http::session::{Address, address};
 use crate::http::ui::ways::ways;
 use crate::service::access::Person;
 use crate::service::refusal::Refusal;
-use crate::service::workers::Created;
+use crate::service::workers::{Created, revision};
 use crate::state::App;
 
 /// `POST /ui/workers`
@@ -43,6 +44,36 @@ pub async fn create(
         Err(refusal) => refused(&app, "/admin/workers/new", FormName::Worker, refusal, fields),
         Ok(created) => shown_once(&app, &address(&app, scheme, &headers), created),
     }
+}
+
+/// `POST /ui/workers/{id}/edit`
+pub async fn edit(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Path(id): Path<String>,
+    Form(pairs): Form<Vec<(String, String)>>,
+) -> Result<Response, ApiError> {
+    let (id, fields) = (worker_id(&id)?, gathered(pairs));
+    let edit = EditWorker {
+        name: Some(field(&fields, "name").unwrap_or_default().to_owned()),
+        worker_type: field(&fields, "worker_type").and_then(WorkerType::parse),
+        labels: Some(row_labels(field(&fields, "labels"))),
+        ignore_reported_labels: Some(fields.contains_key("ignore_reported_labels")),
+        allowed_networks: Some(networks(field(&fields, "networks"))),
+        settle_token_conflict: false,
+    };
+    let seen = field(&fields, "revision").unwrap_or_default().to_owned();
+    let edited = async {
+        // Who edits what is of this revision finds what was before.
+        let before = app.core.worker_page(&id).await?;
+        let after = app.core.edit_worker(caller(&person), id.clone(), edit, Some(vec![seen])).await?;
+        Ok::<_, Refusal>((before, revision(&after)))
+    };
+    Ok(match edited.await {
+        Err(refusal) => refused(&app, &format!("/admin/workers/{id}/edit"), FormName::Worker, refusal, fields),
+        Ok((before, after)) if before.revision == after => done(&app, &id, Ok(Notice::WorkerChanged)),
+        Ok((before, after)) => undoable(&app, &id, Ok((Notice::WorkerChanged, undone(&before, after)))),
+    })
 }
 
 /// `POST /ui/workers/{id}/token`
@@ -103,11 +134,18 @@ pub async fn drain(
     Path(id): Path<String>,
     Form(fields): Form<Fields>,
 ) -> Result<Response, ApiError> {
-    let reason = field(&fields, "reason").map(str::to_owned);
     let id = worker_id(&id)?;
-    let drained =
-        app.core.drain_worker(caller(&person), id.clone(), DrainWorker { reason, ..DrainWorker::default() }).await;
+    let drained = app.core.drain_worker(caller(&person), id.clone(), terms(&fields)).await;
     Ok(undoable(&app, &id, drained.map(|_| (Notice::WorkerDraining, Undo::drain(&id)))))
+}
+
+/// Why a worker is to drain, and for how many minutes what runs may go on. What is no number is refused as too many.
+pub fn terms(fields: &Fields) -> DrainWorker {
+    let seconds = |minutes: &str| minutes.parse::<u32>().map_or(u32::MAX, |minutes| minutes.saturating_mul(60));
+    DrainWorker {
+        reason: field(fields, "reason").map(str::to_owned),
+        deadline_seconds: field(fields, "deadline_minutes").map(seconds),
+    }
 }
 
 /// `POST /ui/workers/{id}/resume`

@@ -1,0 +1,100 @@
+// A worker's token: its limits, another one, two agents that have it, and an agent that does not get in.
+import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
+import { Host } from '../host';
+import { makeWorker, say, signIn } from '../steps';
+
+const worker = async (server: Server, id: string) => (await server.api(`/api/admin/workers/${id}`)).json();
+
+function register(server: Server, token: string, body: object): Promise<Response> {
+  const headers = { 'x-worker-token': token, 'content-type': 'application/json' };
+  return fetch(`${server.url}/api/workers/register`, { method: 'POST', headers, body: JSON.stringify({ protocol: 1, persistent: true, ...body }) });
+}
+
+test('a new worker’s token ends, and is good from listed networks only', async ({ page, server }) => {
+  await signIn(page, server);
+  await page.goto('/admin/workers/new');
+  await page.getByLabel('Name').fill('gpu-1');
+  await page.locator('summary', { hasText: 'Limits of its token' }).click();
+  await page.getByLabel('Days until it ends').fill('30');
+  await page.getByLabel('Allowed networks').fill('10.0.0.0/33');
+  await page.getByRole('button', { name: 'Create worker' }).click();
+  await expect(page.getByRole('main').getByRole('alert')).toContainText('10.0.0.0/33');
+  await expect(page.getByLabel('Days until it ends'), 'what was typed is there, and to be seen').toHaveValue('30');
+  await page.getByLabel('Allowed networks').fill('10.0.0.0/8, ::1');
+  await picture(page, 'create-limited');
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Create worker' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('gpu-1');
+  const token = page.getByRole('region', { name: 'Token', exact: true });
+  await expect(token).toContainText('10.0.0.0/8, ::1/128');
+  const made = (await (await server.api('/api/admin/workers')).json()).workers[0];
+  expect(made.allowed_networks).toEqual(['10.0.0.0/8', '::1/128']);
+  expect((Date.parse(made.token_expires_at) - Date.now()) / 86_400_000).toBeCloseTo(30, 1);
+});
+
+test('a token is rotated, and the old one is good until the agent comes with the new one', async ({ page, server }) => {
+  const host = await Host.connect(server, 'gpu-1');
+  await signIn(page, server);
+  await page.goto(`/admin/workers/${host.id}`);
+  const token = page.getByRole('region', { name: 'Token', exact: true });
+  await token.locator('summary', { hasText: 'Rotate token' }).click();
+  await token.getByLabel('The old token ends').selectOption('in an hour');
+  await picture(page, 'token-rotate');
+  await expectAccessible(page);
+  await token.getByRole('button', { name: 'Rotate token' }).click();
+  const fresh = await page.getByLabel('Worker token', { exact: true }).innerText();
+  expect(fresh).not.toBe(host.token);
+  await expect(token).toContainText('The one before ends');
+  await host.tell([]);
+  const end = (await worker(server, host.id)).old_token_ends_at;
+  expect((Date.parse(end) - Date.now()) / 60_000).toBeCloseTo(60, 0);
+
+  expect((await register(server, fresh, { boot_id: 'gpu-1' })).status).toBe(200);
+  expect((await register(server, host.token, { boot_id: 'gpu-1' })).status).toBe(401);
+  await page.goto(`/admin/workers/${host.id}`);
+  await expect(token).not.toContainText('The one before ends');
+  expect(await page.content()).not.toContain(fresh);
+  host.close();
+});
+
+test('two agents with one token raise an alarm that stays until somebody has seen to it', async ({ page, server }) => {
+  const { worker_id: id, token } = await makeWorker(server, 'gpu-1');
+  await say(server, token, 'register', { protocol: 1, persistent: true, install_id: 'one', host: 'rack-1' });
+  expect((await register(server, token, { install_id: 'two', host: 'rack-<b>2</b>' })).status).toBe(409);
+  await signIn(page, server);
+  await page.goto('/admin/workers');
+  await expect(page.getByRole('row').filter({ hasText: 'gpu-1' })).toContainText('Two agents, one token');
+  await page.goto(`/admin/workers/${id}`);
+  const alarm = page.getByRole('main').getByRole('alert');
+  await expect(alarm).toContainText('Two agents, one token');
+  await expect(alarm).toContainText('A second agent on rack-<b>2</b> came with this worker’s token and was refused.');
+  await picture(page, 'token-alarm');
+  await expectAccessible(page);
+  await page.reload();
+  await alarm.getByRole('button', { name: 'This was me' }).click();
+  await expect(page.locator('#content').getByText('The alarm is settled.')).toBeVisible();
+  await expect(alarm).toHaveCount(0);
+  expect((await worker(server, id)).token_conflict).toBe(null);
+});
+
+test('an agent that was refused is told of where its first contact is waited for', async ({ page, server, context }) => {
+  const { worker_id: id } = await makeWorker(server, 'gpu-1');
+  await signIn(page, server);
+  await page.goto(`/admin/workers/${id}`);
+  const contact = page.locator('.contact');
+  await expect(contact.getByRole('listitem'), 'who comes back later is told the causes at once').toHaveCount(5);
+  await expect(contact).not.toContainText('An agent was refused');
+  expect((await register(server, 'wt_cut', { name: 'gpu-1' })).status).toBe(401);
+  if (!(test.info().project.use.javaScriptEnabled ?? true)) await page.reload();
+  await expect(contact).toContainText('An agent was refused');
+  await expect(contact).toContainText('from 127.0.0.1');
+  await expect(contact).toContainText('its token opens nothing here');
+  await expectAccessible(page);
+  for (const [width, theme] of [[1280, 'light'], [380, 'dark']] as const) {
+    await context.addCookies([{ name: 'theme', value: theme, url: server.url }]);
+    await page.setViewportSize({ width, height: 800 });
+    await page.reload();
+    await picture(page, `contact-refused-${width}`);
+    expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(width);
+  }
+});
