@@ -13,6 +13,7 @@ pub(super) const COMMON: Common = Common {
     all: "All",
     newer: "Newest",
     older: "Older",
+    first: "First page",
     optional: "optional",
     of: Phrase("{0} of {1}"),
     sentences: Phrase("{0}. {1}"),
@@ -107,6 +108,7 @@ pub(super) const FLASH: FlashWords = FlashWords {
     person_changed: "It is changed.",
     secret_kept: "The secret is kept. Nobody can read it any more; jobs are given it.",
     secret_gone: "The secret is gone. Jobs that start from now on do not have it.",
+    config_stored: "The configuration is stored.",
 };
 
 pub(super) const PROBLEM: ProblemWords = ProblemWords {

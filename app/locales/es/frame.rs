@@ -13,6 +13,7 @@ pub(super) const COMMON: Common = Common {
     all: "Todos",
     newer: "Más recientes",
     older: "Anteriores",
+    first: "Primera página",
     optional: "opcional",
     of: Phrase("{0} de {1}"),
     sentences: Phrase("{0}. {1}"),
@@ -107,6 +108,7 @@ pub(super) const FLASH: FlashWords = FlashWords {
     person_changed: "Los cambios se guardaron.",
     secret_kept: "El secreto se guardó. Ya nadie puede leerlo; los trabajos lo reciben.",
     secret_gone: "El secreto se quitó. Los trabajos que empiecen a partir de ahora no lo tendrán.",
+    config_stored: "La configuración está guardada.",
 };
 
 pub(super) const PROBLEM: ProblemWords = ProblemWords {

@@ -13,6 +13,7 @@ words! {
         all: Text,
         newer: Text,
         older: Text,
+        first: Text,
         optional: Text,
         of: Phrase,
         sentences: Phrase,
@@ -107,6 +108,7 @@ words! {
         person_changed: Text,
         secret_kept: Text,
         secret_gone: Text,
+        config_stored: Text,
     }
 
     pub(crate) ProblemWords {

@@ -67,6 +67,7 @@ pub(crate) fn word(notice: Notice) -> Text {
         Notice::PersonChanged => words.person_changed,
         Notice::SecretKept => words.secret_kept,
         Notice::SecretGone => words.secret_gone,
+        Notice::ConfigStored => words.config_stored,
         Notice::AlarmSettled => t().token.conflict_settled,
     }
 }

@@ -16,7 +16,9 @@ use crate::ui::trail::sentence;
 pub(crate) fn LatestEvents(trail: Memo<Option<AuditPage>>) -> impl IntoView {
     let words = t();
     let rows = move || {
-        trail.with(|trail| trail.as_ref().map(|trail| trail.entries.iter().map(|entry| event(trail, entry)).collect_view()))
+        trail.with(|trail| {
+            trail.as_ref().map(|trail| trail.entries.iter().map(|entry| event(trail, entry)).collect_view())
+        })
     };
     view! {
         <section class="panel" aria-labelledby="events">

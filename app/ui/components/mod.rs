@@ -14,6 +14,7 @@ pub(crate) mod connection;
 pub(crate) mod copy;
 #[cfg(feature = "ssr")]
 pub(crate) mod diff_table;
+pub(crate) mod disk_full;
 pub(crate) mod drain;
 pub(crate) mod empty;
 #[cfg(feature = "ssr")]
@@ -43,7 +44,6 @@ pub(crate) mod log_reader;
 pub(crate) mod log_sheet;
 pub(crate) mod log_view;
 pub(crate) mod page_head;
-#[cfg(feature = "ssr")]
 pub(crate) mod pager;
 pub(crate) mod palette;
 pub(crate) mod picking;

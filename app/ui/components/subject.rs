@@ -13,7 +13,8 @@ pub(crate) fn subject(trail: &AuditPage, name: &str) -> AnyView {
     match page_of(id) {
         Some((page, rel)) => {
             let shown = trail.name_of(name).map_or_else(|| short_id(id), |known| escaped(known).into_owned());
-            view! { <a class="quiet-link wrap-anywhere" href=page rel=rel title=name.to_owned()><bdi>{shown}</bdi></a> }.erased()
+            view! { <a class="quiet-link wrap-anywhere" href=page rel=rel title=name.to_owned()><bdi>{shown}</bdi></a> }
+                .erased()
         }
         None => view! { <bdi class="wrap-anywhere">{escaped(name).into_owned()}</bdi> }.erased(),
     }
