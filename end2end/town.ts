@@ -53,6 +53,8 @@ export const PAGES: Record<string, (town: Town) => string> = {
   system: () => '/admin/system',
   search: () => '/search?q=digits',
   preferences: () => '/preferences',
+  'config-new': () => '/configs/new',
+  'config-edit': () => '/configs/digits/edit',
 };
 
 

@@ -150,6 +150,18 @@ pub struct JobsQuery {
     /// Only jobs that ask for this label, `key=value`, or for any value of a `key`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// Only jobs of which an attempt was offered to the worker of this id, whatever became of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<WorkerId>,
+    /// Not submitted earlier than this moment (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Submitted earlier than this moment (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// Only jobs that have ended, and not earlier than this moment (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_since: Option<String>,
     /// At most so many, 100 if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
@@ -162,11 +174,11 @@ pub struct JobsQuery {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobsPage {
-    /// Newest first.
+    /// Newest first; with `phase=waiting` in the order in which it is their turn.
     pub jobs: Vec<JobView>,
     /// How many match the filters in all.
     pub total: u64,
-    /// How many jobs there are in each status: of the person and with the label that are asked for.
+    /// How many jobs there are in each status, of those that the other filters let through.
     pub counts: JobCounts,
     /// Where the next page starts, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -218,8 +230,14 @@ pub struct JobView {
     pub min_vram_gb: Option<f64>,
     /// The kind of accelerator it asks for.
     pub accelerator_type: Option<String>,
+    /// Whether the trainer's own failure is tried again too.
+    #[serde(default)]
+    pub retry_on_failure: bool,
     /// How many seconds the trainer of an attempt may run.
     pub max_runtime_seconds: Option<u64>,
+    /// The secrets that it is given, by name; none for every one that whoever submitted it can use.
+    #[serde(default)]
+    pub secrets: Option<Vec<String>>,
     /// Whether no two of its trainers may ever run at once.
     #[serde(default)]
     pub exclusive: bool,

@@ -340,6 +340,9 @@ pub struct HeldJob {
     pub job_id: JobId,
     /// Its configuration's name.
     pub config_name: String,
+    /// Who submitted it.
+    #[serde(default)]
+    pub submitted_by: String,
     /// Where it stands.
     pub status: JobStatus,
     /// How far it is, 0 to 100.

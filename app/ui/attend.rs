@@ -10,14 +10,15 @@ use super::boot::Boot;
 use super::browser;
 use super::client;
 use super::clock::{Clock, use_clock};
-use super::components::connection::Connection;
+use super::components::connection::{Connection, SessionOver};
+use super::components::failure::Here;
 use super::components::flash_banner::remember;
 use super::components::keyboard::Habits;
 use super::components::palette::SearchButton;
 use super::components::toasts::NotesMenu;
 use super::flash::CurrentFlash;
 use super::i18n::t;
-use super::live::{Link, on_news, use_live};
+use super::live::{on_news, use_live};
 use super::port::SharedPort;
 use crate::protocol::topic::Topic;
 
@@ -28,12 +29,14 @@ pub(crate) fn attend() {
     browser::mount("habits", move || {
         boot.clone().provide();
         provide_context::<SharedPort>(Arc::new(client::Rest));
+        provide_context(Here(browser::address()));
         if let Some(CurrentFlash(flash)) = use_context() {
             remember(flash);
         }
         browser::mount("search", || view! { <SearchButton/> }.into_any());
         browser::mount("search-small", || view! { <SearchButton small=true/> }.into_any());
         browser::mount("connection", || view! { <Connection/> }.into_any());
+        browser::mount("session", || view! { <SessionOver/> }.into_any());
         browser::mount("notes", || view! { <NotesMenu/> }.into_any());
         keep_current();
         view! { <Habits/> }.into_any()
@@ -44,7 +47,7 @@ pub(crate) fn attend() {
 fn keep_current() {
     let (clock, live) = (use_clock(), use_live());
     Effect::new(move |_| tell(clock, &document()));
-    Effect::new(move |_| browser::mark_stale(matches!(live.link(), Link::Offline(_))));
+    Effect::new(move |_| browser::mark_stale(live.is_stale()));
     if browser::has_parts() {
         let tell = move |page: &Document| untrack(|| tell(clock, page));
         on_news(&[Topic::Trail], Box::new(move || Box::pin(browser::renew(tell))));

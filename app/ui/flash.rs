@@ -149,6 +149,8 @@ pub enum FormName {
     Person,
     /// `POST /ui/secrets`.
     Secret,
+    /// `POST /ui/configs`, `POST /ui/configs/{name}`.
+    Config,
     /// A button: drain, resume, delete, cancel.
     Action,
 }
@@ -189,6 +191,8 @@ pub enum Notice {
     SecretKept,
     /// A secret is gone.
     SecretGone,
+    /// A configuration has a new revision.
+    ConfigStored,
 }
 
 /// The flash of this page, until it is dismissed or another page is opened.

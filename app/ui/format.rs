@@ -144,6 +144,11 @@ pub(crate) fn query_string(pairs: &[(&str, Option<String>)]) -> String {
     query
 }
 
+/// As HTML, for the few places where the framework writes a text as it is.
+pub(crate) fn html_text(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
 /// Where a configuration's page is.
 pub(crate) fn config_address(name: &str) -> String {
     let mut address = "/configs/".to_owned();

@@ -15,6 +15,7 @@ use super::pages::audit::AuditPage;
 use super::pages::audit_verify::AuditVerifyPage;
 use super::pages::bulk::{JobsBulkPage, WorkersBulkPage};
 use super::pages::config::ConfigPage;
+use super::pages::config_form::{ConfigEditPage, ConfigNewPage};
 use super::pages::configs::ConfigsListPage;
 use super::pages::confirm::ConfirmPage;
 use super::pages::job::cancel::JobCancelPage;
@@ -48,6 +49,8 @@ pub fn Plain() -> impl IntoView {
                 <ParentRoute path=path!("") view=Layout ssr=SsrMode::Async>
                     <Route path=path!("/account") view=AccountPage ssr=SsrMode::Async/>
                     <Route path=path!("/configs") view=ConfigsListPage ssr=SsrMode::Async/>
+                    <Route path=path!("/configs/new") view=ConfigNewPage ssr=SsrMode::Async/>
+                    <Route path=path!("/configs/:name/edit") view=ConfigEditPage ssr=SsrMode::Async/>
                     <Route path=path!("/configs/:name") view=ConfigPage ssr=SsrMode::Async/>
                     <Route path=path!("/train") view=TrainPage ssr=SsrMode::Async/>
                     <Route path=path!("/admin/workers/new") view=WorkerNewPage ssr=SsrMode::Async/>

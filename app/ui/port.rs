@@ -127,6 +127,8 @@ pub trait Desk: Send + Sync {
     fn job_config(&self, id: JobId) -> Answer<crate::protocol::configs::ConfigDetail>;
     /// One revision of a configuration, or the newest, with its files.
     fn config(&self, name: String, revision: Option<u32>) -> Answer<crate::protocol::configs::ConfigDetail>;
+    /// The newest revision of a configuration that is to be edited; without a name, only whether a new one can be made.
+    fn config_to_edit(&self, name: Option<String>) -> Answer<Option<crate::protocol::configs::ConfigDetail>>;
     /// The revisions of a configuration.
     fn revisions(&self, name: String) -> Answer<crate::protocol::configs::RevisionsPage>;
     /// The labels that workers have.

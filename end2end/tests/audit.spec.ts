@@ -21,6 +21,8 @@ test('the trail is filtered, paged, and leads to what it speaks of', async ({ pa
     await page.setViewportSize({ width, height: 800 });
     const beyond = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     expect(beyond, 'wider than its window').toBeLessThanOrEqual(0);
+    await expect(rows.nth(1).locator('pre')).toBeVisible();
+    await expect(rows.nth(1).getByRole('link', { name: /^Request/ })).toBeVisible();
     await picture(page, `audit-${scheme}-${width}`);
     await expectAccessible(page);
   }

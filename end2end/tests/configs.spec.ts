@@ -73,6 +73,7 @@ test('a viewer reads configurations and submits none', async ({ page, server, co
   await page.getByRole('link', { name: 'digits', exact: true }).click();
   await expect(page.locator('pre', { hasText: 'model_type' }).first()).toBeVisible();
   await expect(page.getByRole('link', { name: 'Train with it' })).toHaveCount(0);
+  await expect(page.getByRole('link', { name: 'Edit', exact: true })).toHaveCount(0);
   expect((await page.goto('/configs/nowhere'))?.status()).toBe(404);
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !line.includes('404')));
 });
@@ -84,6 +85,99 @@ test('a configuration that was removed is still read by who comes from its jobs'
   await page.goto('/configs/gone?revision=1');
   await expect(page.getByText('taken off the list')).toBeVisible();
   await expect(page.getByRole('link', { name: 'Train with it' })).toHaveCount(0);
+});
+
+test('a server without configurations says so, and leads to the first one', async ({ page, server }) => {
+  const { configs } = await (await server.api('/api/configs')).json();
+  for (const { name } of configs) expect((await server.api(`/api/configs/${name}`, { method: 'DELETE' })).status).toBe(200);
+  await signIn(page, server);
+  for (const path of ['/train', '/configs']) {
+    await page.goto(path);
+    await expect(page.getByText('No configuration yet')).toBeVisible();
+    await expectAccessible(page);
+  }
+  await picture(page, 'configs-none');
+  await page.locator('.empty').getByRole('link', { name: 'New configuration' }).click();
+  await expect(page).toHaveURL(/\/configs\/new$/);
+});
+
+const HOSTILE = 'one\n\ttwo </textarea><script>alert(1)</script> &lt;b&gt; 漢字\n';
+
+async function files(server: Server, name: string): Promise<Record<string, string>> {
+  return (await (await server.api(`/api/configs/${encodeURIComponent(name)}`)).json()).bundle.files;
+}
+
+test('a configuration is written in the browser, as text that stays as it is', async ({ page, server }) => {
+  test.setTimeout(90_000);
+  await signIn(page, server);
+  await page.goto('/configs');
+  await page.getByRole('link', { name: 'New configuration' }).click();
+  await expectAccessible(page);
+  await picture(page, 'config-new');
+  const main = page.getByLabel('Text: config.json');
+  await page.getByLabel('Name', { exact: true }).fill('tiny <b>lora');
+  await main.fill('{\n  "learning_rate": \n}\n');
+  await page.getByLabel('File name').first().fill('prompts/a.txt');
+  await page.getByLabel('Text: Another file').first().fill(HOSTILE);
+  await page.getByRole('button', { name: 'Save' }).click();
+  // What is wrong stands at its field, and what was typed is still there.
+  await expect(page.getByRole('alert')).toContainText('`config.json` is no usable JSON object');
+  await expect(main).toHaveAttribute('aria-invalid', 'true');
+  await expect(main).toHaveValue('{\n  "learning_rate": \n}\n');
+  await expect(page.getByLabel('Name', { exact: true })).toHaveValue('tiny <b>lora');
+  await expect(page.getByLabel('Text: prompts/a.txt')).toHaveValue(HOSTILE);
+  await expectAccessible(page);
+  await picture(page, 'config-new-refused');
+  await main.fill('\n{"learning_rate": 0.1}\n');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page.getByText('The configuration is stored.')).toBeVisible();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('tiny <b>lora');
+  expect(await files(server, 'tiny <b>lora')).toEqual({ 'config.json': '\n{"learning_rate": 0.1}\n', 'prompts/a.txt': HOSTILE });
+
+  // As it was read it is stored again: nothing has changed, and so there is no other revision.
+  await page.getByRole('link', { name: 'Edit' }).click();
+  await expect(page.getByLabel('Text: prompts/a.txt')).toHaveValue(HOSTILE);
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page.getByRole('table', { name: 'Revisions' }).getByRole('row')).toHaveCount(2);
+  await page.getByRole('link', { name: 'Edit' }).click();
+  await page.getByLabel('Leave this file out').check();
+  await main.fill('{"learning_rate": 0.2}');
+  for (const [width, scheme] of [[1280, 'light'], [380, 'dark']] as const) {
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.setViewportSize({ width, height: 900 });
+    await picture(page, `config-edit-${width}`);
+    await expectAccessible(page);
+    expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(width);
+  }
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page.getByText('The configuration is stored.')).toBeVisible();
+  expect(await files(server, 'tiny <b>lora')).toEqual({ 'config.json': '{"learning_rate": 0.2}' });
+
+  // Whoever takes its name for a new one is led to it.
+  await page.goto('/configs/new');
+  await page.getByLabel('Name', { exact: true }).fill('tiny <b>lora');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page.getByRole('alert')).toContainText('A configuration of this name exists.');
+  await page.getByRole('alert').getByRole('link').click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Edit tiny <b>lora');
+});
+
+test('two people do not overwrite what the other has stored', async ({ page, server }) => {
+  await put(server, 'c', { 'config.json': '{"seed": 1}' });
+  await signIn(page, server);
+  await page.goto('/configs/c/edit');
+  await put(server, 'c', { 'config.json': '{"seed": 2}' });
+  await page.getByLabel('Text: config.json').fill('{"seed": 3}');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page.getByRole('alert')).toContainText('Revision 2 was stored while you were editing.');
+  await expect(page.getByRole('alert').getByRole('link')).toHaveAttribute('href', '/configs/c?revision=2&against=1');
+  await expect(page.getByLabel('Text: config.json')).toHaveValue('{"seed": 3}');
+  await expectAccessible(page);
+  await picture(page, 'config-edit-late');
+  expect(await files(server, 'c')).toEqual({ 'config.json': '{"seed": 2}' });
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page.getByText('The configuration is stored.')).toBeVisible();
+  expect(await files(server, 'c')).toEqual({ 'config.json': '{"seed": 3}' });
 });
 
 for (const [theme, width] of [['light', 1280], ['dark', 380]] as const) {

@@ -1,6 +1,7 @@
 // Every GPU of the fleet, as tiles and as tables, with and without JavaScript.
 import { expect, expectAccessible, picture, test } from '../fixtures';
-import { makeWorker, registerGpus, signIn, tellGpus } from '../steps';
+import { Host } from '../host';
+import { makeWorker, registerGpus, signIn, submit, tellGpus } from '../steps';
 
 test('the fleet\'s GPUs are tiles or tables, by state', async ({ page, server }) => {
   await signIn(page, server);
@@ -42,6 +43,8 @@ test('the fleet\'s GPUs are tiles or tables, by state', async ({ page, server })
   await question.fill('name:rack-2*');
   await question.press('Enter');
   await expect(page).toHaveURL(/state=quarantined&view=table&q=name%3Arack-2/);
+  await expect(page.getByText('No worker matches')).toBeVisible();
+  await page.goto('/gpus?q=name:rack-1&state=busy');
   await expect(page.getByText('No GPU is in this state')).toBeVisible();
   await question.fill('colour:red');
   await question.press('Enter');
@@ -49,6 +52,22 @@ test('the fleet\'s GPUs are tiles or tables, by state', async ({ page, server })
   await page.goto('/gpus?state=busy');
   await page.getByRole('link', { name: 'Show all GPUs' }).click();
   await expect(tile(3)).toBeVisible();
+});
+
+test('a GPU says whose job has it', async ({ page, server }) => {
+  const host = await Host.connect(server, 'atlas', { gpus: 1 });
+  const job = await submit(server, 'digits');
+  await host.run();
+  await signIn(page, server);
+  await page.goto('/gpus?view=table');
+  const row = page.getByRole('table').getByRole('row').last();
+  await expect(row.getByRole('link', { name: 'digits' })).toHaveAttribute('href', `/jobs/${job}`);
+  await expect(row).toContainText('admin');
+  await picture(page, 'gpus-held-table');
+  await page.goto('/gpus');
+  await expect(page.getByRole('listitem').filter({ hasText: '0\u{a0}·' })).toContainText('admin');
+  await picture(page, 'gpus-held-tiles');
+  host.close();
 });
 
 test('of many workers a page shows some, with the way to the others', async ({ page, server }) => {

@@ -121,6 +121,101 @@ test('a waiting job is made more urgent, cancelled, and run again', async ({ pag
   await expect(page.getByText(`Submitted again, after ${job}`)).toBeVisible();
 });
 
+test('a job is changed and submitted with all that it asked for', async ({ page, server }) => {
+  for (const name of ['HF_TOKEN', 'WANDB_API_KEY']) {
+    const put = await server.api(`/api/secrets/${name}`, { method: 'PUT', body: JSON.stringify({ value: 'hf_0123456789' }) });
+    expect(put.status, await put.text()).toBe(200);
+  }
+  const job = await submitWith(server, {
+    config_name: 'digits-quick', target: 'worker', gpu_count: 2, min_vram_gb: 39.5, accelerator_type: 'cuda', worker_labels: { team: 'nlp' },
+    priority: 7, max_runtime_seconds: 5400, max_retries: 1, retry_on_failure: true, exclusive: true, checkpoints: 'none', secrets: ['HF_TOKEN'],
+  });
+  await signIn(page, server);
+  await page.goto(`/jobs/${job}`);
+  await page.getByRole('link', { name: 'Change and submit' }).click();
+  await expect(page.getByRole('radio', { name: 'digits-quick' })).toBeChecked();
+  const values = { 'GPUs': '2', 'Accelerator': 'cuda', 'Priority': '7', 'Label 1': 'team=nlp' };
+  for (const [label, value] of Object.entries(values)) await expect(page.getByLabel(label, { exact: true })).toHaveValue(value);
+  for (const [name, value] of [['min_vram', '39.5'], ['max_runtime', '5400s'], ['max_retries', '1'], ['checkpoints', 'none']]) {
+    await expect(page.locator(`[name=${name}]`)).toHaveValue(value!);
+  }
+  for (const box of ['retry_on_failure', 'exclusive', 'secrets-chosen', 'secret-HF_TOKEN']) await expect(page.locator(`[id="${box}"]`)).toBeChecked();
+  await expect(page.locator('[id="secret-WANDB_API_KEY"]')).not.toBeChecked();
+  expect(page.url()).not.toContain('hf_0123456789');
+  await page.getByRole('button', { name: 'Submit job' }).click();
+  await expect(page).toHaveURL(/\/jobs\/j_/);
+  const again = await (await server.api(`/api/queue/${page.url().split('/').at(-1)}`)).json();
+  const before = await (await server.api(`/api/queue/${job}`)).json();
+  for (const field of ['target', 'gpu_count', 'min_vram_gb', 'accelerator_type', 'worker_labels', 'priority', 'max_runtime_seconds',
+    'max_attempts', 'retry_on_failure', 'exclusive', 'checkpoints', 'secrets']) {
+    expect(again[field], field).toEqual(before[field]);
+  }
+});
+
+test('the list is paged, and what waits stands in the order of its turns', async ({ page, server }) => {
+  test.setTimeout(90_000);
+  for (let n = 0; n < 51; n += 1) await submit(server, 'digits');
+  const urgent = await submitWith(server, { config_name: 'digits-quick', target: 'worker', priority: 40 });
+  await signIn(page, server);
+  await page.goto('/jobs');
+  const rows = page.getByRole('table').locator('tbody tr');
+  const pager = page.getByRole('navigation', { name: 'Jobs', exact: true });
+  await expect(rows).toHaveCount(50);
+  await expect(pager).toContainText('52 jobs');
+  await pager.getByRole('link', { name: 'Older' }).click();
+  await expect(rows).toHaveCount(2);
+  await expect(page).toHaveURL(/cursor=/);
+  await pager.getByRole('link', { name: 'Newest' }).click();
+  await expect(rows).toHaveCount(50);
+  await page.getByRole('link', { name: 'Waiting' }).click();
+  await expect(rows.first()).toContainText('No. 1 in line');
+  await expect(rows.first().getByRole('link', { name: 'digits-quick' })).toHaveAttribute('href', `/jobs/${urgent}`);
+  await expect(rows.nth(1)).toContainText('No. 2 in line');
+  await pager.getByRole('link', { name: 'Next' }).click();
+  await expect(rows).toHaveCount(2);
+  await expect(rows.last()).toContainText('No. 52 in line');
+  // The menu has the way to the front.
+  await rows.last().locator('summary').click();
+  await rows.last().getByRole('button', { name: 'Most urgent' }).click();
+  await pager.getByRole('link', { name: 'First page' }).click();
+  await expect(rows.first()).not.toContainText('digits-quick');
+  await expect(rows.first()).toContainText('No. 1 in line');
+});
+
+test('jobs are found by worker and by when, and the overview leads to those that failed', async ({ page, server }) => {
+  test.setTimeout(60_000);
+  const host = await Host.connect(server, 'atlas', {});
+  const failed = await submit(server, 'digits');
+  await host.report(await host.run(), 'failed', { reason: 'no luck' });
+  await jobIs(server, failed, 'failed');
+  host.close();
+  await submitWith(server, { config_name: 'digits-quick', worker_labels: { team: 'nlp' } });
+  await signIn(page, server);
+  const rows = page.getByRole('table').locator('tbody tr');
+  await page.locator('.tiles').getByRole('link', { name: /^Failed in/ }).click();
+  await expect(page).toHaveURL(/status=failed&ended_since=/);
+  await expect(rows).toHaveCount(1);
+  await page.getByRole('link', { name: /^Remove the filter Ended since/ }).click();
+  await expect(page).toHaveURL(/\/jobs\?status=failed$/);
+  const { workers: [worker] } = await (await server.api('/api/admin/workers')).json();
+  await page.goto(`/admin/workers/${worker.id}/jobs`);
+  await page.getByRole('link', { name: 'All jobs' }).click();
+  await expect(page).toHaveURL(new RegExp(`worker=${worker.id}`));
+  await expect(rows).toHaveCount(1);
+  await expect(page.getByRole('link', { name: 'Remove the filter Worker: atlas' })).toBeVisible();
+  await page.getByLabel('Submitted before (UTC)').fill('2020-01-01T00:00');
+  await page.getByRole('button', { name: 'Filter' }).click();
+  await expect(page.getByText('No job matches')).toBeVisible();
+  await expect(page.getByLabel('Submitted before (UTC)')).toHaveValue('2020-01-01T00:00');
+  for (const [width, scheme] of [[1280, 'light'], [380, 'dark']] as const) {
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.setViewportSize({ width, height: 900 });
+    await picture(page, `jobs-narrowed-${width}`);
+    await expectAccessible(page);
+    expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(width);
+  }
+});
+
 test('who only sees their own jobs has their own list and no filter by person', async ({ page, server }) => {
   const job = await submitWith(server, {});
   await signInAs(page, server, 'ana', 'researcher');

@@ -39,4 +39,28 @@ test('who may not see workers is shown jobs only', async ({ page, server }) => {
   await expect(page.getByRole('heading', { name: 'Running now' })).toBeVisible();
   await expect(page.getByText('Needs a look')).toHaveCount(0);
   await expect(page.getByText('Latest events')).toHaveCount(0);
+  await expect(page.getByRole('region', { name: 'Recent jobs' })).toContainText('No job yet');
+});
+
+test('the first steps say that nobody has joined until somebody has, and the longest wait leads to its job', async ({ page, server }) => {
+  test.setTimeout(60_000);
+  const { token } = await makeWorker(server, 'rack-1');
+  await signIn(page, server);
+  await page.goto('/');
+  await expect(page.getByText('None has joined yet.')).toBeVisible();
+  await registerGpus(server, token, 1);
+  await page.reload();
+  await expect(page.getByText('hands training jobs to machines')).toBeVisible();
+  await expect(page.getByText('None has joined yet.')).toHaveCount(0);
+  const job = await submit(server, 'digits');
+  await page.reload();
+  const wait = page.locator('.tiles').getByRole('link', { name: /^longest/ });
+  for (const width of [1280, 380]) {
+    await page.setViewportSize({ width, height: 900 });
+    await picture(page, `overview-wait-${width}`);
+    await expectAccessible(page);
+    expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(width);
+  }
+  await wait.click();
+  await expect(page).toHaveURL(new RegExp(`/jobs/${job}$`));
 });

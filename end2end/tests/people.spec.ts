@@ -73,7 +73,12 @@ test('a token is made, shown once, works, and is revoked', async ({ page, server
   expect((await ask('/api/queue')).status).toBe(403);
   await page.reload();
   await expect(page.getByText(/st_\w{20}/)).toHaveCount(0);
-  await page.getByRole('button', { name: 'Revoke ci' }).click();
+  await page.getByLabel('Revoke ci').click();
+  await expect(page.getByText('cannot be brought back')).toBeVisible();
+  await expectAccessible(page);
+  await picture(page, 'account-revoke');
+  expect((await ask('/api/session')).status).toBe(200);
+  await page.getByRole('button', { name: 'Revoke this token' }).click();
   await expect(page.getByRole('main').getByText('opens nothing any more')).toBeVisible();
   expect((await ask('/api/session')).status).toBe(401);
 });
@@ -102,6 +107,7 @@ test('a viewer sees every job and can stop none', async ({ page, server }) => {
 });
 
 test('an admin adds somebody, changes what they may do, and shuts them out', async ({ page, server }) => {
+  test.setTimeout(60_000);
   await signInAs(page, server, 'boss', 'admin');
   await page.getByRole('link', { name: 'People' }).first().click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('People');
@@ -124,12 +130,29 @@ test('an admin adds somebody, changes what they may do, and shuts them out', asy
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('eve');
   await expectAccessible(page);
   await page.getByLabel('Role').selectOption('lead');
-  await page.locator('label', { hasText: 'May come in' }).click();
   await page.getByRole('button', { name: 'Save' }).click();
   await expect(page.getByRole('main').getByText('It is changed')).toBeVisible();
   await expect(page.getByLabel('Role')).toHaveValue('lead');
-  await expect(page.getByLabel('May come in')).not.toBeChecked();
+  // Another password, and the door shut: each is asked first.
+  await page.locator('summary', { hasText: 'Set password' }).click();
+  await expect(page.getByText('opens nothing any more')).toBeVisible();
+  await picture(page, 'person-password');
+  await expectAccessible(page);
+  await page.getByRole('textbox', { name: 'New password' }).fill('another-good-one');
+  await page.getByRole('button', { name: 'Set this password' }).click();
+  await expect(page.locator('.notice').first()).toBeVisible();
+  await page.setViewportSize({ width: 380, height: 800 });
+  await page.locator('summary', { hasText: 'Shut out' }).click();
+  await expect(page.getByText('Their jobs go on.')).toBeVisible();
+  await picture(page, 'person-380');
+  expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(380);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.getByRole('button', { name: 'Shut this person out' }).click();
+  await expect(page.getByText('not let in')).toBeVisible();
+  await expect(page.getByLabel('Role')).toHaveValue('lead');
   await picture(page, 'person');
+  await page.getByRole('button', { name: 'Let in again' }).click();
+  await expect(page.locator('summary', { hasText: 'Shut out' })).toBeVisible();
   await page.getByRole('link', { name: 'Overview' }).first().click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
 });
@@ -150,8 +173,30 @@ test('a secret is kept, never shown, and removed', async ({ page, server }) => {
   await expect(page.getByRole('main').getByText('The secret is kept')).toBeVisible();
   await picture(page, 'secrets');
   expect(await page.content()).not.toContain('hf_0123456789');
-  await page.getByRole('button', { name: 'Remove HF_TOKEN' }).click();
+  await page.getByLabel('Remove HF_TOKEN').click();
+  await expect(page.getByText('gone for good')).toBeVisible();
+  await page.getByRole('button', { name: 'Remove this secret' }).click();
   await expect(page.getByRole('main').getByText('The secret is gone')).toBeVisible();
+});
+
+test('another browser is signed out, once that is meant', async ({ page, server, browser }) => {
+  await signInAs(page, server, 'ada', 'viewer');
+  const other = await browser.newContext({ baseURL: server.url });
+  const there = await other.newPage();
+  await there.goto('/login');
+  await there.getByLabel('Name').fill('ada');
+  await there.getByLabel('Password').fill(PASSWORD);
+  await there.getByRole('button', { name: 'Sign in' }).click();
+  await expect(there.getByRole('heading', { level: 1 })).toHaveText('Overview');
+  await page.goto('/account');
+  const sessions = page.getByRole('region', { name: 'Signed in' });
+  await expect(sessions.getByRole('listitem')).toHaveCount(2);
+  await sessions.locator('summary').click();
+  await expect(sessions.getByText('has to sign in again')).toBeVisible();
+  await page.getByRole('button', { name: 'Sign this browser out' }).click();
+  await expect(sessions.getByRole('listitem')).toHaveCount(1);
+  expect((await there.request.get('/api/session')).status()).toBe(401);
+  await other.close();
 });
 
 test('the password is asked for once more before what a thief must not do', async ({ page, server }) => {

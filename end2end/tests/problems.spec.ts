@@ -1,6 +1,6 @@
 // What is wrong is a page too, in the reader's language, with a way on.
 import { expect, expectAccessible, picture, test } from '../fixtures';
-import { signInAs } from '../steps';
+import { makeWorker, signIn, signInAs } from '../steps';
 
 test('who may not is told which permission it takes, and who gives it', async ({ page, server, complaints }) => {
   await signInAs(page, server, 'lea', 'lead');
@@ -10,6 +10,27 @@ test('who may not is told which permission it takes, and who gives it', async ({
   await expect(page.getByText('An admin can give you')).toBeVisible();
   await picture(page, 'problem-403-1280');
   await expectAccessible(page);
+  complaints.splice(0, complaints.length, ...complaints.filter((line) => !/status of 403/.test(line)));
+});
+
+test('each page says which permission it takes', async ({ page, server, complaints }) => {
+  test.setTimeout(90_000); // each is looked at by axe
+  const { worker_id: id } = await makeWorker(server, 'rack-1');
+  const made = await server.api('/api/admin/users', { method: 'POST', body: JSON.stringify({ name: 'vic', role: 'viewer' }) });
+  const person = await made.json();
+  const token = await server.api(`/api/admin/users/${person.id}/tokens`, { method: 'POST', body: JSON.stringify({ name: 'narrow', scopes: ['job.view.own'] }) });
+  await signIn(page, { ...server, adminToken: (await token.json()).secret });
+  const pages = {
+    '/configs': 'config.view', '/configs/new': 'config.edit', '/configs/digits/edit': 'config.edit', '/secrets': 'job.submit', '/train': 'job.submit',
+    '/admin/users': 'admin.users', '/gpus': 'admin.workers', [`/admin/workers/${id}`]: 'admin.workers',
+  };
+  for (const [path, permission] of Object.entries(pages)) {
+    const answer = await page.goto(path);
+    expect(answer?.status(), path).toBe(403);
+    await expect(page.getByText('This needs more rights'), path).toBeVisible();
+    await expect(page.getByText(permission), path).toBeVisible();
+    await expectAccessible(page);
+  }
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !/status of 403/.test(line)));
 });
 

@@ -14,6 +14,7 @@ pub(super) const COMMON: Common = Common {
     behind: "Show the new order",
     newer: "Newest",
     older: "Older",
+    first: "First page",
     optional: "optional",
     of: Phrase("{0} of {1}"),
     sentences: Phrase("{0}. {1}"),
@@ -112,6 +113,7 @@ pub(super) const FLASH: FlashWords = FlashWords {
     changed: "It is changed.",
     secret_kept: "The secret is kept. Nobody can read it any more; jobs are given it.",
     secret_gone: "The secret is gone. Jobs that start from now on do not have it.",
+    config_stored: "The configuration is stored.",
 };
 
 pub(super) const PROBLEM: ProblemWords = ProblemWords {

@@ -5,6 +5,7 @@ use crate::ui::locales::words::job_pages::JobPages;
 
 pub(super) const JOB_PAGES: JobPages = JobPages {
     events_hint: "oldest first",
+    no_events_hint: "The audit trail no longer has entries about this job.",
     details: "Details",
     submitted: Phrase("Submitted: {0}, revision {1}"),
     resubmitted: Phrase("Submitted again, after {0}"),

@@ -7,6 +7,7 @@ use crate::ui::locales::words::jobs::{Job, Jobs, Log};
 pub(super) const JOBS: Jobs = Jobs {
     title: "Jobs",
     caption: "Jobs, newest first",
+    caption_waiting: "Jobs that wait, the next one first",
     new: "Train in Cloud",
     filter: "Show",
     active: "Active",

@@ -30,7 +30,7 @@ pub(super) const TRAIN: Train = Train {
     files: count("1 file", "{0} files"),
     revision: Phrase("revision {0}"),
     none: "No configuration yet",
-    none_hint: "Put one on the server first, with the command line or the API:",
+    none_hint: "Put one on the server first: on a page, with the command line, or with the API.",
     requirements: "What it needs",
     min_vram: "Memory of each GPU",
     min_vram_hint: "At least, in GB.",

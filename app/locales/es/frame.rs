@@ -14,6 +14,7 @@ pub(super) const COMMON: Common = Common {
     behind: "Mostrar el nuevo orden",
     newer: "Más recientes",
     older: "Anteriores",
+    first: "Primera página",
     optional: "opcional",
     of: Phrase("{0} de {1}"),
     sentences: Phrase("{0}. {1}"),
@@ -112,6 +113,7 @@ pub(super) const FLASH: FlashWords = FlashWords {
     changed: "Los cambios se guardaron.",
     secret_kept: "El secreto se guardó. Ya nadie puede leerlo; los trabajos lo reciben.",
     secret_gone: "El secreto se quitó. Los trabajos que empiecen a partir de ahora no lo tendrán.",
+    config_stored: "La configuración está guardada.",
 };
 
 pub(super) const PROBLEM: ProblemWords = ProblemWords {

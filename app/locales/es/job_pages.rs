@@ -5,6 +5,7 @@ use crate::ui::locales::words::job_pages::JobPages;
 
 pub(super) const JOB_PAGES: JobPages = JobPages {
     events_hint: "primero los más antiguos",
+    no_events_hint: "La auditoría ya no conserva entradas sobre este trabajo.",
     details: "Detalles",
     submitted: Phrase("Enviado: {0}, revisión {1}"),
     resubmitted: Phrase("Enviado de nuevo, tras {0}"),

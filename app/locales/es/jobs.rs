@@ -7,6 +7,7 @@ use crate::ui::locales::words::jobs::{Job, Jobs, Log};
 pub(super) const JOBS: Jobs = Jobs {
     title: "Trabajos",
     caption: "Trabajos, primero los más recientes",
+    caption_waiting: "Trabajos en espera, primero el siguiente",
     new: "Entrenar en la nube",
     filter: "Mostrar",
     active: "Activos",

@@ -30,7 +30,7 @@ pub(super) const TRAIN: Train = Train {
     files: count("1 archivo", "{0} archivos"),
     revision: Phrase("revisión {0}"),
     none: "Aún no hay configuraciones",
-    none_hint: "Primero suba una al servidor, con la línea de comandos o la API:",
+    none_hint: "Primero suba una al servidor: en una página, con la línea de comandos o con la API.",
     requirements: "Lo que necesita",
     min_vram: "Memoria de cada GPU",
     min_vram_hint: "Como mínimo, en GB.",

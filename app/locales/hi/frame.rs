@@ -14,6 +14,7 @@ pub(super) const COMMON: Common = Common {
     behind: "नया क्रम दिखाएँ",
     newer: "सबसे नई",
     older: "पुरानी",
+    first: "पहला पृष्ठ",
     optional: "वैकल्पिक",
     of: Phrase("{1} में से {0}"),
     sentences: Phrase("{0}। {1}"),
@@ -112,6 +113,7 @@ pub(super) const FLASH: FlashWords = FlashWords {
     changed: "बदलाव हो गया।",
     secret_kept: "सीक्रेट सहेज लिया गया है। अब इसे कोई पढ़ नहीं सकता; यह जॉब को दिया जाता है।",
     secret_gone: "सीक्रेट हटा दिया गया है। अब से शुरू होने वाली जॉब को यह नहीं मिलेगा।",
+    config_stored: "कॉन्फ़िगरेशन सहेज लिया गया है।",
 };
 
 pub(super) const PROBLEM: ProblemWords = ProblemWords {

@@ -5,6 +5,7 @@ use crate::ui::locales::words::job_pages::JobPages;
 
 pub(super) const JOB_PAGES: JobPages = JobPages {
     events_hint: "सबसे पुराना पहले",
+    no_events_hint: "ऑडिट ट्रेल में अब इस जॉब की कोई प्रविष्टि नहीं है।",
     details: "विवरण",
     submitted: Phrase("सबमिट हुई: {0}, रिविज़न {1}"),
     resubmitted: Phrase("{0} के बाद फिर से सबमिट हुई"),

@@ -7,6 +7,7 @@ use crate::ui::locales::words::jobs::{Job, Jobs, Log};
 pub(super) const JOBS: Jobs = Jobs {
     title: "जॉब",
     caption: "जॉब, सबसे नई पहले",
+    caption_waiting: "इंतज़ार में जॉब, अगली सबसे पहले",
     new: "क्लाउड में ट्रेन करें",
     filter: "दिखाएँ",
     active: "सक्रिय",

@@ -30,7 +30,7 @@ pub(super) const TRAIN: Train = Train {
     files: count("{0} फ़ाइल", "{0} फ़ाइलें"),
     revision: Phrase("रिविज़न {0}"),
     none: "अभी तक कोई कॉन्फ़िगरेशन नहीं है",
-    none_hint: "पहले कमांड लाइन या API से सर्वर पर एक कॉन्फ़िगरेशन डालें:",
+    none_hint: "पहले सर्वर पर एक कॉन्फ़िगरेशन डालें: पेज पर, कमांड लाइन से, या API से।",
     requirements: "इसे क्या चाहिए",
     min_vram: "हर GPU की मेमोरी",
     min_vram_hint: "कम से कम, GB में।",

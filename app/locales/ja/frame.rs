@@ -14,6 +14,7 @@ pub(super) const COMMON: Common = Common {
     behind: "新しい順序を表示",
     newer: "最新",
     older: "以前",
+    first: "最初のページ",
     optional: "任意",
     of: Phrase("{0} / {1}"),
     sentences: Phrase("{0}。{1}"),
@@ -112,6 +113,7 @@ pub(super) const FLASH: FlashWords = FlashWords {
     changed: "変更しました。",
     secret_kept: "シークレットを保存しました。値は誰も読み取れず、ジョブにだけ渡されます。",
     secret_gone: "シークレットを削除しました。今後開始するジョブには渡されません。",
+    config_stored: "設定を保存しました。",
 };
 
 pub(super) const PROBLEM: ProblemWords = ProblemWords {

@@ -5,6 +5,7 @@ use crate::ui::locales::words::job_pages::JobPages;
 
 pub(super) const JOB_PAGES: JobPages = JobPages {
     events_hint: "古い順",
+    no_events_hint: "監査証跡に、このジョブに関する記録は残っていません。",
     details: "詳細",
     submitted: Phrase("送信：{0}、リビジョン {1}"),
     resubmitted: Phrase("{0} の再実行として送信"),

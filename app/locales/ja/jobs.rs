@@ -7,6 +7,7 @@ use crate::ui::locales::words::jobs::{Job, Jobs, Log};
 pub(super) const JOBS: Jobs = Jobs {
     title: "ジョブ",
     caption: "ジョブ（新しい順）",
+    caption_waiting: "待機中のジョブ（次のものから）",
     new: "クラウドで学習",
     filter: "表示",
     active: "進行中",

@@ -30,7 +30,7 @@ pub(super) const TRAIN: Train = Train {
     files: count("", "ファイル{0}件"),
     revision: Phrase("リビジョン {0}"),
     none: "設定はまだありません",
-    none_hint: "まず、コマンドラインまたはAPIでサーバーに設定を登録してください：",
+    none_hint: "まず、画面、コマンドライン、またはAPIでサーバーに設定を登録してください。",
     requirements: "必要な条件",
     min_vram: "各GPUのメモリ",
     min_vram_hint: "最小値（GB）。",

@@ -14,6 +14,7 @@ pub(super) const COMMON: Common = Common {
     behind: "Mostrar a nova ordem",
     newer: "Mais recentes",
     older: "Anteriores",
+    first: "Primeira página",
     optional: "opcional",
     of: Phrase("{0} de {1}"),
     sentences: Phrase("{0}. {1}"),
@@ -112,6 +113,7 @@ pub(super) const FLASH: FlashWords = FlashWords {
     changed: "As alterações foram salvas.",
     secret_kept: "O segredo foi guardado. Ninguém mais pode lê-lo; os trabalhos o recebem.",
     secret_gone: "O segredo foi removido. Os trabalhos que começarem a partir de agora não o terão.",
+    config_stored: "A configuração foi salva.",
 };
 
 pub(super) const PROBLEM: ProblemWords = ProblemWords {

@@ -5,6 +5,7 @@ use crate::ui::locales::words::job_pages::JobPages;
 
 pub(super) const JOB_PAGES: JobPages = JobPages {
     events_hint: "mais antigos primeiro",
+    no_events_hint: "A auditoria não guarda mais registros sobre este trabalho.",
     details: "Detalhes",
     submitted: Phrase("Enviado: {0}, revisão {1}"),
     resubmitted: Phrase("Enviado de novo, após {0}"),

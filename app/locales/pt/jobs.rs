@@ -7,6 +7,7 @@ use crate::ui::locales::words::jobs::{Job, Jobs, Log};
 pub(super) const JOBS: Jobs = Jobs {
     title: "Trabalhos",
     caption: "Trabalhos, mais recentes primeiro",
+    caption_waiting: "Trabalhos em espera, o próximo primeiro",
     new: "Treinar na nuvem",
     filter: "Mostrar",
     active: "Ativos",

@@ -30,7 +30,7 @@ pub(super) const TRAIN: Train = Train {
     files: count("{0} arquivo", "{0} arquivos"),
     revision: Phrase("revisão {0}"),
     none: "Nenhuma configuração ainda",
-    none_hint: "Primeiro, envie uma ao servidor, pela linha de comando ou pela API:",
+    none_hint: "Primeiro, envie uma ao servidor: em uma página, pela linha de comando ou pela API.",
     requirements: "Do que precisa",
     min_vram: "Memória de cada GPU",
     min_vram_hint: "No mínimo, em GB.",

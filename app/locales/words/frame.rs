@@ -14,6 +14,7 @@ words! {
         behind: Text,
         newer: Text,
         older: Text,
+        first: Text,
         optional: Text,
         of: Phrase,
         sentences: Phrase,
@@ -112,6 +113,7 @@ words! {
         changed: Text,
         secret_kept: Text,
         secret_gone: Text,
+        config_stored: Text,
     }
 
     pub(crate) ProblemWords {

@@ -6,6 +6,7 @@ words! {
     /// The plain pages of a job.
     pub(crate) JobPages {
         events_hint: Text,
+        no_events_hint: Text,
         details: Text,
         submitted: Phrase,
         resubmitted: Phrase,

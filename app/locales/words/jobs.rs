@@ -6,6 +6,7 @@ words! {
     pub(crate) Jobs {
         title: Text,
         caption: Text,
+        caption_waiting: Text,
         new: Text,
         filter: Text,
         active: Text,

@@ -37,6 +37,7 @@ words! {
         actions: [Text; 51],
         start_title: Text,
         start_intro: Text,
+        none_joined: Text,
         step_worker: Text,
         step_worker_text: Text,
         step_connect: Text,

@@ -14,6 +14,7 @@ pub(super) const COMMON: Common = Common {
     behind: "显示新的顺序",
     newer: "最新",
     older: "更早",
+    first: "第一页",
     optional: "可选",
     of: Phrase("{0} / {1}"),
     sentences: Phrase("{0}。{1}"),
@@ -112,6 +113,7 @@ pub(super) const FLASH: FlashWords = FlashWords {
     changed: "已更改。",
     secret_kept: "机密已保存。任何人都无法再读取，只会提供给任务。",
     secret_gone: "机密已移除，此后启动的任务将不再获得它。",
+    config_stored: "配置已保存。",
 };
 
 pub(super) const PROBLEM: ProblemWords = ProblemWords {

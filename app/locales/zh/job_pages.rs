@@ -5,6 +5,7 @@ use crate::ui::locales::words::job_pages::JobPages;
 
 pub(super) const JOB_PAGES: JobPages = JobPages {
     events_hint: "从旧到新",
+    no_events_hint: "审计记录中已没有关于此任务的条目。",
     details: "详情",
     submitted: Phrase("已提交：{0}，修订 {1}"),
     resubmitted: Phrase("在 {0} 之后重新提交"),

@@ -7,6 +7,7 @@ use crate::ui::locales::words::jobs::{Job, Jobs, Log};
 pub(super) const JOBS: Jobs = Jobs {
     title: "任务",
     caption: "任务，从新到旧",
+    caption_waiting: "等待中的任务，下一个在最前",
     new: "云端训练",
     filter: "显示",
     active: "进行中",

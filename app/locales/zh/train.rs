@@ -30,7 +30,7 @@ pub(super) const TRAIN: Train = Train {
     files: count("", "{0}个文件"),
     revision: Phrase("修订 {0}"),
     none: "还没有配置",
-    none_hint: "请先通过命令行或API将配置上传到服务器：",
+    none_hint: "请先将配置放到服务器上：在页面中填写，或通过命令行或API。",
     requirements: "所需条件",
     min_vram: "每个GPU的显存",
     min_vram_hint: "至少，单位GB。",

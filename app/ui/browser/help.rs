@@ -91,7 +91,7 @@ async fn check(form: &HtmlFormElement, is_newest: impl Fn() -> bool) {
         return;
     }
     let _done = form.remove_attribute("aria-busy");
-    let is_shown = page.is_some_and(|page| put(found(form.query_selector_all("[data-part]")), &page));
+    let is_shown = page.is_ok_and(|page| put(found(form.query_selector_all("[data-part]")), &page));
     if let Ok(Some(failed)) = form.query_selector("[data-failed]") {
         let _said = failed.toggle_attribute_with_force("hidden", is_shown);
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gloo_net::http::{Request, Response};
+use gloo_net::http::Request;
 use js_sys::Promise;
 use leptos::mount::mount_to_renderer;
 use leptos::prelude::{AnyView, document, set_timeout};
@@ -12,6 +12,7 @@ use web_sys::{Document, DomParser, Element, NodeList, SupportedType};
 
 use super::real::address;
 use crate::domain::time::Timestamp;
+use crate::protocol::problem::Problem;
 use crate::ui::PARTS_HEADER;
 
 /// What is fetched anew. A form's parts follow what it holds ([`super::help`]).
@@ -72,8 +73,11 @@ pub(crate) fn has_parts() -> bool {
 
 /// Fetches the page anew and puts its parts in the place of those that are there; what somebody is busy with stays until
 /// they are through.
-pub(crate) async fn renew(tell: impl Fn(&Document)) {
-    let Some(page) = fetch(&address()).await else { return };
+///
+/// # Errors
+/// If the page cannot be fetched; one that leads elsewhere is not for its reader any more.
+pub(crate) async fn renew(tell: impl Fn(&Document)) -> Result<(), Problem> {
+    let page = fetch(&address()).await?;
     loop {
         tell(&page);
         let (busy, free): (Vec<_>, Vec<_>) =
@@ -81,7 +85,7 @@ pub(crate) async fn renew(tell: impl Fn(&Document)) {
         put(free.into_iter(), &page);
         let is_new = |(part, new): (&Element, Element)| !part.is_equal_node(Some(&new));
         if !busy.iter().filter_map(|part| Some((part, like(part, &page)?))).any(is_new) {
-            return;
+            return Ok(());
         }
         pause(PAUSE).await;
     }
@@ -93,10 +97,16 @@ async fn pause(length: Duration) {
 }
 
 /// A page of ours.
-pub(super) async fn fetch(address: &str) -> Option<Document> {
-    let answer = Request::get(address).header(PARTS_HEADER, "1").send().await.ok().filter(Response::ok)?;
-    let text = answer.text().await.ok()?;
-    DomParser::new().ok()?.parse_from_string(&text, SupportedType::TextHtml).ok()
+pub(super) async fn fetch(address: &str) -> Result<Document, Problem> {
+    let away = |error: gloo_net::Error| Problem::new(0, "No Answer", "no_answer", error.to_string());
+    let answer = Request::get(address).header(PARTS_HEADER, "1").send().await.map_err(away)?;
+    let status = if answer.redirected() { 401 } else { answer.status() };
+    if status != 200 {
+        return Err(Problem::new(status, &answer.status_text(), "http_error", answer.status_text()));
+    }
+    let text = answer.text().await.map_err(away)?;
+    let page = DomParser::new().and_then(|parser| parser.parse_from_string(&text, SupportedType::TextHtml));
+    page.map_err(|_| Problem::new(502, "Bad Gateway", "bad_answer", "the page is none"))
 }
 
 /// Puts each part of a page in the place of the one before; says whether there were any.

@@ -177,6 +177,41 @@ pub(crate) fn ConfirmedAction(
     .erased()
 }
 
+/// A form that first says what will happen. It takes no program: its page answers with a word for the next one.
+#[component]
+pub(crate) fn Question(
+    /// Where it is sent.
+    #[prop(into)]
+    action: String,
+    label: &'static str,
+    /// What it is called where several stand in a list.
+    #[prop(optional_no_strip)]
+    named: Option<String>,
+    text: &'static str,
+    confirm: &'static str,
+    #[prop(optional)] glyph: Option<Glyph>,
+    #[prop(default = "btn btn-sm")] class: &'static str,
+    #[prop(default = "btn btn-sm btn-error")] confirm_class: &'static str,
+    /// Whether it is asked already.
+    #[prop(optional)]
+    open: bool,
+    /// What is sent along.
+    #[prop(optional)]
+    children: Option<Children>,
+) -> impl IntoView {
+    view! {
+        <details class="confirm" open=open>
+            <summary class=class aria-label=named>{glyph.map(|glyph| view! { <Icon glyph=glyph/> })}{label}</summary>
+            <form class="confirm-body" method="post" action=action>
+                <p>{text}</p>
+                {children.map(|children| children())}
+                <p class="mt-3 flex justify-end"><button class=confirm_class>{confirm}</button></p>
+            </form>
+        </details>
+    }
+    .erased()
+}
+
 /// Words of a list that ends with a link to all of it.
 #[component]
 pub(crate) fn MoreLink(

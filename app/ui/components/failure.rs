@@ -66,8 +66,15 @@ pub(crate) fn RequestId(id: String) -> impl IntoView {
     view! { <span class="request-id">{label.clone()}<CopyButton text=id label=label/></span> }.erased()
 }
 
+/// The address of a page that is never left without loading another one.
+#[derive(Clone)]
+pub(crate) struct Here(pub String);
+
 /// The page's address, with what it asks for.
 pub(crate) fn use_here() -> Signal<String> {
+    if let Some(Here(address)) = use_context() {
+        return Signal::stored(address);
+    }
     let location = use_location();
     Signal::derive(move || {
         let query = location.search.get();

@@ -70,6 +70,7 @@ pub(crate) fn word(notice: Notice) -> Text {
         Notice::PersonChanged | Notice::WorkerChanged => words.changed,
         Notice::SecretKept => words.secret_kept,
         Notice::SecretGone => words.secret_gone,
+        Notice::ConfigStored => words.config_stored,
         Notice::AlarmSettled => t().token.conflict_settled,
     }
 }

@@ -19,15 +19,15 @@ use crate::ui::{format, readings};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row {
     pub gpu: GpuView,
-    /// The name of the job that holds it.
-    pub job: Option<String>,
+    /// The name of the job that holds it, and whose it is.
+    pub job: Option<(String, String)>,
 }
 
 /// The GPUs of a worker.
 pub(crate) fn rows(worker: &WorkerView) -> Vec<Row> {
     let name = |gpu: &GpuView| {
         let held = worker.jobs.iter().find(|job| Some(&job.job_id) == gpu.job_id.as_ref());
-        held.map(|job| job.config_name.clone())
+        held.map(|job| (job.config_name.clone(), job.submitted_by.clone()))
     };
     let row = |gpu: &GpuView| Row { gpu: gpu.clone(), job: name(gpu) };
     worker.gpus.iter().map(row).collect()
@@ -92,8 +92,11 @@ fn GpuRow(row: Row) -> impl IntoView {
     };
     let why = shown.gpu.withheld.as_ref().map(|withheld| withheld.detail.clone()).filter(|why| !why.is_empty());
     let job = shown.job_id.as_ref().map(|id| {
-        let name = job.unwrap_or_else(|| format::short_id(id.as_str()));
-        view! { <a class="quiet-link row-sub" href=format!("/jobs/{id}")>{name}</a> }
+        let (name, person) = job.unwrap_or_else(|| (format::short_id(id.as_str()), String::new()));
+        view! {
+            <a class="quiet-link row-sub" href=format!("/jobs/{id}")>{name}</a>
+            <span class="row-sub wrap-anywhere">{person}</span>
+        }
     });
     let read = match &shown.reading {
         Some(reading) => view! { <Moment at=reading.at/> }.erased(),

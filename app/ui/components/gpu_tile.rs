@@ -32,6 +32,7 @@ fn GpuTile(worker: WorkerId, row: Row) -> impl IntoView {
         Some(job) => format!("/jobs/{job}"),
         None => format!("/admin/workers/{worker}?show=gpus"),
     };
+    let (job, person) = job.unzip();
     let holder = shown.job_id.as_ref().map(|id| job.unwrap_or_else(|| format::short_id(id.as_str())));
     let why = shown.gpu.withheld.as_ref().map(|withheld| withheld.detail.clone()).filter(|why| !why.is_empty());
     // Whose it is can be told from the model, and a tile is narrow.
@@ -59,6 +60,7 @@ fn GpuTile(worker: WorkerId, row: Row) -> impl IntoView {
                     <span class="sr-only">", "{look.word}</span>
                     <span class="gpu-tile-value">{used.map(|used| t().percent(used))}</span>
                 </span>
+                {person.map(|person| view! { <span class="gpu-tile-line truncate">{person}</span> })}
                 {scale}
                 <Spark values=shown.lately.clone() label=words.utilisation_of.of(&name)/>
                 <span class="gpu-tile-line">{readings::memory(&shown)}</span>

@@ -16,7 +16,7 @@ use super::toasts::NotesMenu;
 use crate::ui::erase::Erase;
 use crate::ui::format::query_string;
 use crate::ui::i18n::t;
-use crate::ui::live::{Link, use_live};
+use crate::ui::live::use_live;
 use crate::ui::places::{Group, Place, places};
 use crate::ui::prefs::Prefs;
 
@@ -26,7 +26,7 @@ pub(crate) fn Layout() -> impl IntoView {
     let words = t();
     let prefs = use_context::<Prefs>().unwrap_or_default();
     let live = use_live();
-    let is_stale = move || matches!(live.link(), Link::Offline(_) | Link::SignedOut) || live.old().is_some();
+    let is_stale = move || live.is_stale();
     let administers = places(&prefs).any(|place| place.group == Group::Administration);
     view! {
         <a class="skip-link" href="#content">{words.common.skip_to_content}</a>
@@ -61,7 +61,7 @@ pub(crate) fn Layout() -> impl IntoView {
                 <Foot/>
             </aside>
             <main id="content" class="content" tabindex="-1">
-                <SessionOver/>
+                {living("session", view! { <SessionOver/> }.erased())}
                 <FlashBanner/>
                 <Outlet/>
             </main>

@@ -14,6 +14,7 @@ pub(crate) mod connection;
 pub(crate) mod copy;
 #[cfg(feature = "ssr")]
 pub(crate) mod diff_table;
+pub(crate) mod disk_full;
 pub(crate) mod drain;
 pub(crate) mod empty;
 #[cfg(feature = "ssr")]

@@ -4,16 +4,13 @@ use leptos::prelude::*;
 use leptos_meta::Title;
 
 use crate::ui::erase::Erase;
+use crate::ui::format::html_text;
 use crate::ui::i18n::t;
 
 /// The document's name. `leptos_meta` 0.8 writes it into the server's page as it is, so there it must be escaped before;
 /// in the browser it is set as text.
 fn document_title(text: &str) -> String {
-    if cfg!(feature = "ssr") {
-        text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-    } else {
-        text.to_owned()
-    }
+    if cfg!(feature = "ssr") { html_text(text) } else { text.to_owned() }
 }
 
 /// The page above: its address and name.

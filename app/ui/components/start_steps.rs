@@ -37,7 +37,7 @@ pub(crate) fn StartSteps(has_worker: bool, has_contact: bool) -> impl IntoView {
     view! {
         <section class="panel start" aria-labelledby="start">
             <h2 id="start" class="text-lg font-semibold">{words.start_title}</h2>
-            <p class="mt-1 text-muted">{words.start_intro}</p>
+            <p class="mt-1 text-muted">{words.start_intro}{(!has_contact).then(|| view! { " "{words.none_joined} })}</p>
             <ol class="start-steps">{items.collect_view()}</ol>
             <ButtonLink href=href label=label glyph=glyph class="btn btn-primary"/>
         </section>

@@ -147,6 +147,11 @@ impl Live {
         self.old.with(|old| old.values().min().copied())
     }
 
+    /// Whether what is shown may be old.
+    pub fn is_stale(self) -> bool {
+        matches!(self.link(), Link::Offline(_) | Link::SignedOut) || self.old().is_some()
+    }
+
     /// Notes what a question was answered: nobody may be signed in any more.
     pub fn heard(self, problem: &Problem) {
         if problem.status == 401 {

@@ -6,6 +6,7 @@ use super::{Skeleton, use_desk};
 use crate::domain::access::Permission;
 use crate::protocol::access::{CreatedToken, SessionEntry, SessionsPage, TokenView, TokensPage};
 use crate::protocol::problem::Problem;
+use crate::ui::components::action::Question;
 use crate::ui::components::copy::CopyBlock;
 use crate::ui::components::failure::{Failure, Refusal};
 use crate::ui::components::field::Field;
@@ -119,10 +120,11 @@ fn Token(token: TokenView, back: String) -> impl IntoView {
                 <span class="row-sub">{scopes}</span>
                 <span class="row-sub">{used}{ends}</span>
             </span>
-            <form method="post" action=format!("/ui/account/tokens/{}/revoke", token.id)>
+            <Question action=format!("/ui/account/tokens/{}/revoke", token.id) label=words.revoke
+                named=Some(words.revoke_named.of(&token.name)) text=words.revoke_text confirm=words.revoke_confirm
+                class="btn btn-sm btn-ghost text-bad">
                 <input type="hidden" name="next" value=back/>
-                <button class="btn btn-sm btn-ghost text-bad" aria-label=words.revoke_named.of(&token.name)>{words.revoke}</button>
-            </form>
+            </Question>
         </li>
     }
     .erased()
@@ -201,14 +203,16 @@ pub(super) fn Sessions(sessions: Vec<SessionEntry>, #[prop(into)] back: String) 
     let words = &t().plain().account;
     let none = sessions.is_empty().then(|| view! { <p class="p-5 text-muted">{t().plain().people.no_sessions}</p> });
     let row = |session: SessionEntry| {
+        let back = back.clone();
         let end = if session.current {
             view! { <span class="text-sm text-muted">{words.this_browser}</span> }.erased()
         } else {
             view! {
-                <form method="post" action=format!("/ui/account/sessions/{}/end", session.id)>
-                    <input type="hidden" name="next" value=back.clone()/>
-                    <button class="btn btn-sm btn-ghost text-bad">{words.end}</button>
-                </form>
+                <Question action=format!("/ui/account/sessions/{}/end", session.id) label=words.end
+                    named=Some(format!("{}: {}", words.end, session.agent)) text=words.end_text confirm=words.end_confirm
+                    class="btn btn-sm btn-ghost text-bad">
+                    <input type="hidden" name="next" value=back/>
+                </Question>
             }
             .erased()
         };

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use leptos_router::params::ParamsMap;
 
-use super::{Skeleton, asked, use_desk};
+use super::{Skeleton, asked, asked_moment, field_moment, use_desk};
 use crate::domain::text::{escaped, escaped_lines};
 use crate::protocol::audit::{AuditEntry, AuditFilters, AuditPage as Page, AuditQuery};
 use crate::ui::components::empty::Empty;
@@ -24,15 +24,13 @@ const PAGE: u32 = 50;
 
 fn filters_of(params: &ParamsMap) -> AuditFilters {
     let text = |name| asked(params, name);
-    // A form sends a moment without seconds and zone; a link of ours, or of a script, has them.
-    let moment = |name| text(name).map(|moment| if moment.len() == 16 { format!("{moment}:00Z") } else { moment });
     AuditFilters {
         actor: text("actor"),
         action: text("action"),
         target: text("target"),
         request_id: text("request_id"),
-        since: moment("since"),
-        until: moment("until"),
+        since: asked_moment(params, "since"),
+        until: asked_moment(params, "until"),
     }
 }
 
@@ -95,7 +93,7 @@ fn Choices(filters: AuditFilters) -> impl IntoView {
         }
     };
     let moment = |name: &'static str, label: &'static str, value: Option<String>| {
-        let value = value.map(|moment| moment.chars().take(16).collect::<String>());
+        let value = field_moment(value.as_ref());
         view! {
             <div class="field">
                 <label for=name>{label}" (UTC)"</label>
@@ -152,6 +150,7 @@ fn ActionSelect(chosen: Option<String>) -> impl IntoView {
     .erased()
 }
 
+/// The table. On a small screen an entry's detail lies below it, so the roles of a table are said.
 #[component]
 fn Entries(page: Page, filters: AuditFilters, later: bool) -> impl IntoView {
     let words = &t().plain().audit;
@@ -170,18 +169,18 @@ fn Entries(page: Page, filters: AuditFilters, later: bool) -> impl IntoView {
     let rows = page.entries.iter().map(|entry| row(&page, entry)).collect_view();
     view! {
         <div class="panel">
-            <table class="data trail">
+            <table class="data trail" role="table">
                 <caption class="sr-only">{words.caption}</caption>
-                <thead>
-                    <tr>
-                        <th scope="col" class="max-md:hidden">{words.when}</th>
-                        <th scope="col">{words.action}</th>
-                        <th scope="col" class="max-md:hidden">{words.actor}</th>
-                        <th scope="col" class="max-lg:hidden">{words.target}</th>
-                        <th scope="col" class="max-md:hidden">{words.detail}</th>
+                <thead role="rowgroup">
+                    <tr role="row">
+                        <th scope="col" role="columnheader" class="max-md:hidden">{words.when}</th>
+                        <th scope="col" role="columnheader">{words.action}</th>
+                        <th scope="col" role="columnheader" class="max-md:hidden">{words.actor}</th>
+                        <th scope="col" role="columnheader" class="max-lg:hidden">{words.target}</th>
+                        <th scope="col" role="columnheader">{words.detail}</th>
                     </tr>
                 </thead>
-                <tbody>{rows}</tbody>
+                <tbody role="rowgroup">{rows}</tbody>
             </table>
         </div>
         <Pager label=words.caption first=newest next=older/>
@@ -206,17 +205,17 @@ fn row(trail: &Page, entry: &AuditEntry) -> AnyView {
     let actor = || subject(trail, &entry.actor);
     let target = || subject(trail, &entry.target);
     view! {
-        <tr>
-            <td class="max-md:hidden"><Moment at=entry.at/></td>
-            <th scope="row">
+        <tr role="row">
+            <td role="cell" class="max-md:hidden"><Moment at=entry.at/></td>
+            <th scope="row" role="rowheader">
                 <span class="font-medium">{said}</span>
                 <code class="row-sub">{escaped(&entry.action).into_owned()}</code>
                 <span class="row-sub md:hidden"><Moment at=entry.at/>" · "{actor()}</span>
                 <span class="row-sub lg:hidden">{target()}</span>
             </th>
-            <td class="max-md:hidden">{actor()}</td>
-            <td class="max-lg:hidden">{target()}</td>
-            <td class="trail-detail max-md:hidden">
+            <td role="cell" class="max-md:hidden">{actor()}</td>
+            <td role="cell" class="max-lg:hidden">{target()}</td>
+            <td role="cell" class="trail-detail">
                 <details class="fold">
                     <summary aria-label=format!("{}: {place}", words.detail)>{words.detail}</summary>
                     {particulars.map(|text| view! { <pre><code>{text}</code></pre> })}

@@ -99,6 +99,8 @@ fn Shown(asked: Asked, snapshot: Snapshot) -> impl IntoView {
     let words = &t().plain().configs;
     let Snapshot { page, shown, earlier } = snapshot;
     let submits = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::JobSubmit)) && !page.removed;
+    let edits = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::ConfigEdit)) && !page.removed;
+    let edit = format!("{}/edit", config_address(&asked.name));
     let train = format!("/train{}", query_string(&[("config", Some(asked.name.clone()))]));
     let asked = Asked { revision: Some(shown.config.revision), ..asked };
     let config = shown.config.clone();
@@ -109,6 +111,7 @@ fn Shown(asked: Asked, snapshot: Snapshot) -> impl IntoView {
     let removed = page.removed;
     view! {
         <PageHead title=asked.name.clone() above=("/configs", words.title)>
+            {edits.then(|| view! { <a class="btn btn-sm" href=edit><Icon glyph=Glyph::File/>{words.edit}</a> })}
             {submits.then(|| view! { <a class="btn btn-sm btn-primary" href=train><Icon glyph=Glyph::Train/>{words.train}</a> })}
         </PageHead>
         {removed.then(|| view! { <div class="notice notice-warn"><Icon glyph=Glyph::Warning/><p>{words.removed}</p></div> })}

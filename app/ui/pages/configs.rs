@@ -31,9 +31,19 @@ pub(crate) fn ConfigsListPage() -> impl IntoView {
         })
     };
     view! {
-        <PageHead title=words.title intro=words.intro/>
+        <PageHead title=words.title intro=words.intro><NewConfig/></PageHead>
         <div data-part="configs"><Suspense fallback=Skeleton>{shown}</Suspense></div>
     }
+    .erased()
+}
+
+/// The way to a new one, for who may make it.
+#[component]
+fn NewConfig() -> impl IntoView {
+    let may = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::ConfigEdit));
+    may.then(|| {
+        view! { <a class="btn btn-sm btn-primary" href="/configs/new"><Icon glyph=Glyph::Plus/>{t().plain().configs.new}</a> }
+    })
     .erased()
 }
 
@@ -43,6 +53,7 @@ pub(crate) fn NoConfigs() -> impl IntoView {
     let words = &t().plain().train;
     view! {
         <Empty glyph=Glyph::File title=words.none text=words.none_hint>
+            <NewConfig/>
             <code class="font-mono text-sm">"simpletuner configs push DIRECTORY"</code>
             <code class="font-mono text-sm">"PUT /api/configs/{name}"</code>
         </Empty>

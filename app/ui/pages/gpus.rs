@@ -140,19 +140,28 @@ fn Shown(first: GpusPage, wish: Wish, port: SharedPort) -> impl IntoView {
         Memo::new(move |_| page.with(|page| page.workers.iter().map(|worker| worker.id.clone()).collect::<Vec<_>>()));
     let as_table = wish.as_table;
     let is_narrowed = wish.state.is_some() || wish.q.is_some() || wish.cursor.is_some();
+    // A question is one for workers: nobody answers to it, or none of theirs is in the state.
+    let any = Memo::new(move |_| page.with(|page| page.counts.connected() + page.counts.not_connected > 0));
     let body = move || match (ids.with(Vec::is_empty), is_narrowed) {
         (false, _) => {
             let each = ids.get().into_iter().map(|id| view! { <Panel id=id page=page as_table=as_table/> });
             view! { <div class="space-y-6">{each.collect_view()}</div> }.erased()
         }
-        (true, true) => view! {
-            <div class="panel">
-                <Empty glyph=Glyph::Search title=words.none_match text=words.none_match_hint>
-                    <a class="btn btn-sm" href="/gpus">{words.show_all}</a>
-                </Empty>
-            </div>
+        (true, true) => {
+            let (none, hint) = if any.get() {
+                (words.none_match, words.none_match_hint)
+            } else {
+                (t().workers.none_match, t().workers.none_match_hint)
+            };
+            view! {
+                <div class="panel">
+                    <Empty glyph=Glyph::Search title=none text=hint>
+                        <a class="btn btn-sm" href="/gpus">{words.show_all}</a>
+                    </Empty>
+                </div>
+            }
+            .erased()
         }
-        .erased(),
         (true, false) => view! {
             <div class="panel">
                 <Empty glyph=Glyph::Gpu title=words.none_yet text=words.none_yet_hint>

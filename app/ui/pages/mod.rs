@@ -11,6 +11,8 @@ pub(crate) mod bulk;
 #[cfg(feature = "ssr")]
 pub(crate) mod config;
 #[cfg(feature = "ssr")]
+pub(crate) mod config_form;
+#[cfg(feature = "ssr")]
 pub(crate) mod configs;
 #[cfg(feature = "ssr")]
 pub(crate) mod confirm;
@@ -71,6 +73,16 @@ fn use_desk() -> SharedDesk {
 /// A text of the address, without surrounding blanks; none if it is empty.
 fn asked(params: &ParamsMap, name: &str) -> Option<String> {
     params.get(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// A moment of the address: a form sends it without seconds and zone; a link of ours, or of a script, has them.
+fn asked_moment(params: &ParamsMap, name: &str) -> Option<String> {
+    asked(params, name).map(|moment| if moment.len() == 16 { format!("{moment}:00Z") } else { moment })
+}
+
+/// A moment as a form's field has it.
+fn field_moment(moment: Option<&String>) -> Option<String> {
+    moment.map(|moment| moment.chars().take(16).collect())
 }
 
 /// What stands where data will be; on the server nothing does, it waits.

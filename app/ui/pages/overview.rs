@@ -3,22 +3,25 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::jobs::jobs_address;
 use super::{Skeleton, use_port};
 use crate::domain::access::Permission;
+use crate::domain::time::Millis;
 use crate::protocol::audit::AuditPage;
 use crate::protocol::overview::OverviewView;
 use crate::protocol::problem::Problem;
 use crate::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery};
-use crate::protocol::status::Phase;
+use crate::protocol::status::{JobStatus, Phase};
 use crate::protocol::topic::Topic;
 use crate::protocol::workers::WorkerCounts;
 use crate::ui::clock::use_clock;
 use crate::ui::components::action::{MoreLink, TrainLink};
 use crate::ui::components::attention::Attention;
+use crate::ui::components::disk_full::DiskFull;
 use crate::ui::components::empty::Empty;
 use crate::ui::components::failure::Failure;
 use crate::ui::components::gpu_charts::FleetChart;
-use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::icon::Glyph;
 use crate::ui::components::job_table::{JobProgress, JobTable};
 use crate::ui::components::latest_events::LatestEvents;
 use crate::ui::components::page_head::PageHead;
@@ -149,17 +152,6 @@ const fn here(counts: &WorkerCounts) -> u64 {
 }
 
 #[component]
-fn DiskFull() -> impl IntoView {
-    view! {
-        <div class="notice notice-warn" role="status">
-            <Icon glyph=Glyph::Warning/>
-            <p class="grow">{t().overview.disk_full}</p>
-        </div>
-    }
-    .erased()
-}
-
-#[component]
 fn Tiles(now: RwSignal<Snapshot>) -> impl IntoView {
     let tiles = move || {
         now.with(|now| match &now.fleet {
@@ -176,8 +168,8 @@ fn JobTiles(counts: JobCounts) -> impl IntoView {
     let words = &t().overview;
     let done = words.ended_well.of(counts.completed);
     view! {
-        <Tile href="/jobs?phase=active" name=words.running value=counts.running note=String::new()/>
-        <Tile href="/jobs?status=queued" name=words.waiting value=counts.waiting note=String::new()/>
+        <Tile href="/jobs?phase=running" name=words.running value=counts.running note=String::new()/>
+        <Tile href="/jobs?phase=waiting" name=words.waiting value=counts.waiting note=String::new()/>
         <Tile href="/jobs?status=failed" name=words.failed value=counts.failed note=done/>
     }
     .erased()
@@ -187,26 +179,37 @@ fn JobTiles(counts: JobCounts) -> impl IntoView {
 fn FleetTiles(fleet: OverviewView) -> impl IntoView {
     let words = &t().overview;
     let clock = use_clock();
-    let OverviewView { workers, gpus, jobs, .. } = fleet;
+    let OverviewView { workers, gpus, jobs, server_time, .. } = fleet;
     let withheld = (gpus.withheld() > 0).then(|| words.gpus_withheld.of(gpus.withheld()));
     let of_gpus = [Some(words.gpus_busy.of(gpus.busy)), withheld].into_iter().flatten().collect::<Vec<_>>().join(" · ");
-    let longest = Signal::derive(move || {
-        let since = jobs.oldest_waiting.as_ref().map(|job| job.submitted_at);
-        since.map(|since| words.longest_wait.of(t().span(clock.now() - since))).unwrap_or_default()
+    let longest = jobs.oldest_waiting.map(|job| {
+        let since = move || words.longest_wait.of(t().span(clock.now() - job.submitted_at));
+        view! { <a class="tile-note tile-way" href=format!("/jobs/{}", job.job_id)>{since}</a> }.erased()
     });
+    // Those that the number counts.
+    let lately = Some((server_time + Millis::seconds(-86_400)).to_string());
+    let failed = JobsQuery { status: Some(JobStatus::Failed), ended_since: lately, ..JobsQuery::default() };
     let done = words.ended_well.of(jobs.completed_in_24h);
     view! {
         <Tile href="/admin/workers" name=words.workers_online value=here(&workers) note=words.workers_of.of(all(&workers))/>
         <Tile href="/gpus" name=words.gpus value=gpus.connected() note=of_gpus/>
-        <Tile href="/jobs?phase=active" name=words.running value=jobs.running note=String::new()/>
-        <Tile href="/jobs?status=queued" name=words.waiting value=jobs.waiting note=longest/>
-        <Tile href="/jobs?status=failed" name=words.failed_lately value=jobs.failed_in_24h note=done/>
+        <Tile href="/jobs?phase=running" name=words.running value=jobs.running note=String::new()/>
+        <Tile href="/jobs?phase=waiting" name=words.waiting value=jobs.waiting note=String::new() way=longest/>
+        <Tile href=jobs_address(&failed) name=words.failed_lately value=jobs.failed_in_24h note=done/>
     }
     .erased()
 }
 
 #[component]
-fn Tile(href: &'static str, name: &'static str, value: u64, #[prop(into)] note: Signal<String>) -> impl IntoView {
+fn Tile(
+    #[prop(into)] href: String,
+    name: &'static str,
+    value: u64,
+    note: String,
+    /// A way of its own, where the note would be.
+    #[prop(optional_no_strip)]
+    way: Option<AnyView>,
+) -> impl IntoView {
     view! {
         <li>
             <a class="tile" href=href>
@@ -214,6 +217,7 @@ fn Tile(href: &'static str, name: &'static str, value: u64, #[prop(into)] note: 
                 <span class="tile-value">{value}</span>
                 <span class="tile-note">{note}</span>
             </a>
+            {way}
         </li>
     }
     .erased()
@@ -268,10 +272,21 @@ fn Recent(now: RwSignal<Snapshot>) -> impl IntoView {
         };
         now.with(others)
     });
+    let total = Memo::new(move |_| now.with(|now| now.recent.total));
+    let none = Memo::new(move |_| recent.with(Vec::is_empty));
+    let body = move || match (none.get(), total.get()) {
+        (true, 0) => {
+            let words = &t().jobs;
+            view! { <Empty glyph=Glyph::Jobs title=words.none_yet text=words.none_yet_hint/> }.erased()
+        }
+        // All of them run, and are told above.
+        (true, _) => ().erased(),
+        (false, _) => view! { <JobTable jobs=recent/> }.erased(),
+    };
     view! {
         <section class="panel" aria-labelledby="recent">
             <h2 id="recent" class="panel-head">{words.recent}<MoreLink href="/jobs" label=words.all_jobs/></h2>
-            <JobTable jobs=recent/>
+            {body}
         </section>
     }
     .erased()

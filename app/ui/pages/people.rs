@@ -126,7 +126,7 @@ fn List(page: UsersPage, query: UsersQuery) -> impl IntoView {
                     <tbody>{page.users.into_iter().map(|user| view! { <Row listed=user/> }).collect_view()}</tbody>
                 </table>
             </div>
-            <Pager label=t().nav.people first=first next=next names=(words.people.first, t().workers.next)/>
+            <Pager label=t().nav.people first=first next=next names=(t().common.first, t().workers.next)/>
         </div>
     }
     .erased()

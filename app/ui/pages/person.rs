@@ -9,8 +9,10 @@ use super::{Skeleton, use_desk};
 use crate::domain::ids::UserId;
 use crate::protocol::access::{UserDetail, UserView};
 use crate::protocol::problem::Problem;
+use crate::ui::components::action::Question;
 use crate::ui::components::failure::{Failure, Refusal};
 use crate::ui::components::field::Field;
+use crate::ui::components::icon::Glyph;
 use crate::ui::components::page_head::PageHead;
 use crate::ui::erase::Erase;
 use crate::ui::flash::{FormName, refused};
@@ -66,18 +68,36 @@ fn Somebody(person: UserDetail) -> impl IntoView {
 fn Access(form: String, user: UserView) -> impl IntoView {
     let words = &t().plain().people;
     let (problem, _) = refused(FormName::Person);
+    let role = user.role.as_str();
+    let let_in = || view! { <input type="hidden" name="let_in" value="on"/> };
+    let door = if user.disabled {
+        view! {
+            <form method="post" action=form.clone() class="form-actions items-center">
+                <span class="text-bad">{words.shut_out}</span>
+                <input type="hidden" name="role" value=role/>
+                {let_in()}
+                <button class="btn btn-sm">{words.let_in}</button>
+            </form>
+        }
+        .erased()
+    } else {
+        view! {
+            <Question action=form.clone() label=words.shut text=words.shut_text confirm=words.shut_confirm glyph=Glyph::StopCircle>
+                <input type="hidden" name="role" value=role/>
+            </Question>
+        }
+        .erased()
+    };
     view! {
         <section class="panel form" aria-labelledby="access">
             <h2 id="access" class="panel-title">{words.access}</h2>
             {problem.map(|problem| view! { <Refusal problem=problem/> })}
-            <form method="post" action=form class="space-y-4">
+            <form method="post" action=form.clone() class="space-y-4">
+                {(!user.disabled).then(let_in)}
                 <Field id="role" label=words.role><RoleSelect chosen=user.role/></Field>
-                <div class="choice">
-                    <input type="checkbox" class="checkbox checkbox-sm" id="let-in" name="let_in" checked=!user.disabled/>
-                    <label for="let-in"><span class="font-medium">{words.let_in}</span><span class="choice-text">{words.let_in_hint}</span></label>
-                </div>
                 <div class="form-actions"><button class="btn btn-primary">{words.save}</button></div>
             </form>
+            {door}
         </section>
     }
     .erased()
@@ -87,17 +107,17 @@ fn Access(form: String, user: UserView) -> impl IntoView {
 fn NewPassword(form: String) -> impl IntoView {
     let words = &t().plain().people;
     let (problem, _) = refused(FormName::Password);
+    let open = problem.is_some();
     view! {
         <section class="panel form" aria-labelledby="password">
             <h2 id="password" class="panel-title">{t().plain().account.new_password}</h2>
             {problem.map(|problem| view! { <Refusal problem=problem/> })}
-            <form method="post" action=form class="space-y-4">
-                <Field id="new" label=t().plain().account.new_password hint=words.new_password_hint>
+            <Question action=form label=words.reset text=words.reset_text confirm=words.reset_confirm glyph=Glyph::Key open=open>
+                <Field id="new" label=t().plain().account.new_password hint=t().plain().login.password_hint>
                     <input class="input w-full" id="new" name="new" type="password" autocomplete="new-password" required=true
                         minlength="10" aria-describedby="new-hint"/>
                 </Field>
-                <div class="form-actions"><button class="btn">{words.reset}</button></div>
-            </form>
+            </Question>
         </section>
     }
     .erased()

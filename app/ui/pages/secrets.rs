@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use super::{Skeleton, use_desk};
 use crate::domain::access::Permission;
 use crate::protocol::secrets::SecretView;
+use crate::ui::components::action::Question;
 use crate::ui::components::failure::{Failure, Refusal};
 use crate::ui::components::field::Field;
 use crate::ui::components::icon::{Glyph, Icon};
@@ -79,10 +80,11 @@ fn Entry(secret: SecretView, removable: bool) -> impl IntoView {
     };
     let remove = removable.then(|| {
         view! {
-            <form method="post" action=format!("/ui/secrets/{}/remove", secret.name)>
+            <Question action=format!("/ui/secrets/{}/remove", secret.name) label=words.remove
+                named=Some(words.remove_named.of(&secret.name)) text=words.remove_text confirm=words.remove_confirm
+                class="btn btn-sm btn-ghost text-bad">
                 {secret.shared.then(|| view! { <input type="hidden" name="shared" value="on"/> })}
-                <button class="btn btn-sm btn-ghost text-bad" aria-label=words.remove_named.of(&secret.name)>{words.remove}</button>
-            </form>
+            </Question>
         }
     });
     view! {

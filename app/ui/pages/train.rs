@@ -9,14 +9,16 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
 use super::configs::NoConfigs;
-use super::{Skeleton, use_desk};
+use super::{Skeleton, use_desk, use_port};
 use crate::protocol::configs::{ConfigDetail, ConfigView, ConfigsPage};
 use crate::protocol::dispatch::CheckpointPolicy;
 use crate::protocol::problem::Problem;
+use crate::protocol::queue::JobsQuery;
 use crate::protocol::secrets::SecretsPage;
 use crate::protocol::status::Target;
 use crate::protocol::workers::FleetLabels;
 use crate::ui::components::code::FileText;
+use crate::ui::components::disk_full::DiskFull;
 use crate::ui::components::failure::{Failure, Refusal};
 use crate::ui::components::field::{Choice, Field};
 use crate::ui::components::icon::{Glyph, Icon};
@@ -38,18 +40,20 @@ struct Snapshot {
     labels: FleetLabels,
     secrets: SecretsPage,
     draft: Draft,
+    /// Whether no new jobs are taken.
+    disk_full: bool,
 }
 
 /// The form that submits a job.
 #[component]
 pub(crate) fn TrainPage() -> impl IntoView {
     let words = &t().plain().train;
-    let desk = use_desk();
+    let (port, desk) = (use_port(), use_desk());
     let (problem, typed) = refused(FormName::Job);
     let query = use_location().search.get_untracked();
     let refusal = problem.clone();
     let shown = move || {
-        let (desk, query, refusal) = (desk.clone(), query.clone(), refusal.clone());
+        let (port, desk, query, refusal) = (port.clone(), desk.clone(), query.clone(), refusal.clone());
         let typed = problem.is_some().then(|| typed.clone());
         Suspend::new(async move {
             let found = async {
@@ -62,6 +66,7 @@ pub(crate) fn TrainPage() -> impl IntoView {
                     labels: desk.fleet_labels().await?,
                     secrets: desk.secrets().await?,
                     draft,
+                    disk_full: port.jobs(JobsQuery { limit: Some(1), ..JobsQuery::default() }).await?.disk_full,
                 })
             };
             match found.await {
@@ -69,6 +74,7 @@ pub(crate) fn TrainPage() -> impl IntoView {
                     view! { <div class="panel"><NoConfigs/></div> }.erased()
                 }
                 Ok(snapshot) => view! {
+                    {snapshot.disk_full.then(|| view! { <DiskFull/> })}
                     {refusal.map(|problem| view! { <Refusal problem=problem/> })}
                     <Submit snapshot=snapshot/>
                 }
@@ -110,7 +116,7 @@ impl Fields {
 #[component]
 fn Submit(snapshot: Snapshot) -> impl IntoView {
     let words = &t().plain().train;
-    let Snapshot { configs, chosen, labels, secrets, draft } = snapshot;
+    let Snapshot { configs, chosen, labels, secrets, draft, .. } = snapshot;
     let fields = Fields(draft.fields);
     let name = fields.text("config");
     let choices = configs.configs.into_iter().map(|config| {

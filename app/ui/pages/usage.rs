@@ -4,9 +4,11 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use leptos_router::params::ParamsMap;
 
+use super::jobs::jobs_address;
 use super::{Skeleton, use_desk};
 use crate::domain::access::Permission;
 use crate::domain::time::{Millis, Timestamp};
+use crate::protocol::queue::JobsQuery;
 use crate::protocol::usage::{UsageBy, UsageGroup, UsageQuery, UsageReport};
 use crate::ui::clock::use_clock;
 use crate::ui::components::empty::Empty;
@@ -218,7 +220,7 @@ fn Groups(report: UsageReport, asked: Asked) -> impl IntoView {
     let row = |group: UsageGroup| {
         let share = if by_gpus { group.amount.gpu_hours } else { group.amount.run_hours } * 100.0
             / whole.max(f64::MIN_POSITIVE);
-        view! { <GroupRow group=group share=share/> }
+        view! { <GroupRow group=group by=report.by share=share/> }
     };
     view! {
         <section class="panel" aria-labelledby="groups">
@@ -245,12 +247,22 @@ fn Groups(report: UsageReport, asked: Asked) -> impl IntoView {
 }
 
 #[component]
-fn GroupRow(group: UsageGroup, share: f64) -> impl IntoView {
+fn GroupRow(group: UsageGroup, by: UsageBy, share: f64) -> impl IntoView {
     let language = t();
     let words = &language.plain().usage;
+    let jobs = jobs_of(&group, by);
     let UsageGroup { name, worker_id, amount } = group;
     let shown = if name.is_empty() { words.no_label.to_owned() } else { name };
     let label = format!("{}: {shown}", words.share);
+    let of_whom = format!("{}: {shown}", words.jobs);
+    let number = language.whole(amount.jobs);
+    let number = match jobs {
+        Some(query) => {
+            view! { <a class="quiet-link" href=jobs_address(&query) rel="external" aria-label=of_whom>{number}</a> }
+                .erased()
+        }
+        None => number.erased(),
+    };
     let name = match worker_id {
         Some(id) => {
             view! { <a class="row-link" href=format!("/admin/workers/{id}") rel="external">{shown}</a> }.erased()
@@ -266,10 +278,22 @@ fn GroupRow(group: UsageGroup, share: f64) -> impl IntoView {
                 <span class="row-sub">{language.percent(share)}</span>
             </td>
             <td class="num max-md:hidden">{language.span(millis(amount.run_hours * 3_600.0))}</td>
-            <td class="num">{language.whole(amount.jobs)}</td>
+            <td class="num">{number}</td>
         </tr>
     }
     .erased()
+}
+
+/// The list of a group's jobs, if it can be asked for.
+fn jobs_of(group: &UsageGroup, by: UsageBy) -> Option<JobsQuery> {
+    let name = Some(group.name.clone()).filter(|name| !name.is_empty());
+    let all = JobsQuery::default();
+    match by {
+        UsageBy::User => Some(JobsQuery { user: Some(name?), ..all }),
+        UsageBy::Label => Some(JobsQuery { label: Some(name?), ..all }),
+        UsageBy::Worker => Some(JobsQuery { worker: Some(group.worker_id.clone()?), ..all }),
+        UsageBy::Config => None,
+    }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a float saturates")]

@@ -8,7 +8,7 @@ use app::protocol::configs::Bundle;
 
 use super::exit::Exit;
 use crate::service::Core;
-use crate::service::configs::MAX_BUNDLE;
+use crate::service::configs::{MAX_BUNDLE, Seen};
 use crate::service::unit::Caller;
 
 /// Imports every directory below this one that has a `config.json`. One that is broken is named, and stops nothing.
@@ -22,7 +22,7 @@ pub async fn configurations(core: &Arc<Core>, directory: &Path) -> Result<(), Ex
                 continue;
             }
         };
-        match core.put_config(Caller::system(), name.clone(), bundle, None).await {
+        match core.put_config(Caller::system(), name.clone(), bundle, Seen::Anything).await {
             Ok(config) => tracing::info!(name, revision = config.revision, "configuration imported"),
             Err(refusal) => {
                 let why = crate::http::problem::ApiError::from(refusal).problem().detail;

@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::openapi::doc::{Answer, Content, ETAG, Header, IF_MATCH, IF_NONE_MATCH, LINK, schema_of};
+use super::openapi::doc::{Answer, Content, ETAG, Header, IF_MATCH, IF_NEW, IF_NONE_MATCH, LINK, schema_of};
 use super::openapi::signature::{Answers, Signature, Takes};
 use crate::text::percent_escaped;
 use crate::tokens::hex;
@@ -37,6 +37,9 @@ pub struct IfNoneMatch {
 
 /// The revision that an edit is meant for; none if the caller did not say, or said that any will do.
 pub struct IfMatch(pub Option<Vec<String>>);
+
+/// Whether the caller means to make what is not there yet.
+pub struct IfNew(pub bool);
 
 /// A view with the name of its state; 304 without it if the caller has it.
 pub struct Tagged<T> {
@@ -163,6 +166,14 @@ impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
     }
 }
 
+impl<S: Send + Sync> FromRequestParts<S> for IfNew {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(names(&parts.headers, header::IF_NONE_MATCH).iter().any(|name| name == "*")))
+    }
+}
+
 impl Takes for IfNoneMatch {
     fn note(signature: &mut Signature) {
         signature.headers.push(IF_NONE_MATCH);
@@ -172,6 +183,13 @@ impl Takes for IfNoneMatch {
 impl Takes for IfMatch {
     fn note(signature: &mut Signature) {
         signature.headers.push(IF_MATCH);
+        signature.problems.push("precondition_failed");
+    }
+}
+
+impl Takes for IfNew {
+    fn note(signature: &mut Signature) {
+        signature.headers.push(IF_NEW);
         signature.problems.push("precondition_failed");
     }
 }

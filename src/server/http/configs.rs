@@ -7,7 +7,7 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::{Extension, Json};
 
 use super::address::Path;
-use super::conditional::{IfMatch, IfNoneMatch, Tagged};
+use super::conditional::{IfMatch, IfNew, IfNoneMatch, Tagged};
 use super::json::Json as Body;
 use super::limits;
 use super::openapi::doc::Doc;
@@ -15,6 +15,7 @@ use super::problem::ApiError;
 use super::request::caller;
 use super::routes::Routes;
 use crate::service::access::{Needs, Person};
+use crate::service::configs::Seen;
 use crate::state::App;
 
 /// The routes.
@@ -88,8 +89,10 @@ async fn put(
     Extension(person): Extension<Person>,
     Path(name): Path<String>,
     IfMatch(seen): IfMatch,
+    IfNew(new): IfNew,
     Body(bundle): Body<Bundle>,
 ) -> Result<Json<ConfigView>, ApiError> {
+    let seen = if new { Seen::Nothing } else { seen.into() };
     Ok(Json(app.core.put_config(caller(&person), name, bundle, seen).await?))
 }
 
@@ -105,6 +108,6 @@ async fn delete(
     Path(name): Path<String>,
     IfMatch(seen): IfMatch,
 ) -> Result<Json<Accepted>, ApiError> {
-    app.core.delete_config(caller(&person), name, seen).await?;
+    app.core.delete_config(caller(&person), name, seen.into()).await?;
     Ok(Json(Accepted { success: true }))
 }

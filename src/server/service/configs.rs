@@ -22,15 +22,32 @@ const MAX_FILES: usize = 200;
 /// The largest bundle, in bytes of text.
 pub const MAX_BUNDLE: usize = 8 << 20;
 
+/// What a caller knows of the configuration that they change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen {
+    /// Whatever is there.
+    Anything,
+    /// That there is none.
+    Nothing,
+    /// That its newest revision is one of these.
+    Revisions(Vec<String>),
+}
+
+impl From<Option<Vec<String>>> for Seen {
+    fn from(revisions: Option<Vec<String>>) -> Self {
+        revisions.map_or(Self::Anything, Self::Revisions)
+    }
+}
+
 impl Core {
-    /// Stores a configuration; returns its newest revision, which is the old one if nothing changed. It must be of one of
-    /// the revisions that the caller has `seen`.
+    /// Stores a configuration that is as the caller has `seen` it; returns its newest revision, which is the old one if
+    /// nothing changed.
     pub async fn put_config(
         self: &Arc<Self>,
         caller: Caller,
         name: String,
         bundle: Bundle,
-        seen: Option<Vec<String>>,
+        seen: Seen,
     ) -> Result<ConfigView, Refusal> {
         let name = checked_config_name(&name)?;
         check(&bundle)?;
@@ -39,7 +56,7 @@ impl Core {
             let input = Arc::clone(&input);
             Box::pin(async move {
                 let (name, bundle, seen) = &*input;
-                as_seen(unit, name, seen.as_deref()).await?;
+                as_seen(unit, name, seen).await?;
                 put_in(unit, name, bundle).await
             })
         })
@@ -47,16 +64,11 @@ impl Core {
     }
 
     /// Takes a configuration off the list; jobs that pinned a revision keep it.
-    pub async fn delete_config(
-        self: &Arc<Self>,
-        caller: Caller,
-        name: String,
-        seen: Option<Vec<String>>,
-    ) -> Result<(), Refusal> {
+    pub async fn delete_config(self: &Arc<Self>, caller: Caller, name: String, seen: Seen) -> Result<(), Refusal> {
         self.change(caller, move |unit| {
             let (name, seen) = (name.clone(), seen.clone());
             Box::pin(async move {
-                as_seen(unit, &name, seen.as_deref()).await?;
+                as_seen(unit, &name, &seen).await?;
                 if unit.tx.config(&name).await?.is_none() {
                     return Err(Refusal::NoConfig(name));
                 }
@@ -87,11 +99,15 @@ pub fn config_detail(config: &StoredConfig) -> ConfigDetail {
     ConfigDetail { config: view(config), bundle: Bundle { files: config.files.clone() } }
 }
 
-/// Refuses what is meant for a revision that is not the newest any more.
-async fn as_seen(unit: &mut Unit<'_>, name: &str, seen: Option<&[String]>) -> Result<(), Refusal> {
-    let Some(seen) = seen else { return Ok(()) };
-    let newest = unit.tx.config(name).await?.map(|config| config.revision.to_string());
-    if newest.is_some_and(|newest| seen.contains(&newest)) { Ok(()) } else { Err(Refusal::Changed) }
+/// Refuses what is meant for something else than what is there.
+async fn as_seen(unit: &mut Unit<'_>, name: &str, seen: &Seen) -> Result<(), Refusal> {
+    let newest = async { unit.tx.config(name).await.map(|config| config.map(|config| config.revision.to_string())) };
+    let as_seen = match seen {
+        Seen::Anything => true,
+        Seen::Nothing => newest.await?.is_none(),
+        Seen::Revisions(seen) => newest.await?.is_some_and(|newest| seen.contains(&newest)),
+    };
+    if as_seen { Ok(()) } else { Err(Refusal::Changed) }
 }
 
 async fn put_in(unit: &mut Unit<'_>, name: &str, bundle: &Bundle) -> Result<ConfigView, Refusal> {
@@ -135,7 +151,12 @@ pub fn check(bundle: &Bundle) -> Result<(), Refusal> {
 
 fn checked_config_name(name: &str) -> Result<String, Refusal> {
     let name = checked_name(name)?;
-    if is_plain_path(&name) && !name.contains('/') { Ok(name) } else { Err(Invalid::Name(name).into()) }
+    // `/configs/new` is the page that makes one.
+    if is_plain_path(&name) && !name.contains('/') && name != "new" {
+        Ok(name)
+    } else {
+        Err(Invalid::Name(name).into())
+    }
 }
 
 /// `num_processes` of a configuration, as `key` or `--key`.

@@ -4,7 +4,7 @@ use app::domain::access::Permission;
 use app::domain::ids::{JobId, SessionId, TokenId, UserId, WorkerId};
 use app::domain::labels::BadLabels;
 use app::domain::roster::query::Misread;
-use app::domain::time::Millis;
+use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::credential::Closed;
 use app::domain::{job, worker};
 
@@ -165,6 +165,12 @@ pub enum Invalid {
     },
     /// The worker's id in the body is not the token's.
     OtherWorker,
+}
+
+/// A moment that a query names, if it names one.
+pub fn moment(field: &'static str, text: Option<&str>) -> Result<Option<Timestamp>, Invalid> {
+    let allowed = "a moment in UTC, like 2024-01-15T10:30:00Z";
+    text.map(|text| Timestamp::parse_rfc3339(text).ok_or(Invalid::Range { field, allowed })).transpose()
 }
 
 impl Refusal {

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::Core;
 use super::access::Person;
-use super::refusal::{Invalid, Refusal};
+use super::refusal::{Invalid, Refusal, moment};
 use crate::store::Tx;
 use crate::store::audit::{AuditFilter, Reading};
 use crate::store::usage::Sighting;
@@ -99,13 +99,8 @@ impl Core {
 
 /// The time that was asked for, as far as it has been.
 fn window(query: &UsageQuery, now: Timestamp) -> Result<Window, Refusal> {
-    let allowed = "a moment in UTC, like 2024-01-15T10:30:00Z";
-    let moment = |field, text: Option<&String>| {
-        let parse = |text: &String| Timestamp::parse_rfc3339(text).ok_or(Invalid::Range { field, allowed });
-        text.map(parse).transpose()
-    };
-    let until = moment("until", query.until.as_ref())?.unwrap_or(now).min(now);
-    let since = moment("since", query.since.as_ref())?.unwrap_or(Timestamp(until.0 - USUAL * DAY.0));
+    let until = moment("until", query.until.as_deref())?.unwrap_or(now).min(now);
+    let since = moment("since", query.since.as_deref())?.unwrap_or(Timestamp(until.0 - USUAL * DAY.0));
     if since >= until || (until - since).0 > LONGEST * DAY.0 {
         return Err(
             Invalid::Range { field: "since", allowed: "before `until` and in the past, by 366 days at most" }.into()

@@ -56,6 +56,10 @@ async fn a_configuration_is_changed_and_removed_as_it_was_seen() {
     let now = tag(&server.get(&By::Admin, "/api/configs/one").await);
     with("DELETE", &now).await.ok(200);
     with("PUT", &now).await.problem(412, "precondition_failed");
+    // One that is not there yet is made once.
+    let new = async || ask(&server, "PUT", "/api/configs/one", ("if-none-match", "*"), &bundle).await;
+    assert_eq!(new().await.ok(200)["revision"], 3);
+    new().await.problem(412, "precondition_failed");
 }
 
 #[tokio::test]

@@ -41,7 +41,8 @@ async fn a_configuration_that_cannot_run_is_refused_with_the_reason() {
     put(json!({"config.json": "x".repeat(17 << 20)})).await.problem(413, "body_too_large");
     assert_eq!(server.get(&By::Admin, "/api/configs").await.ok(200)["configs"], json!([]));
     let body = json!({"files": {"config.json": "{}"}}).to_string();
-    server.call(&By::Admin, "PUT", "/api/configs/a%2Fb", body).await.problem(422, "invalid_name");
+    server.call(&By::Admin, "PUT", "/api/configs/a%2Fb", body.clone()).await.problem(422, "invalid_name");
+    server.call(&By::Admin, "PUT", "/api/configs/new", body).await.problem(422, "invalid_name");
 }
 
 #[tokio::test]

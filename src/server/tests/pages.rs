@@ -352,7 +352,7 @@ async fn people_are_added_changed_and_shut_out_by_forms() {
     let ada = server.id_of("ada").await;
     let one = format!("/admin/users/{ada}");
     let theirs = server.log_in("ada", "correct-horse-battery").await.expect("let in");
-    assert!(page(&server, &session, &one).await.contains("May come in"));
+    assert!(page(&server, &session, &one).await.contains("Shut out"));
     let (to, cookies) = post(&server, &session, &format!("/ui/users/{ada}"), "role=lead&let_in=on").await;
     assert_eq!(to, one);
     assert!(page(&server, &cookies, &one).await.contains("selected"));
@@ -363,6 +363,7 @@ async fn people_are_added_changed_and_shut_out_by_forms() {
     post(&server, &session, &format!("/ui/users/{ada}"), "role=lead").await;
     server.get(&theirs, "/api/session").await.problem(401, "not_authenticated");
     assert!(page(&server, &session, "/admin/users").await.contains("not let in"));
+    assert!(page(&server, &session, &one).await.contains("Let in again"));
 
     let admin = server.id_of("admin").await;
     let (to, cookies) = post(&server, &session, &format!("/ui/users/{admin}"), "role=viewer&let_in=on").await;

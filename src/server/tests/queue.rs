@@ -20,6 +20,11 @@ async fn a_submit_pins_the_revision_and_says_where_it_stands() {
         (&json!(1), &json!(4), &json!("admin"))
     );
     assert_eq!((&job["attempts"], &job["attempt"]), (&json!([]), &json!(0)));
+    assert_eq!((&job["retry_on_failure"], &job["secrets"]), (&json!(false), &json!(null)));
+    let body = json!({"config_name": "digits", "retry_on_failure": true, "secrets": []});
+    let submitted = server.post(&By::Admin, "/api/queue/submit", body).await.ok(201);
+    let job = server.job(submitted["job_id"].as_str().expect("text")).await;
+    assert_eq!((&job["retry_on_failure"], &job["secrets"]), (&json!(true), &json!([])));
 }
 
 #[tokio::test]
@@ -83,6 +88,64 @@ async fn the_list_is_filtered_and_paged_newest_first() {
     let stats = get("/stats").await;
     assert_eq!((&stats["waiting"], &stats["cancelled"]), (&json!(4), &json!(1)));
     server.get(&By::Admin, "/api/queue?cursor=%2e%2e").await.problem(422, "out_of_range");
+}
+
+#[tokio::test]
+async fn what_waits_is_listed_in_the_order_of_its_turns() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let mut jobs = Vec::new();
+    for priority in [10, 30, 10, 30] {
+        let body = json!({"config_name": "digits", "priority": priority});
+        let job = server.post(&By::Admin, "/api/queue/submit", body).await.ok(201)["job_id"].clone();
+        jobs.push(job.as_str().expect("text").to_owned());
+        server.clock.advance(Millis(1));
+    }
+    let get = async |query: &str| {
+        let page = server.get(&By::Admin, &format!("/api/queue?phase=waiting{query}")).await.ok(200);
+        let told = page["jobs"].as_array().expect("a list").iter();
+        let told: Vec<_> = told.map(|job| (job["job_id"].clone(), job["queue_position"].clone())).collect();
+        (told, page["next_cursor"].as_str().map(str::to_owned))
+    };
+    let [a, b, c, d] = [0, 1, 2, 3].map(|n: usize| json!(jobs[n]));
+    let (first, next) = get("&limit=2").await;
+    assert_eq!(first, [(b.clone(), json!(1)), (d.clone(), json!(2))]);
+    // What the page ended with leaves the queue, and what comes after it is still what comes.
+    server.call(&By::Admin, "POST", &format!("/api/queue/{}/cancel", jobs[3]), "").await.ok(200);
+    let rest = get(&format!("&cursor={}", next.expect("more"))).await;
+    assert_eq!(rest, (vec![(a.clone(), json!(2)), (c.clone(), json!(3))], None));
+    server.post(&By::Admin, &format!("/api/queue/{}/priority", jobs[2]), json!({"priority": 50})).await.ok(200);
+    assert_eq!(get("").await.0, [(c, json!(1)), (b, json!(2)), (a, json!(3))]);
+    server.get(&By::Admin, &format!("/api/queue?phase=waiting&cursor={}", jobs[0])).await.problem(422, "out_of_range");
+}
+
+#[tokio::test]
+async fn jobs_are_found_by_worker_and_by_moment() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let failed = server.submit("digits").await;
+    let (worker, key, mut events) = server.online("gpu-1").await;
+    events.offer().await;
+    server.clock.advance(Millis(60_000));
+    server.report(&key, &failed, json!({"status": "failed", "attempt": 1, "reason": "x"})).await.ok(200);
+    let ended = server.clock.now();
+    server.clock.advance(Millis(60_000));
+    let later = server.clock.now();
+    let elsewhere = json!({"config_name": "digits", "worker_labels": {"team": "nlp"}});
+    let waiting = server.post(&By::Admin, "/api/queue/submit", elsewhere).await.ok(201)["job_id"].clone();
+    let get = async |query: String| {
+        let page = server.get(&By::Admin, &format!("/api/queue?{query}")).await.ok(200);
+        page["jobs"].as_array().expect("a list").iter().map(|job| job["job_id"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(get(format!("worker={worker}")).await, [json!(failed)]);
+    assert_eq!(get("worker=w_none".to_owned()).await, [] as [Value; 0]);
+    assert_eq!(get(format!("since={later}")).await, [waiting]);
+    assert_eq!(get(format!("until={later}")).await, [json!(failed)]);
+    assert_eq!(get(format!("ended_since={ended}")).await, [json!(failed)]);
+    assert_eq!(get(format!("ended_since={later}")).await, [] as [Value; 0]);
+    for bad in ["since=soon", "until=2024-01-15", "ended_since=1"] {
+        server.get(&By::Admin, &format!("/api/queue?{bad}")).await.problem(422, "out_of_range");
+    }
 }
 
 #[tokio::test]

@@ -5,9 +5,9 @@ use leptos::prelude::*;
 use crate::domain::access::Permission;
 use crate::domain::ids::JobId;
 use crate::domain::queue::MAX_PRIORITY;
-use crate::protocol::queue::JobView;
+use crate::protocol::queue::{JobView, SubmitJob};
 use crate::protocol::status::{JobStatus, Phase};
-use crate::ui::components::action::{ConfirmedAction, Deed, Said};
+use crate::ui::components::action::{ConfirmedAction, Deed, Question, Said};
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::erase::Erase;
 use crate::ui::format::query_string;
@@ -38,17 +38,28 @@ pub(in crate::ui) fn JobActions(#[prop(into)] job: Signal<JobView>) -> impl Into
     view! { {buttons} }.erased()
 }
 
-/// The page that submits, filled in as this job was.
+/// The page that submits, filled in as this job was: all that its form takes, where it is not as usual.
 fn again(job: &JobView) -> String {
     let labels = job.worker_labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",");
-    let query = query_string(&[
+    let usual = SubmitJob::of("");
+    let (retries, ticked) = (job.max_attempts.saturating_sub(1), |is_set: bool| is_set.then(|| "true".to_owned()));
+    let mut fields = vec![
         ("config", Some(job.config_name.clone())),
         ("gpus", job.gpu_count.map(|count| count.to_string())),
+        ("min_vram", job.min_vram_gb.map(|gb| gb.to_string())),
+        ("accelerator", job.accelerator_type.clone()),
         ("labels", Some(labels)),
         ("target", Some(job.target.as_str().to_owned())),
         ("priority", Some(job.priority.to_string())),
-    ]);
-    format!("/train{query}")
+        ("max_runtime", job.max_runtime_seconds.map(|seconds| format!("{seconds}s"))),
+        ("max_retries", (retries != usual.max_retries).then(|| retries.to_string())),
+        ("retry_on_failure", ticked(job.retry_on_failure)),
+        ("exclusive", ticked(job.exclusive)),
+        ("checkpoints", (job.checkpoints != usual.checkpoints).then(|| job.checkpoints.as_str().to_owned())),
+        ("secrets", job.secrets.as_ref().map(|_| "chosen".to_owned())),
+    ];
+    fields.extend(job.secrets.iter().flatten().map(|name| ("secret", Some(name.clone()))));
+    format!("/train{}", query_string(&fields))
 }
 
 #[component]
@@ -77,13 +88,14 @@ fn Cancel(id: JobId, status: JobStatus) -> impl IntoView {
 fn RunAgain(id: JobId) -> impl IntoView {
     let words = &t().work;
     view! {
-        <details class="confirm">
-            <summary class="btn btn-sm"><Icon glyph=Glyph::Play/>{words.retry}</summary>
-            <form class="confirm-body" method="post" action=format!("/ui/jobs/{id}/retry")>
-                <p>{words.retry_text}</p>
-                <p class="mt-3 flex justify-end"><button class="btn btn-sm btn-primary">{words.retry_confirm}</button></p>
-            </form>
-        </details>
+        <Question
+            action=format!("/ui/jobs/{id}/retry")
+            label=words.retry
+            text=words.retry_text
+            confirm=words.retry_confirm
+            glyph=Glyph::Play
+            confirm_class="btn btn-sm btn-primary"
+        />
     }
     .erased()
 }
@@ -117,4 +129,34 @@ fn Urgency(id: JobId, priority: u8) -> impl IntoView {
         </details>
     }
     .erased()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_job_was_submitted_with_is_carried() {
+        let job = |more: serde_json::Value| -> JobView {
+            let mut job = serde_json::json!({
+                "job_id": "j_1", "status": "queued", "status_since": "2024-01-01T00:00:00Z", "config_name": "a b",
+                "config_revision": 1, "target": "auto", "worker_labels": {}, "priority": 10, "attempt": 0, "max_attempts": 4,
+                "submitted_at": "2024-01-01T00:00:00Z", "submitted_by": "ada",
+            });
+            job.as_object_mut().expect("an object").append(&mut more.as_object().expect("an object").clone());
+            serde_json::from_value(job).expect("a job")
+        };
+        assert_eq!(again(&job(serde_json::json!({}))), "/train?config=a%20b&target=auto&priority=10");
+        let all = job(serde_json::json!({
+            "gpu_count": 2, "min_vram_gb": 39.5, "accelerator_type": "cuda", "worker_labels": {"team": "nlp"},
+            "max_runtime_seconds": 5400, "max_attempts": 1, "retry_on_failure": true, "exclusive": true,
+            "checkpoints": "none", "secrets": ["HF_TOKEN", "X_KEY"],
+        }));
+        assert_eq!(
+            again(&all),
+            "/train?config=a%20b&gpus=2&min_vram=39.5&accelerator=cuda&labels=team%3Dnlp&target=auto&priority=10\
+             &max_runtime=5400s&max_retries=0&retry_on_failure=true&exclusive=true&checkpoints=none&secrets=chosen\
+             &secret=HF_TOKEN&secret=X_KEY"
+        );
+    }
 }

@@ -8,8 +8,10 @@ use serde_json::Value;
 use super::frame::{JobFrame, unknown};
 use super::tabs::Tab;
 use crate::domain::ids::JobId;
+use crate::domain::time::Timestamp;
 use crate::protocol::audit::TrailEvent;
 use crate::protocol::queue::{JobEvents, JobView};
+use crate::ui::components::empty::Empty;
 use crate::ui::components::event_entry::{EventEntry, Told, by};
 use crate::ui::components::icon::Glyph;
 use crate::ui::erase::Erase;
@@ -53,13 +55,18 @@ fn Shown(job: JobView, events: JobEvents) -> impl IntoView {
         let actor = by(&event.actor, |id| named(&names, id));
         view! { <EventEntry told=Told { class, glyph, sentence, note: String::new(), since, actor } event=event/> }
     });
-    let entries = entries.collect_view();
+    let entries: Vec<_> = entries.collect();
+    let list = if entries.is_empty() {
+        view! { <Empty glyph=Glyph::Search title=t().plain().worker.no_events text=words.no_events_hint/> }.erased()
+    } else {
+        view! { <ol class="events">{entries}</ol> }.erased()
+    };
     view! {
         <div data-part="page">
             <JobFrame job=Signal::stored(job) tab=Signal::stored(Tab::Events)/>
             <section class="panel" aria-labelledby="events">
                 <h2 id="events" class="panel-head">{t().work.events}<span class="panel-note">{words.events_hint}</span></h2>
-                <ol class="events">{entries}</ol>
+                {list}
             </section>
         </div>
     }
@@ -97,7 +104,10 @@ fn sentence(event: &TrailEvent, names: &Names) -> String {
         "job.offer_expired" => words.offer_expired.with(both),
         "job.starting" => words.starting.with(both),
         "job.running" => words.running.with(both),
-        "job.kept_back" => words.kept_back.of(detail("until")),
+        "job.kept_back" => {
+            let until = Timestamp::parse_rfc3339(&detail("until")).map(|at| t().moment(at));
+            words.kept_back.of(until.unwrap_or_else(|| detail("until")))
+        }
         "job.requeued" => words.requeued.with(&[&attempt, &detail("reason")]),
         "job.cancelling" => words.cancelling.of(worker),
         "job.cancelled" => words.cancelled.to_owned(),

@@ -19,9 +19,10 @@ use crate::ui::components::worker_link::WorkerLink;
 use crate::ui::erase::Erase;
 use crate::ui::format::{query_string, short_id};
 use crate::ui::i18n::t;
+use crate::ui::locales::sentence::Text;
 use crate::ui::prefs::Prefs;
 
-use super::query::address;
+use super::query::jobs_address;
 
 /// How much more urgent a job becomes at once.
 const RAISE: u8 = 5;
@@ -38,7 +39,7 @@ pub(super) fn offers() -> Vec<Offer> {
 
 /// The table. As cards on a small screen it would be none to a screen reader, so its roles are said.
 #[component]
-pub(super) fn Rows(page: RwSignal<JobsPage>, back: String) -> impl IntoView {
+pub(super) fn Rows(page: RwSignal<JobsPage>, caption: Text, back: String) -> impl IntoView {
     let words = t();
     let picks = !offers().is_empty();
     let ids = Memo::new(move |_| page.with(|page| page.jobs.iter().map(|job| job.job_id.clone()).collect::<Vec<_>>()));
@@ -54,7 +55,7 @@ pub(super) fn Rows(page: RwSignal<JobsPage>, back: String) -> impl IntoView {
     let (body, hint) = steady(ids, row);
     view! {
         <table class="data jobs" role="table">
-            <caption class="sr-only">{words.jobs.caption}</caption>
+            <caption class="sr-only">{caption}</caption>
             <thead role="rowgroup">
                 <tr role="row">
                     {picks.then(|| view! { <td role="cell" class="pick-cell">{pick_all()}</td> })}
@@ -98,7 +99,7 @@ fn Row(id: JobId, job: Memo<Option<JobView>>, back: String, picks: bool) -> impl
 }
 
 fn cells(job: &JobView) -> impl IntoView + use<> {
-    let of_user = address(&JobsQuery { user: Some(job.submitted_by.clone()), ..JobsQuery::default() });
+    let of_user = jobs_address(&JobsQuery { user: Some(job.submitted_by.clone()), ..JobsQuery::default() });
     view! {
         <th scope="row" role="rowheader">
             <a class="row-link" href=format!("/jobs/{}", job.job_id)>{job.config_name.clone()}</a>
@@ -198,6 +199,7 @@ fn Menu(id: JobId, name: String, status: JobStatus, priority: u8, back: String) 
                     <form method="post" action=format!("/ui/jobs/{id}/priority")>
                         <input type="hidden" name="back" value=back.clone()/>
                         <button class="menu-item" name="priority" value=raised.to_string()><Icon glyph=Glyph::Raise/>{words.work.raise.of(raised)}</button>
+                        <button class="menu-item" name="top" value="true"><Icon glyph=Glyph::Raise/>{words.work.top}</button>
                     </form>
                 })}
                 {retries.then(|| view! {

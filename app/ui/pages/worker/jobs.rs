@@ -7,8 +7,10 @@ use super::frame::{WorkerFrame, unknown};
 use super::tabs::Tab;
 use crate::domain::ids::WorkerId;
 use crate::domain::time::Timestamp;
+use crate::protocol::queue::JobsQuery;
 use crate::protocol::worker_history::{PartQuery, WorkerAttempt, WorkerAttempts, WorkerRecord};
 use crate::protocol::workers::WorkerView;
+use crate::ui::components::action::MoreLink;
 use crate::ui::components::empty::Empty;
 use crate::ui::components::figure::Figure;
 use crate::ui::components::icon::Glyph;
@@ -18,6 +20,7 @@ use crate::ui::components::time::{Elapsed, Moment};
 use crate::ui::erase::Erase;
 use crate::ui::format::{query_string, short_id};
 use crate::ui::i18n::t;
+use crate::ui::pages::jobs::jobs_address;
 use crate::ui::pages::plain_page::plain_page;
 use crate::ui::pages::{asked, use_desk, use_port};
 
@@ -56,6 +59,7 @@ pub(crate) fn WorkerJobsPage() -> impl IntoView {
 fn Shown(worker: WorkerView, page: WorkerAttempts, query: PartQuery) -> impl IntoView {
     let words = &t().plain().worker;
     let [newest, older] = parts(&worker.id, Tab::Jobs, &query, page.next_cursor);
+    let all = jobs_address(&JobsQuery { worker: Some(worker.id.clone()), ..JobsQuery::default() });
     let list = if page.attempts.is_empty() {
         view! { <Empty glyph=Glyph::Jobs title=words.no_attempts text=words.no_attempts_hint/> }.erased()
     } else {
@@ -66,7 +70,7 @@ fn Shown(worker: WorkerView, page: WorkerAttempts, query: PartQuery) -> impl Int
             <WorkerFrame worker=RwSignal::new(worker) tab=Signal::stored(Tab::Jobs)/>
             <Figures record=page.record now=page.server_time/>
             <section class="panel" aria-labelledby="attempts">
-                <h2 id="attempts" class="panel-head">{words.attempts}<span class="panel-note">{words.newest_first}</span></h2>
+                <h2 id="attempts" class="panel-head">{words.attempts}<span class="panel-note">{words.newest_first}</span><MoreLink href=all label=t().overview.all_jobs rel="external"/></h2>
                 {list}
             </section>
             <Pager label=words.attempts first=newest next=older/>

@@ -4,6 +4,7 @@ mod logs;
 mod submit;
 mod views;
 
+use app::domain::ids::WorkerId;
 use app::domain::time::Timestamp;
 use app::protocol::explain::ExplanationView;
 use app::protocol::queue::{JobView, JobsQuery, SetPriority, Submitted};
@@ -67,6 +68,18 @@ pub struct List {
     /// Only jobs that ask for this label: KEY, or KEY=VALUE.
     #[arg(long)]
     label: Option<String>,
+    /// Only jobs of which an attempt was offered to the worker of this id.
+    #[arg(long, value_parser = WorkerId::parse)]
+    worker: Option<WorkerId>,
+    /// Only jobs that were submitted at this moment or later (RFC 3339).
+    #[arg(long)]
+    since: Option<String>,
+    /// Only jobs that were submitted before this moment (RFC 3339).
+    #[arg(long)]
+    until: Option<String>,
+    /// Only jobs that have ended, at this moment or later (RFC 3339).
+    #[arg(long)]
+    ended_since: Option<String>,
     /// At most so many [default: all].
     #[arg(long, short = 'n', value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
@@ -134,6 +147,10 @@ async fn list(list: List, client: &Client, screen: &mut Screen<'_>) -> Result<()
         phase,
         user: list.user,
         label: list.label,
+        worker: list.worker,
+        since: list.since,
+        until: list.until,
+        ended_since: list.ended_since,
         limit: list.limit.or(Some(PAGE)),
         ..JobsQuery::default()
     };

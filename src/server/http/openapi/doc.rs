@@ -115,6 +115,9 @@ pub const IF_MATCH: Header = Header {
     name: "If-Match",
     about: "The `ETag` of what is meant to be changed: if somebody has changed it since, nothing happens and the answer is 412. Only what people set counts, no heartbeat and no progress.",
 };
+/// Guards what is there already.
+pub const IF_NEW: Header =
+    Header { name: "If-None-Match", about: "`*`: if there is one already, nothing happens and the answer is 412." };
 /// Leads to the next page.
 pub const LINK: Header = Header { name: "Link", about: "The next page (`rel=\"next\"`), if there is one." };
 /// Where to look or go.

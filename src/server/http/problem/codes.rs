@@ -81,7 +81,11 @@ pub const CODES: &[Code] = &[
     code("token_in_use", &[409], "Another agent that is alive uses this token."),
     code("upload_gap", &[409], "Bytes of the file are missing before this piece; `received` says where to go on."),
     code("worker_connected", &[409], "The worker is connected; only those that are offline can be deleted."),
-    code("precondition_failed", &[412], "It is not as `If-Match` says: somebody has changed it since."),
+    code(
+        "precondition_failed",
+        &[412],
+        "It is not as `If-Match` or `If-None-Match` says: somebody has changed it since.",
+    ),
     code("body_too_slow", &[408], "The body stood still, or took too long in all."),
     code("body_too_large", &[413], "The body is larger than the route takes."),
     code("range_not_satisfiable", &[416], "What was asked for begins behind the file's end."),

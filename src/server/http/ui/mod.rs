@@ -92,7 +92,7 @@ pub fn entrances(app: &App) -> Routes {
 pub fn forms(app: &App) -> Routes {
     let (workers, people) = (Needs::To(Permission::AdminWorkers), Needs::ToProved(Permission::AdminUsers));
     let taking = Needs::ToProved(Permission::AdminWorkers);
-    let submits = Needs::To(Permission::JobSubmit);
+    let (submits, edits) = (Needs::To(Permission::JobSubmit), Needs::To(Permission::ConfigEdit));
     Routes::new(app, "Login")
         .form("/ui/logout", Needs::Login, forms::access::log_out)
         .form("/ui/account/password", Needs::Login, forms::account::change_password)
@@ -105,6 +105,8 @@ pub fn forms(app: &App) -> Routes {
         .form("/ui/users/{id}/password", people, forms::people::reset_password)
         .form("/ui/secrets", submits, forms::secrets::keep)
         .form("/ui/secrets/{name}/remove", submits, forms::secrets::remove)
+        .form("/ui/configs", edits, forms::configs::create)
+        .form("/ui/configs/{name}", edits, forms::configs::edit)
         .form("/ui/workers", workers, forms::workers::create)
         .form("/ui/workers/bulk/drain", workers, forms::bulk::of(BulkAction::Drain))
         .form("/ui/workers/bulk/resume", workers, forms::bulk::of(BulkAction::Resume))

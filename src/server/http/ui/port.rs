@@ -39,6 +39,7 @@ use crate::state::App;
 
 const WORKERS: Needs = Needs::To(Permission::AdminWorkers);
 const CONFIGS: Needs = Needs::To(Permission::ConfigView);
+const EDITS: Needs = Needs::To(Permission::ConfigEdit);
 const PEOPLE: Needs = Needs::To(Permission::AdminUsers);
 const AUDIT: Needs = Needs::To(Permission::AdminAudit);
 const SYSTEM: Needs = Needs::To(Permission::AdminSystem);
@@ -190,6 +191,15 @@ impl Desk for ServerPort {
                 Some(revision) => core.config_at(&name, revision).await,
                 None => core.config(&name).await,
             }
+        })
+    }
+
+    fn config_to_edit(&self, name: Option<String>) -> Answer<Option<ConfigDetail>> {
+        self.ask(EDITS, None, move |core, _| async move {
+            Ok(match name {
+                Some(name) => Some(core.config(&name).await?),
+                None => None,
+            })
         })
     }
 

@@ -11,7 +11,7 @@ use futures_util::Stream;
 use serde_json::Value;
 
 use crate::service::Core;
-use crate::service::refusal::{Invalid, Refusal};
+use crate::service::refusal::{Invalid, Refusal, moment};
 use crate::store::audit::{Actions, AuditFilter, Place, Reading, StoredEntry};
 use crate::store::known::Known;
 use crate::store::{Store, Tx};
@@ -91,12 +91,6 @@ fn filter(asked: &AuditFilters) -> Result<AuditFilter, Refusal> {
         since: moment("since", asked.since.as_deref())?,
         until: moment("until", asked.until.as_deref())?,
     })
-}
-
-fn moment(field: &'static str, text: Option<&str>) -> Result<Option<Timestamp>, Refusal> {
-    let allowed = "a moment in UTC, like 2024-01-15T10:30:00Z";
-    let parse = |text| Timestamp::parse_rfc3339(text).ok_or(Invalid::Range { field, allowed });
-    Ok(text.map(parse).transpose()?)
 }
 
 fn cursor(Place { at, chain, seq }: &Place) -> String {

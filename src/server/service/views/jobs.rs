@@ -7,6 +7,7 @@ use app::domain::explain::nearest;
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Job, Previous, State, Target as DomainTarget};
 use app::domain::matching::Remedy;
+use app::domain::time::Timestamp;
 use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, ProgressView, Submitted};
 use app::protocol::status::{JobStatus, Phase, Target};
 use app::protocol::worker::ProgressPoint;
@@ -15,11 +16,11 @@ use super::attempts::{attempt_view, moments};
 use crate::service::Core;
 use crate::service::access::Person;
 use crate::service::desired::policy;
-use crate::service::refusal::{Invalid, Refusal};
+use crate::service::refusal::{Invalid, Refusal, moment};
 use crate::service::unit::{failure_words, loss_words};
 use crate::store::Tx;
 use crate::store::attempts::StoredAttempt;
-use crate::store::jobs::JobFilter;
+use crate::store::jobs::{JobFilter, Order, Turn};
 use crate::store::known::Known;
 
 /// Jobs on a page if nothing else was asked for.
@@ -38,29 +39,17 @@ impl Core {
     /// A page of the jobs that somebody may see.
     pub async fn jobs_page(&self, person: &Person, query: &JobsQuery) -> Result<JobsPage, Refusal> {
         let mut tx = self.read().await?;
-        let before = query.cursor.as_deref().map(JobId::parse).transpose();
-        let before = before.map_err(|_| Invalid::Range { field: "cursor", allowed: "a next_cursor of this list" })?;
-        let states = states(query);
         let limit = query.limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE);
-        let label = query.label.as_deref().map(|label| match label.split_once('=') {
-            Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
-            None => (label.to_owned(), None),
-        });
-        let only = person.sees_only();
-        if only.is_some() && query.user.is_some() && only != query.user {
-            return Err(Refusal::Denied(Permission::JobViewAll));
-        }
-        let user = query.user.clone().or(only);
-        let filter = JobFilter { states: states.clone(), user, label, before, limit: limit + 1 };
+        let filter = JobFilter { limit: limit + 1, ..filter(person, query)? };
         let mut jobs = tx.jobs(&filter).await?;
         let more = jobs.len() > limit as usize;
         jobs.truncate(limit as usize);
         let of_filter = tx.count_jobs(&filter).await?;
-        let counted = |(word, _): &&(String, u64)| states.is_empty() || states.contains(&word.as_str());
+        let counted = |(word, _): &&(String, u64)| filter.states.is_empty() || filter.states.contains(&word.as_str());
         let total = of_filter.iter().filter(counted).map(|(_, number)| number).sum();
         let around = Around::load(&mut *tx, &jobs).await?;
         Ok(JobsPage {
-            next_cursor: jobs.last().filter(|_| more).map(|job| job.id.to_string()),
+            next_cursor: jobs.last().filter(|_| more).map(|last| cursor(&filter.order, last)),
             jobs: jobs.iter().map(|job| around.view(job)).collect(),
             total,
             counts: counts(&of_filter),
@@ -167,7 +156,9 @@ impl Around {
             gpu_count: job.spec.demand.gpu_count,
             min_vram_gb: job.spec.demand.min_vram_gb,
             accelerator_type: job.spec.demand.accelerator.clone(),
+            retry_on_failure: job.spec.retry_on_failure,
             max_runtime_seconds: job.spec.max_runtime.map(|allowed| allowed.0.unsigned_abs() / 1_000),
+            secrets: job.spec.secrets.clone(),
             exclusive: job.spec.exclusive,
             checkpoints: policy(job.spec.checkpoints),
             priority: job.priority,
@@ -228,6 +219,59 @@ fn error(job: &Job) -> Option<String> {
         State::Queued { previous: Some(Previous { loss: Some(loss), .. }), .. } => Some(loss_words(loss)),
         _ => None,
     }
+}
+
+/// What was asked for, checked.
+fn filter(person: &Person, query: &JobsQuery) -> Result<JobFilter, Refusal> {
+    let label = query.label.as_deref().map(|label| match label.split_once('=') {
+        Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
+        None => (label.to_owned(), None),
+    });
+    let only = person.sees_only();
+    if only.is_some() && query.user.is_some() && only != query.user {
+        return Err(Refusal::Denied(Permission::JobViewAll));
+    }
+    Ok(JobFilter {
+        states: states(query),
+        worker: query.worker.clone(),
+        since: moment("since", query.since.as_deref())?,
+        until: moment("until", query.until.as_deref())?,
+        ended_since: moment("ended_since", query.ended_since.as_deref())?,
+        user: query.user.clone().or(only),
+        label,
+        order: order(query)?,
+        ..JobFilter::default()
+    })
+}
+
+/// What waits is told in the order of its turns, and everything else with the newest first.
+fn order(query: &JobsQuery) -> Result<Order, Refusal> {
+    let read = |cursor: &str| match query.phase {
+        Some(Phase::Waiting) => turn(cursor).map(|turn| Order::Next(Some(turn))),
+        _ => JobId::parse(cursor).ok().map(|id| Order::Newest(Some(id.to_string()))),
+    };
+    match (query.cursor.as_deref(), query.phase) {
+        (Some(cursor), _) => {
+            Ok(read(cursor).ok_or(Invalid::Range { field: "cursor", allowed: "a next_cursor of this list" })?)
+        }
+        (None, Some(Phase::Waiting)) => Ok(Order::Next(None)),
+        (None, _) => Ok(Order::Newest(None)),
+    }
+}
+
+/// Where a list goes on after this job, whatever becomes of it meanwhile.
+fn cursor(order: &Order, last: &Job) -> String {
+    let Turn { urgency, submitted_at, id } = Turn::of(last);
+    match order {
+        Order::Newest(_) => id,
+        Order::Next(_) => format!("{urgency}.{}.{id}", submitted_at.0),
+    }
+}
+
+fn turn(cursor: &str) -> Option<Turn> {
+    let mut parts = cursor.splitn(3, '.');
+    let (urgency, at) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    Some(Turn { urgency, submitted_at: Timestamp(at), id: JobId::parse(parts.next()?).ok()?.to_string() })
 }
 
 fn states(query: &JobsQuery) -> Vec<&'static str> {

@@ -146,6 +146,7 @@ fn held_job(job: &Job, lease: &Lease, attempt: Option<&StoredAttempt>) -> HeldJo
     HeldJob {
         job_id: job.id.clone(),
         config_name: job.spec.config_name.clone(),
+        submitted_by: job.submitted_by.clone(),
         status: job_status(job),
         percent: attempt.and_then(progress).and_then(|progress| progress.percent),
         gpus: u32::try_from(lease.held().len()).unwrap_or(u32::MAX),

@@ -37,7 +37,7 @@ pub(super) fn attempt(of: &JobId, number: u32) -> StoredAttempt {
     }
 }
 
-async fn insert(fresh: &Fresh, attempt: StoredAttempt, digest: &'static str) {
+pub(super) async fn insert(fresh: &Fresh, attempt: StoredAttempt, digest: &'static str) {
     let write = fresh.write(move |tx| {
         let attempt = attempt.clone();
         Box::pin(async move { tx.insert_attempt(&attempt, digest).await })

@@ -14,7 +14,6 @@ use app::domain::worker::{Edit, Kind, OfflineCause, Worker};
 
 use super::{Fresh, LEASE, NOW, job, on_every_engine, worker};
 use crate::store::StoreError;
-use crate::store::jobs::JobFilter;
 use crate::store::workers::Seen;
 
 on_every_engine!(
@@ -28,8 +27,6 @@ on_every_engine!(
     a_job_is_written_only_over_what_was_seen,
     places_are_those_of_planning,
     leases_are_found_by_worker,
-    jobs_are_paged_and_counted,
-    jobs_are_found_by_person_and_label,
     a_key_is_known_until_it_is_swept,
 );
 
@@ -301,58 +298,6 @@ async fn leases_are_found_by_worker(fresh: &Fresh) {
     assert_eq!(tx.leased_jobs(None).await, Ok(vec![offer(1, 1), offer(2, 2)]));
     assert_eq!(tx.leased_jobs(Some(&worker(1).id)).await, Ok(vec![offer(1, 1)]));
     assert_eq!(tx.leased_jobs(Some(&worker(9).id)).await, Ok(vec![]));
-}
-
-async fn jobs_are_paged_and_counted(fresh: &Fresh) {
-    for n in 1..=5 {
-        fresh.insert_job(&job(n)).await;
-    }
-    let cancelled = job(4).cancelled(NOW).expect("waits");
-    fresh.update_job(&job(4), &cancelled).await.expect("as it was read");
-    let mut tx = fresh.read().await;
-    let page = |states: &[&'static str], before, limit| JobFilter {
-        states: states.to_vec(),
-        before,
-        limit,
-        ..JobFilter::default()
-    };
-    let ids = |jobs: Vec<Job>| jobs.into_iter().map(|job| job.id).collect::<Vec<_>>();
-    let first = ids(tx.jobs(&page(&[], None, 2)).await.expect("readable"));
-    assert_eq!(first, [job(5).id, job(4).id]);
-    let second = ids(tx.jobs(&page(&[], first.last().cloned(), 9)).await.expect("readable"));
-    assert_eq!(second, [job(3).id, job(2).id, job(1).id]);
-    let queued = ids(tx.jobs(&page(&["queued"], None, 9)).await.expect("readable"));
-    assert_eq!(queued, [job(5).id, job(3).id, job(2).id, job(1).id]);
-    let mut counts = tx.count_jobs(&JobFilter::default()).await.expect("readable");
-    counts.sort();
-    assert_eq!(counts, [("cancelled".to_owned(), 1), ("queued".to_owned(), 4)]);
-}
-
-async fn jobs_are_found_by_person_and_label(fresh: &Fresh) {
-    let label = |key: &str, value: Option<&str>| Some((key.to_owned(), value.map(str::to_owned)));
-    let of_bob = Job { submitted_by: "bob".to_owned(), ..job(1) };
-    fresh.insert_job(&of_bob).await;
-    fresh.insert_job(&job(2)).await;
-    let mut plain = job(3);
-    plain.spec.demand.labels = Labels::default();
-    fresh.insert_job(&plain).await;
-    let mut tx = fresh.read().await;
-    let filters = [
-        (Some("bob"), None, vec![1]),
-        (Some("eve"), None, vec![]),
-        (None, label("gpu_type", None), vec![2, 1]),
-        (None, label("gpu_type", Some("a100*")), vec![2, 1]),
-        (Some("ada"), label("gpu_type", Some("a100*")), vec![2]),
-        (None, label("gpu_type", Some("a100")), vec![]),
-        (None, label("team", None), vec![]),
-    ];
-    for (user, label, expected) in filters {
-        let filter = JobFilter { user: user.map(str::to_owned), label, limit: 9, ..JobFilter::default() };
-        let found: Vec<_> = tx.jobs(&filter).await.expect("readable").into_iter().map(|job| job.id).collect();
-        assert_eq!(found, expected.iter().map(|n| job(*n).id).collect::<Vec<_>>(), "{filter:?}");
-        let counted: u64 = tx.count_jobs(&filter).await.expect("readable").iter().map(|(_, number)| number).sum();
-        assert_eq!(counted, expected.len() as u64, "{filter:?}");
-    }
 }
 
 async fn a_key_is_known_until_it_is_swept(fresh: &Fresh) {

@@ -5,6 +5,7 @@ mod damage;
 mod groups;
 mod history;
 mod life;
+mod lists;
 mod misc;
 mod retention;
 mod secrets;

@@ -5,16 +5,19 @@ use std::sync::Arc;
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::Job;
 use app::domain::plan::urgency;
-use app::domain::time::Timestamp;
+use app::domain::time::{Millis, Timestamp};
 use async_trait::async_trait;
 
 use super::rows::job::job as from_row;
 use super::rows::{Named, to_json};
-use super::statement::{Statement, sql};
+use super::statement::{Condition, Places, select, sql};
 use super::{Row, Session, sound};
 use crate::store::Result;
-use crate::store::jobs::{JobFilter, Jobs};
+use crate::store::jobs::{JobFilter, Jobs, Order, Turn};
 use crate::store::known::Change;
+
+/// So far from its submit a job's id was made at most: before the change that it waited for, by another server's clock.
+const SLACK: Millis = Millis::seconds(3_600);
 
 #[async_trait]
 impl Jobs for Session<'_> {
@@ -27,13 +30,18 @@ impl Jobs for Session<'_> {
     }
 
     async fn jobs(&mut self, filter: &JobFilter) -> Result<Vec<Job>> {
-        let (mut jobs, mut before) = (Vec::new(), filter.before.as_ref().map(ToString::to_string));
+        let (mut jobs, mut order) = (Vec::new(), filter.order.clone());
         // A page that is short is the last one; so what broken rows leave free goes to those after them.
         loop {
             let missing = filter.limit.saturating_sub(u32::try_from(jobs.len()).unwrap_or(u32::MAX));
-            let rows = self.rows_of_jobs(filter, before, missing).await?;
+            let rows = self.rows_of_jobs(filter, &order, missing).await?;
             let more = rows.len() == missing as usize;
-            before = rows.last().map(|(id, _)| id.clone());
+            if let Some(last) = rows.last().map(|(turn, _)| turn.clone()) {
+                order = match order {
+                    Order::Newest(_) => Order::Newest(Some(last.id)),
+                    Order::Next(_) => Order::Next(Some(last)),
+                };
+            }
             jobs.extend(rows.into_iter().filter_map(|(_, job)| sound(job)));
             if !more || jobs.len() == filter.limit as usize {
                 return Ok(jobs);
@@ -42,20 +50,10 @@ impl Jobs for Session<'_> {
     }
 
     async fn count_jobs(&mut self, filter: &JobFilter) -> Result<Vec<(String, u64)>> {
-        let select = self.either(
-            "SELECT state, count(*) AS number FROM jobs
-             WHERE ($1 IS NULL OR submitted_by = $1)
-               AND ($2 IS NULL OR EXISTS (SELECT 1 FROM json_each(labels) AS l
-                                          WHERE l.key = $2 AND ($3 IS NULL OR l.value = $3)))
-             GROUP BY state",
-            "SELECT state, count(*) AS number FROM jobs
-             WHERE ($1 IS NULL OR submitted_by = $1)
-               AND ($2 IS NULL OR EXISTS (SELECT 1 FROM json_each_text(labels::json) AS l
-                                          WHERE l.key = $2 AND ($3 IS NULL OR l.value = $3)))
-             GROUP BY state",
-        );
+        let from = "SELECT state, count(*) AS number FROM jobs";
+        let select = select(self.places(), from, self.conditions(filter), " GROUP BY state");
         let of = |row: &Row| Ok((row.get("state")?, row.get::<i64>("number")?.unsigned_abs()));
-        self.all(of_whom(select, filter), of).await
+        self.all(select, of).await
     }
 
     async fn place(&mut self, job: &Job) -> Result<u64> {
@@ -115,35 +113,76 @@ impl Jobs for Session<'_> {
 }
 
 impl Session<'_> {
-    /// So many rows of jobs, the newest before this one, whatever can be made of them.
+    /// So many rows of jobs, in this order, whatever can be made of them.
     async fn rows_of_jobs(
         &mut self,
         filter: &JobFilter,
-        before: Option<String>,
+        order: &Order,
         limit: u32,
-    ) -> Result<Vec<(String, Result<Job>)>> {
-        let select = self.either(
-            "SELECT * FROM jobs
-             WHERE ($1 IS NULL OR submitted_by = $1)
-               AND ($2 IS NULL OR EXISTS (SELECT 1 FROM json_each(labels) AS l
-                                          WHERE l.key = $2 AND ($3 IS NULL OR l.value = $3)))
-               AND ($4 = '[]' OR state IN (SELECT value FROM json_each($4))) AND ($5 IS NULL OR id < $5)
-             ORDER BY id DESC LIMIT $6",
-            "SELECT * FROM jobs
-             WHERE ($1 IS NULL OR submitted_by = $1)
-               AND ($2 IS NULL OR EXISTS (SELECT 1 FROM json_each_text(labels::json) AS l
-                                          WHERE l.key = $2 AND ($3 IS NULL OR l.value = $3)))
-               AND ($4 = '[]' OR state IN (SELECT json_array_elements_text($4::json))) AND ($5 IS NULL OR id < $5)
-             ORDER BY id DESC LIMIT $6",
-        );
-        let select = of_whom(select, filter).bind(to_json(&filter.states));
-        let of = |row: &Row| Ok((row.get("id")?, from_row(row)));
-        self.all(select.bind(before).bind(limit), of).await
+    ) -> Result<Vec<(Turn, Result<Job>)>> {
+        let (after, end): (Option<Condition>, _) = match order {
+            Order::Newest(before) => {
+                let before = before.as_ref().map(|id| -> Condition { ("id < ?", vec![id.into()]) });
+                (before, " ORDER BY id DESC LIMIT ?")
+            }
+            Order::Next(last) => {
+                let after = last.as_ref().map(|Turn { urgency, submitted_at, id }| -> Condition {
+                    let words = "(urgency < ? OR (urgency = ? AND (submitted_at, id) > (?, ?)))";
+                    (words, vec![(*urgency).into(), (*urgency).into(), submitted_at.0.into(), id.into()])
+                });
+                (after, " ORDER BY urgency DESC, submitted_at, id LIMIT ?")
+            }
+        };
+        let states = (!filter.states.is_empty()).then(|| self.among(&filter.states));
+        let conditions = self.conditions(filter).into_iter().chain(states).chain(after).collect();
+        let select = select(self.places(), "SELECT * FROM jobs", conditions, end).bind(limit);
+        let of = |row: &Row| {
+            let (urgency, submitted_at) = (row.get("urgency")?, Timestamp(row.get("submitted_at")?));
+            Ok((Turn { urgency, submitted_at, id: row.get("id")? }, from_row(row)))
+        };
+        self.all(select, of).await
     }
-}
 
-/// The first three parameters of what is filtered.
-fn of_whom(select: Statement, filter: &JobFilter) -> Statement {
-    let (key, value) = filter.label.as_ref().map_or((None, None), |(key, value)| (Some(key), value.as_ref()));
-    select.bind(filter.user.clone()).bind(key.cloned()).bind(value.cloned())
+    /// What is filtered, but for the states.
+    fn conditions(&self, filter: &JobFilter) -> Vec<Condition> {
+        let JobFilter { worker, since, until, ended_since, user, label, .. } = filter;
+        // An id begins with about the moment of the submit, so that what is far from it is not looked at.
+        let about = |at: Timestamp, slack: Millis| JobId::new(at + slack, [0; 10]).to_string();
+        let worker = worker.as_ref().map(|worker| -> Condition {
+            ("id IN (SELECT job_id FROM attempts WHERE worker_id = ?)", vec![worker.as_str().into()])
+        });
+        // Said as the index of ended jobs says it.
+        let ended = "state IN ('completed', 'failed', 'cancelled') AND state_since >= ?";
+        [
+            user.as_ref().map(|user| -> Condition { ("submitted_by = ?", vec![user.into()]) }),
+            label.as_ref().map(|(key, value)| self.labelled(key, value.as_ref())),
+            worker,
+            since.map(|at| ("submitted_at >= ? AND id >= ?", vec![at.0.into(), about(at, Millis(-SLACK.0)).into()])),
+            until.map(|at| ("submitted_at < ? AND id < ?", vec![at.0.into(), about(at, SLACK).into()])),
+            ended_since.map(|at| (ended, vec![at.0.into()])),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    fn labelled(&self, key: &String, value: Option<&String>) -> Condition {
+        let words = match (self.places(), value.is_some()) {
+            (Places::Bare, false) => "EXISTS (SELECT 1 FROM json_each(labels) AS l WHERE l.key = ?)",
+            (Places::Bare, true) => "EXISTS (SELECT 1 FROM json_each(labels) AS l WHERE l.key = ? AND l.value = ?)",
+            (Places::Numbered, false) => "EXISTS (SELECT 1 FROM json_each_text(labels::json) AS l WHERE l.key = ?)",
+            (Places::Numbered, true) => {
+                "EXISTS (SELECT 1 FROM json_each_text(labels::json) AS l WHERE l.key = ? AND l.value = ?)"
+            }
+        };
+        (words, std::iter::once(key).chain(value).map(Into::into).collect())
+    }
+
+    fn among(&self, states: &[&'static str]) -> Condition {
+        let words = match self.places() {
+            Places::Bare => "state IN (SELECT value FROM json_each(?))",
+            Places::Numbered => "state IN (SELECT json_array_elements_text(?::json))",
+        };
+        (words, vec![to_json(&states).into()])
+    }
 }

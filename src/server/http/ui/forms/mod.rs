@@ -3,6 +3,7 @@
 pub mod access;
 pub mod account;
 pub mod bulk;
+pub mod configs;
 pub mod jobs;
 pub mod people;
 pub mod secrets;

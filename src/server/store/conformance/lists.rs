@@ -1,0 +1,131 @@
+//! Lists of jobs: in their orders, by page, and as they are filtered.
+
+use app::domain::ids::JobId;
+use app::domain::job::{Job, Loss};
+use app::domain::labels::Labels;
+use app::domain::time::Timestamp;
+
+use super::history::{attempt, insert};
+use super::{Fresh, LEASE, NOW, job, on_every_engine, worker};
+use crate::store::jobs::{JobFilter, Order, Turn};
+
+on_every_engine!(
+    jobs_are_paged_and_counted,
+    jobs_are_found_by_person_and_label,
+    jobs_are_found_by_worker_and_by_moment,
+    what_waits_is_listed_by_turn,
+);
+
+async fn jobs_are_paged_and_counted(fresh: &Fresh) {
+    for n in 1..=5 {
+        fresh.insert_job(&job(n)).await;
+    }
+    let cancelled = job(4).cancelled(NOW).expect("waits");
+    fresh.update_job(&job(4), &cancelled).await.expect("as it was read");
+    let mut tx = fresh.read().await;
+    let page = |states: &[&'static str], before: Option<&JobId>, limit| JobFilter {
+        states: states.to_vec(),
+        order: Order::Newest(before.map(ToString::to_string)),
+        limit,
+        ..JobFilter::default()
+    };
+    let ids = |jobs: Vec<Job>| jobs.into_iter().map(|job| job.id).collect::<Vec<_>>();
+    let first = ids(tx.jobs(&page(&[], None, 2)).await.expect("readable"));
+    assert_eq!(first, [job(5).id, job(4).id]);
+    let second = ids(tx.jobs(&page(&[], first.last(), 9)).await.expect("readable"));
+    assert_eq!(second, [job(3).id, job(2).id, job(1).id]);
+    let queued = ids(tx.jobs(&page(&["queued"], None, 9)).await.expect("readable"));
+    assert_eq!(queued, [job(5).id, job(3).id, job(2).id, job(1).id]);
+    let mut counts = tx.count_jobs(&JobFilter::default()).await.expect("readable");
+    counts.sort();
+    assert_eq!(counts, [("cancelled".to_owned(), 1), ("queued".to_owned(), 4)]);
+}
+
+async fn jobs_are_found_by_person_and_label(fresh: &Fresh) {
+    let label = |key: &str, value: Option<&str>| Some((key.to_owned(), value.map(str::to_owned)));
+    let of_bob = Job { submitted_by: "bob".to_owned(), ..job(1) };
+    fresh.insert_job(&of_bob).await;
+    fresh.insert_job(&job(2)).await;
+    let mut plain = job(3);
+    plain.spec.demand.labels = Labels::default();
+    fresh.insert_job(&plain).await;
+    let mut tx = fresh.read().await;
+    let filters = [
+        (Some("bob"), None, vec![1]),
+        (Some("eve"), None, vec![]),
+        (None, label("gpu_type", None), vec![2, 1]),
+        (None, label("gpu_type", Some("a100*")), vec![2, 1]),
+        (Some("ada"), label("gpu_type", Some("a100*")), vec![2]),
+        (None, label("gpu_type", Some("a100")), vec![]),
+        (None, label("team", None), vec![]),
+    ];
+    for (user, label, expected) in filters {
+        let filter = JobFilter { user: user.map(str::to_owned), label, limit: 9, ..JobFilter::default() };
+        let found: Vec<_> = tx.jobs(&filter).await.expect("readable").into_iter().map(|job| job.id).collect();
+        assert_eq!(found, expected.iter().map(|n| job(*n).id).collect::<Vec<_>>(), "{filter:?}");
+        let counted: u64 = tx.count_jobs(&filter).await.expect("readable").iter().map(|(_, number)| number).sum();
+        assert_eq!(counted, expected.len() as u64, "{filter:?}");
+    }
+}
+
+async fn jobs_are_found_by_worker_and_by_moment(fresh: &Fresh) {
+    for n in 1..=4 {
+        fresh.insert_job(&job(n)).await;
+    }
+    // Cancelled as it waited, held by a worker, and given back by it.
+    let at = |n: u8| job(n).submitted_at;
+    let offer = |n: u8| job(n).offered(at(n), worker(1).id, vec![], at(n)).expect("waits");
+    fresh.update_job(&job(1), &job(1).cancelled(at(3)).expect("waits")).await.expect("as it was read");
+    fresh.update_job(&job(2), &offer(2)).await.expect("as it was read");
+    fresh.update_job(&job(3), &offer(3)).await.expect("as it was read");
+    let lost = offer(3).lost(at(3), Loss::WorkerOffline, LEASE);
+    fresh.update_job(&offer(3), &lost).await.expect("as it was read");
+    insert(fresh, attempt(&job(2).id, 1), "two").await;
+    insert(fresh, attempt(&job(3).id, 1), "three").await;
+    let all = JobFilter { limit: 9, ..JobFilter::default() };
+    let filters = [
+        (JobFilter { worker: Some(worker(1).id), ..all.clone() }, vec![3, 2]),
+        (JobFilter { worker: Some(worker(2).id), ..all.clone() }, vec![]),
+        (JobFilter { since: Some(at(3)), ..all.clone() }, vec![4, 3]),
+        (JobFilter { until: Some(at(3)), ..all.clone() }, vec![2, 1]),
+        (JobFilter { since: Some(at(2)), until: Some(at(4)), worker: Some(worker(1).id), ..all.clone() }, vec![3, 2]),
+        (
+            JobFilter { since: Some(Timestamp(i64::MIN)), until: Some(Timestamp(i64::MAX)), ..all.clone() },
+            vec![4, 3, 2, 1],
+        ),
+        (JobFilter { ended_since: Some(at(3)), ..all.clone() }, vec![1]),
+        (JobFilter { ended_since: Some(at(4)), ..all.clone() }, vec![]),
+    ];
+    let mut tx = fresh.read().await;
+    for (filter, expected) in filters {
+        let found: Vec<_> = tx.jobs(&filter).await.expect("readable").into_iter().map(|job| job.id).collect();
+        assert_eq!(found, expected.iter().map(|n| job(*n).id).collect::<Vec<_>>(), "{filter:?}");
+        let counted: u64 = tx.count_jobs(&filter).await.expect("readable").iter().map(|(_, number)| number).sum();
+        assert_eq!(counted, expected.len() as u64, "{filter:?}");
+    }
+}
+
+async fn what_waits_is_listed_by_turn(fresh: &Fresh) {
+    let with = |n: u8, priority| Job { priority, ..job(n) };
+    let jobs = [with(1, 20), with(2, 50), with(3, 20), with(4, 0), with(5, 50)];
+    for job in &jobs {
+        fresh.insert_job(job).await;
+    }
+    let page = |after: Option<&Job>, limit| JobFilter {
+        states: vec!["queued", "offered"],
+        order: Order::Next(after.map(Turn::of)),
+        limit,
+        ..JobFilter::default()
+    };
+    let listed = async |filter: JobFilter| fresh.read().await.jobs(&filter).await.expect("readable");
+    let turns = [2, 5, 1, 3, 4].map(|n: usize| jobs[n - 1].clone());
+    assert_eq!(listed(page(None, 9)).await, turns);
+    let first = listed(page(None, 2)).await;
+    assert_eq!(first, turns[..2]);
+    // The page goes on where it was, though the job that it ended with is gone.
+    fresh.update_job(&first[1], &first[1].clone().cancelled(NOW).expect("waits")).await.expect("as it was read");
+    assert_eq!(listed(page(first.last(), 2)).await, turns[2..4]);
+    assert_eq!(listed(page(Some(&turns[3]), 9)).await, turns[4..]);
+    fresh.damage("UPDATE jobs SET target = 'banana' WHERE submitted_at = 1705314600001").await;
+    assert_eq!(listed(page(None, 3)).await, [turns[0].clone(), turns[3].clone(), turns[4].clone()]);
+}
