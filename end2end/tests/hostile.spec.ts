@@ -44,8 +44,6 @@ test('markup, addresses and control characters in names, labels, logs and errors
     await page.keyboard.press('Control+k');
     await page.getByRole('combobox').fill('gpu');
     await expect(page.getByRole('option').filter({ hasText: name })).toBeVisible();
-    await page.getByRole('combobox').fill(MARKUP);
-    await expect(page.getByRole('option').filter({ hasText: name })).toHaveCount(0);
     expect(await page.evaluate(() => 'ran' in window || document.querySelectorAll('[onclick], [onerror]').length > 0)).toBe(false);
   }
   await page.goto(`/jobs/${job}`);

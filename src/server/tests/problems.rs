@@ -118,7 +118,7 @@ async fn the_api_speaks_the_language_of_the_page_that_asks_and_english_to_script
         server.send(request.body(Body::empty()).expect("a request"))
     };
     let by_token = read(request("authorization", &format!("Bearer {ADMIN}")).await).await.problem(422, "out_of_range");
-    assert!(by_token["detail"].as_str().is_some_and(|detail| detail.is_ascii()), "{by_token}");
+    assert!(by_token["detail"].as_str().is_some_and(str::is_ascii), "{by_token}");
     let by_page = read(request("cookie", &session).await).await.problem(422, "out_of_range");
     assert!(
         by_page["detail"].as_str().is_some_and(|detail| detail.contains("cursor") && !detail.is_ascii()),
