@@ -35,8 +35,8 @@ mod stub;
 #[cfg(not(feature = "hydrate"))]
 pub(crate) use stub::{
     Tabs, address, attends, click, copy, count_picked, focus, focus_summary, focused, in_row, is_shown, join, keep,
-    minutes_ahead, now, open_option, origin, pick_all, place, press, recall, reveal, send, set_theme, share_of_width, step,
-    stroke, submit_form_of, subscribe, tab_id, typed,
+    minutes_ahead, now, open_option, origin, pick_all, place, press, recall, reveal, send, set_theme, share_of_width,
+    step, stroke, submit_form_of, subscribe, tab_id, typed,
 };
 
 /// What a subscription tells its listener.

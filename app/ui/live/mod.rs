@@ -202,7 +202,7 @@ impl Live {
             Action::Refetch => self.resyncs.update(|count| *count += 1),
             Action::Wait(wait) => set_timeout(move || self.on(Event::Again), wait),
             Action::Probe => spawn_local(async move {
-                if let Err(problem) = browser::send("GET", "/api/session".to_owned()).await {
+                if let Err(problem) = browser::send("GET", "/api/session".to_owned(), None).await {
                     self.heard(&problem);
                 }
             }),
