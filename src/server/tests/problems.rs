@@ -105,23 +105,24 @@ async fn the_api_speaks_the_language_of_the_page_that_asks_and_english_to_script
     let told = answer.problem(403, "permission_denied");
     assert!(told["detail"].as_str().is_some_and(|detail| detail.contains("この操作には権限")), "{told}");
     assert_eq!((&told["permission"], &told["title"]), (&json!("admin.users"), &json!("Forbidden")));
-    let english = server.get(&By::Cookie(session.clone()), "/api/admin/users").await;
+    let english = server.get(&By::Cookie(session), "/api/admin/users").await;
     assert!(!english.headers.contains_key(header::CONTENT_LANGUAGE));
     // What has no sentence of its own stays, and is not called Japanese.
     let other = server.get(&in_japanese, "/api/queue/j_none").await;
     assert!(!other.headers.contains_key(header::CONTENT_LANGUAGE));
-    other.problem(404, "not_found");
+    other.problem(404, "job_not_found");
+    let By::Cookie(admin) = server.person("ada", "admin").await else { panic!("a browser") };
     // A script's browser may ask for what it likes.
     let request = |name: &'static str, value: &str| {
-        let request = Request::builder().uri("/api/queue?cursor=x").header(header::HOST, "localhost:8001");
+        let request = Request::builder().uri("/api/admin/workers?sort=x").header(header::HOST, "localhost:8001");
         let request = request.header(header::ACCEPT_LANGUAGE, "ja").header(name, value);
         server.send(request.body(Body::empty()).expect("a request"))
     };
     let by_token = read(request("authorization", &format!("Bearer {ADMIN}")).await).await.problem(422, "out_of_range");
     assert!(by_token["detail"].as_str().is_some_and(str::is_ascii), "{by_token}");
-    let by_page = read(request("cookie", &session).await).await.problem(422, "out_of_range");
+    let by_page = read(request("cookie", &admin).await).await.problem(422, "out_of_range");
     assert!(
-        by_page["detail"].as_str().is_some_and(|detail| detail.contains("cursor") && !detail.is_ascii()),
+        by_page["detail"].as_str().is_some_and(|detail| detail.contains("sort") && !detail.is_ascii()),
         "{by_page}"
     );
 }
