@@ -130,6 +130,7 @@ test('a worker that never came has views that say so, and one that is not there 
 });
 
 test('a worker is edited, and what somebody else changed meanwhile is not written over', async ({ page, server, context }) => {
+  test.setTimeout(90_000);
   const host = await Host.connect(server, 'gpu-1', { labels: { team: 'nlp' }, reported: { team: 'audio', rack: '7' } });
   const set = async () => (await (await server.api(`/api/admin/workers/${host.id}`)).json());
   const title = page.getByRole('heading', { level: 1 });
@@ -154,7 +155,7 @@ test('a worker is edited, and what somebody else changed meanwhile is not writte
   await page.getByLabel('Name').fill('gpu-2');
   await page.getByLabel('Label 2').fill('zone=a, b');
   await page.getByLabel('Allowed networks').fill('127.0.0.0/8 ::1');
-  await page.getByLabel('Ignore what its agent reports').check();
+  await page.getByText('Ignore what its agent reports').click();
   await page.getByRole('button', { name: 'Save' }).click();
   await expect(title).toHaveText('gpu-2');
   await expect(page.locator('#content').getByText('It is changed.')).toBeVisible();
@@ -183,6 +184,7 @@ test('a worker is edited, and what somebody else changed meanwhile is not writte
 });
 
 test('a drain says why and until when, on the worker’s page and in the list', async ({ page, server }) => {
+  test.setTimeout(60_000);
   const host = await Host.connect(server, 'gpu-1');
   await signIn(page, server);
   await page.goto('/admin/workers');
