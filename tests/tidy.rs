@@ -291,7 +291,7 @@ fn the_threat_model_names_tests_that_exist() {
 
 #[test]
 fn raw_text_elements_have_no_children() {
-    // Leptos 0.8 does not escape what stands inside these when it renders on the server.
+    // Leptos 0.8 does not escape what stands inside these when it renders on the server: only what is escaped already may.
     let mut broken = Vec::new();
     for (name, text) in sources("app/ui") {
         let text = text.split("#[cfg(test)]").next().unwrap_or_default();
@@ -300,7 +300,7 @@ fn raw_text_elements_have_no_children() {
                 let inside = text[at..].split_once('>').map_or("", |(_, inside)| inside);
                 let opening = text[at..].split('>').next().unwrap_or_default();
                 let child = inside.split('<').next().unwrap_or_default().trim();
-                if !opening.ends_with('/') && !child.is_empty() {
+                if !opening.ends_with('/') && !child.is_empty() && !child.starts_with("{html_text(") {
                     broken.push(format!("{name}: <{element}> has a child: {child}"));
                 }
             }

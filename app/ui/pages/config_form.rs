@@ -225,8 +225,8 @@ fn FileSection(place: usize, file: File, is_new: bool, wrong: Option<Problem>) -
         }
     });
     let lines = file.text.lines().count().clamp(3, 30) + 1;
-    // What is in such a field is written as it is, without the first line's end.
-    let text = format!("\n{}", html_text(&file.text));
+    // Of such a field the first line's end is left out.
+    let text = format!("\n{}", file.text);
     let title = if is_new { words.another_file.to_owned() } else { file.name };
     view! {
         <section class="panel form" aria-labelledby=id("head")>
@@ -236,7 +236,7 @@ fn FileSection(place: usize, file: File, is_new: bool, wrong: Option<Problem>) -
                 <label for=id("text")>{words.file_text}<span class="sr-only">": "{title}</span></label>
                 <textarea class="textarea w-full font-mono" id=id("text") name=id("text") rows=lines.to_string() maxlength=LARGEST.to_string()
                     spellcheck="false" autocapitalize="none" dir="ltr" aria-invalid=error.is_some().then_some("true")
-                    aria-describedby=error>{text}</textarea>
+                    aria-describedby=error>{html_text(&text)}</textarea>
                 {wrong.map(|problem| view! { <p class="field-error" id=id("error") role="alert">{problem.detail}</p> })}
             </div>
             {gone}

@@ -53,5 +53,6 @@ mod tokens;
 mod trace;
 mod uploads;
 mod usage;
+mod worker_forms;
 mod worker_history;
 mod workers;
