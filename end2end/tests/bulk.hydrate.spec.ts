@@ -19,7 +19,8 @@ test('rows are counted, all picked at once, and stay picked while the list goes 
   await rows.nth(0).uncheck();
   await expect(said).toHaveText('2 selected');
 
-  // One changes, one comes, one goes.
+  // One changes, one comes, one goes: nobody stands in a row any more.
+  await page.getByRole('heading', { level: 1 }).click();
   await server.api(`/api/admin/workers/${made[1]!.worker_id}/drain`, { method: 'POST' });
   await expect(page.getByRole('row').filter({ hasText: 'bob' })).toContainText('Takes no new jobs');
   await makeWorker(server, 'aaa');

@@ -121,7 +121,7 @@ test('a configuration is written in the browser, as text that stays as it is', a
   await page.getByLabel('Text: Another file').first().fill(HOSTILE);
   await page.getByRole('button', { name: 'Save' }).click();
   // What is wrong stands at its field, and what was typed is still there.
-  await expect(page.getByRole('alert')).toContainText('`config.json` is no usable JSON object');
+  await expect(page.getByRole('main').getByRole('alert')).toContainText('`config.json` is no usable JSON object');
   await expect(main).toHaveAttribute('aria-invalid', 'true');
   await expect(main).toHaveValue('{\n  "learning_rate": \n}\n');
   await expect(page.getByLabel('Name', { exact: true })).toHaveValue('tiny <b>lora');
@@ -130,7 +130,7 @@ test('a configuration is written in the browser, as text that stays as it is', a
   await picture(page, 'config-new-refused');
   await main.fill('\n{"learning_rate": 0.1}\n');
   await page.getByRole('button', { name: 'Save' }).click();
-  await expect(page.getByText('The configuration is stored.')).toBeVisible();
+  await expect(page.getByRole('main').getByText('The configuration is stored.')).toBeVisible();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('tiny <b>lora');
   expect(await files(server, 'tiny <b>lora')).toEqual({ 'config.json': '\n{"learning_rate": 0.1}\n', 'prompts/a.txt': HOSTILE });
 
@@ -150,15 +150,15 @@ test('a configuration is written in the browser, as text that stays as it is', a
     expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(width);
   }
   await page.getByRole('button', { name: 'Save' }).click();
-  await expect(page.getByText('The configuration is stored.')).toBeVisible();
+  await expect(page.getByRole('main').getByText('The configuration is stored.')).toBeVisible();
   expect(await files(server, 'tiny <b>lora')).toEqual({ 'config.json': '{"learning_rate": 0.2}' });
 
   // Whoever takes its name for a new one is led to it.
   await page.goto('/configs/new');
   await page.getByLabel('Name', { exact: true }).fill('tiny <b>lora');
   await page.getByRole('button', { name: 'Save' }).click();
-  await expect(page.getByRole('alert')).toContainText('A configuration of this name exists.');
-  await page.getByRole('alert').getByRole('link').click();
+  await expect(page.getByRole('main').getByRole('alert')).toContainText('A configuration of this name exists.');
+  await page.getByRole('main').getByRole('alert').getByRole('link').click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Edit tiny <b>lora');
 });
 
@@ -169,14 +169,14 @@ test('two people do not overwrite what the other has stored', async ({ page, ser
   await put(server, 'c', { 'config.json': '{"seed": 2}' });
   await page.getByLabel('Text: config.json').fill('{"seed": 3}');
   await page.getByRole('button', { name: 'Save' }).click();
-  await expect(page.getByRole('alert')).toContainText('Revision 2 was stored while you were editing.');
-  await expect(page.getByRole('alert').getByRole('link')).toHaveAttribute('href', '/configs/c?revision=2&against=1');
+  await expect(page.getByRole('main').getByRole('alert')).toContainText('Revision 2 was stored while you were editing.');
+  await expect(page.getByRole('main').getByRole('alert').getByRole('link')).toHaveAttribute('href', '/configs/c?revision=2&against=1');
   await expect(page.getByLabel('Text: config.json')).toHaveValue('{"seed": 3}');
   await expectAccessible(page);
   await picture(page, 'config-edit-late');
   expect(await files(server, 'c')).toEqual({ 'config.json': '{"seed": 2}' });
   await page.getByRole('button', { name: 'Save' }).click();
-  await expect(page.getByText('The configuration is stored.')).toBeVisible();
+  await expect(page.getByRole('main').getByText('The configuration is stored.')).toBeVisible();
   expect(await files(server, 'c')).toEqual({ 'config.json': '{"seed": 3}' });
 });
 

@@ -33,7 +33,7 @@ test('a refused name is said beside the form, which keeps what was typed', async
   await page.goto('/admin/workers/new');
   await page.getByLabel('Name').fill('twice');
   await page.getByRole('button', { name: 'Create worker' }).click();
-  await expect(page.getByRole('alert')).toContainText('exists');
+  await expect(page.getByRole('main').getByRole('alert')).toContainText('exists');
   await expect(page.getByLabel('Name')).toHaveValue('twice');
 });
 
