@@ -47,7 +47,7 @@ pub(super) const PREFERENCES: Preferences = Preferences {
     intro: "How this browser shows its pages. Other browsers have their own.",
     theme_hint: "“As the system” follows light and dark of your device.",
     density_hint: "Compact shows more rows at once.",
-    zone_hint: "Local time is that of your browser. Pages of forms are made without it and always write UTC.",
+    zone_hint: "Local time is that of your browser; without scripts, pages write UTC.",
     keys_hint: "Such as g j for jobs and ? for the list. Off for speech input, or when keys are pressed by accident; Ctrl K stays.",
     save: "Save",
     search_intro: "Pages, workers, jobs and configurations that you may see, and what can be done with them.",

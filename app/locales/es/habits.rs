@@ -47,7 +47,7 @@ pub(super) const PREFERENCES: Preferences = Preferences {
     intro: "Cómo muestra este navegador sus páginas. Los demás navegadores tienen las suyas.",
     theme_hint: "«Como el sistema» sigue el modo claro u oscuro de su dispositivo.",
     density_hint: "La compacta muestra más filas a la vez.",
-    zone_hint: "La hora local es la de su navegador. Las páginas de formularios se crean sin ella y siempre escriben UTC.",
+    zone_hint: "La hora local es la de su navegador; sin scripts, las páginas escriben UTC.",
     keys_hint: "Como g j para los trabajos y ? para la lista. Desactívelos con entrada de voz o si pulsa teclas sin querer; Ctrl K sigue funcionando.",
     save: "Guardar",
     search_intro: "Páginas, workers, trabajos y configuraciones que puede ver, y lo que se puede hacer con ellos.",

@@ -47,7 +47,7 @@ pub(super) const PREFERENCES: Preferences = Preferences {
     intro: "Como este navegador mostra suas páginas. Outros navegadores têm as próprias escolhas.",
     theme_hint: "“Como o sistema” segue o claro e o escuro do seu dispositivo.",
     density_hint: "A compacta mostra mais linhas de uma vez.",
-    zone_hint: "O horário local é o do seu navegador. As páginas de formulários são feitas sem ele e sempre escrevem UTC.",
+    zone_hint: "O horário local é o do seu navegador; sem scripts, as páginas escrevem UTC.",
     keys_hint: "Como g j para os trabalhos e ? para a lista. Desligue para entrada por voz ou se teclas são pressionadas sem querer; Ctrl K continua.",
     save: "Salvar",
     search_intro: "Páginas, workers, trabalhos e configurações que você pode ver, e o que se pode fazer com eles.",

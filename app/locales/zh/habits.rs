@@ -47,7 +47,7 @@ pub(super) const PREFERENCES: Preferences = Preferences {
     intro: "此浏览器如何显示页面。其他浏览器各有自己的设置。",
     theme_hint: "“跟随系统”会跟随设备的浅色或深色模式。",
     density_hint: "紧凑模式一次显示更多行。",
-    zone_hint: "本地时间取自您的浏览器。表单页面生成时并不知道它，因此始终显示 UTC。",
+    zone_hint: "本地时间取自您的浏览器；没有脚本时页面显示 UTC。",
     keys_hint: "例如 g j 前往任务，? 显示列表。使用语音输入或容易误按时请关闭；Ctrl K 仍然可用。",
     save: "保存",
     search_intro: "您可以查看的页面、工作节点、任务和配置，以及可对它们执行的操作。",
