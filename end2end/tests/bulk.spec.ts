@@ -22,6 +22,7 @@ async function draining(server: Server, id: string): Promise<boolean> {
 }
 
 test('workers are picked, named before they drain, and resumed by Undo', async ({ page, server }) => {
+  test.setTimeout(60_000); // each action is a page
   const atlas = await Host.connect(server, 'atlas', { gpus: 1 });
   await submit(server, 'digits');
   await atlas.run();

@@ -155,7 +155,7 @@ test('a worker is edited, and what somebody else changed meanwhile is not writte
   await page.getByLabel('Name').fill('gpu-2');
   await page.getByLabel('Label 2').fill('zone=a, b');
   await page.getByLabel('Allowed networks').fill('127.0.0.0/8 ::1');
-  await page.getByText('Ignore what its agent reports').click();
+  await page.locator('label[for=ignore]').click();
   await page.getByRole('button', { name: 'Save' }).click();
   await expect(title).toHaveText('gpu-2');
   await expect(page.locator('#content').getByText('It is changed.')).toBeVisible();
@@ -208,7 +208,7 @@ test('a drain says why and until when, on the worker’s page and in the list', 
   await page.goto('/admin/workers');
   await expect(row).toContainText('riser <b>cable</b>');
   await picture(page, 'workers-draining');
-  expect((await row.boundingBox())!.height, 'the row is as high as it was').toBe(height);
+  expect(Math.abs((await row.boundingBox())!.height - height), 'the row is as high as it was').toBeLessThan(2);
   host.close();
 });
 

@@ -99,7 +99,10 @@ impl Answer {
         let document = self.json();
         assert_eq!((self.status.as_u16(), document["code"].as_str()), (status, Some(code)), "{document}");
         assert_eq!(self.headers[header::CONTENT_TYPE], "application/problem+json");
-        assert!(document["detail"].as_str().is_some_and(|detail| detail.ends_with(['.', '。'])), "a sentence: {document}");
+        assert!(
+            document["detail"].as_str().is_some_and(|detail| detail.ends_with(['.', '。'])),
+            "a sentence: {document}"
+        );
         assert_eq!(document["request_id"].as_str(), self.headers["x-request-id"].to_str().ok());
         document
     }

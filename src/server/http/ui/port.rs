@@ -14,6 +14,7 @@ use app::protocol::gpus::{GpusPage, GpusQuery};
 use app::protocol::history::{FleetHistory, GpuHistory, JobMetrics, Range};
 use app::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
 use app::protocol::overview::OverviewView;
+use app::protocol::problem::Problem;
 use app::protocol::queue::{JobEvents, JobView, JobsPage, JobsQuery, LogChunk};
 use app::protocol::search::{SearchPage, SearchQuery};
 use app::protocol::secrets::SecretsPage;
@@ -30,6 +31,7 @@ use axum::http::Uri;
 use super::commands::commands;
 use super::forms::{self, Fields, gathered};
 use crate::http::problem::ApiError;
+use crate::http::request::current_id;
 use crate::http::session::Address;
 use crate::http::system;
 use crate::service::Core;
@@ -51,12 +53,13 @@ pub struct ServerPort {
     person: Person,
     session: SessionView,
     locale: Locale,
+    request_id: Option<String>,
 }
 
 impl ServerPort {
-    /// For one reader.
+    /// For one reader and the page that they ask for now: what it asks may be answered in another task.
     pub fn new(app: App, person: Person, session: SessionView, locale: Locale) -> Self {
-        Self { app, person, session, locale }
+        Self { app, person, session, locale, request_id: current_id() }
     }
 
     /// Asks a use case, if the reader may: the same rule as the API's.
@@ -70,12 +73,16 @@ impl ServerPort {
         F: Future<Output = Result<T, Refusal>> + Send,
     {
         let (core, person, locale) = (self.app.core.clone(), self.person.clone(), self.locale);
+        let request_id = self.request_id.clone();
         Box::pin(async move {
             let answer = async {
                 core.permit(&person, needs, job.as_ref()).await?;
                 question(core, person).await
             };
-            answer.await.map_err(|refusal| told(ApiError::from(refusal).problem(), locale))
+            answer.await.map_err(|refusal| {
+                let problem = ApiError::from(refusal).problem();
+                told(Problem { request_id: problem.request_id.or(request_id), ..problem }, locale)
+            })
         })
     }
 }
