@@ -55,7 +55,7 @@ impl Clock {
 
     /// How many seconds the reader's clock is ahead of UTC, for the hours of a chart; tracked.
     pub fn seconds_ahead(self) -> Signal<f64> {
-        Signal::derive(move || f64::from(self.ahead(self.now.get_untracked()).unwrap_or_default()) * 60.0)
+        Signal::derive(move || f64::from(self.ahead(self.now_untracked()).unwrap_or_default()) * 60.0)
     }
 
     /// How many minutes the reader's clock is ahead of UTC; none if UTC is what they like.
