@@ -176,15 +176,19 @@ pub(crate) async fn post_form(path: &str, fields: &[(&'static str, &str)]) -> Re
 }
 
 /// One request and its body; whatever is not a 2xx becomes a problem.
+/// What is said where no answer came.
+pub(super) fn no_answer(error: gloo_net::Error) -> Problem {
+    Problem::new(0, "No Answer", "no_answer", error.to_string())
+}
+
 async fn exchange(method: Method, path: &str, body: Option<(&str, String)>) -> Result<String, Problem> {
-    let away = |error: gloo_net::Error| Problem::new(0, "No Answer", "no_answer", error.to_string());
     let request = RequestBuilder::new(path).method(method).header("accept", "application/json");
     let request = match body {
         Some((kind, body)) => request.header("content-type", kind).body(body),
         None => request.build(),
     };
-    let response = request.map_err(away)?.send().await.map_err(away)?;
-    let body = response.text().await.map_err(away)?;
+    let response = request.map_err(no_answer)?.send().await.map_err(no_answer)?;
+    let body = response.text().await.map_err(no_answer)?;
     if response.ok() {
         return Ok(body);
     }

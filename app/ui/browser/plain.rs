@@ -14,6 +14,7 @@ use super::real::address;
 use crate::domain::time::Timestamp;
 use crate::protocol::problem::Problem;
 use crate::ui::PARTS_HEADER;
+use crate::ui::client::no_answer;
 
 /// What is fetched anew. A form's parts follow what it holds ([`super::help`]).
 const PARTS: &str = "main [data-part]:not([data-live] *)";
@@ -98,13 +99,12 @@ async fn pause(length: Duration) {
 
 /// A page of ours.
 pub(super) async fn fetch(address: &str) -> Result<Document, Problem> {
-    let away = |error: gloo_net::Error| Problem::new(0, "No Answer", "no_answer", error.to_string());
-    let answer = Request::get(address).header(PARTS_HEADER, "1").send().await.map_err(away)?;
+    let answer = Request::get(address).header(PARTS_HEADER, "1").send().await.map_err(no_answer)?;
     let status = if answer.redirected() { 401 } else { answer.status() };
     if status != 200 {
         return Err(Problem::new(status, &answer.status_text(), "http_error", answer.status_text()));
     }
-    let text = answer.text().await.map_err(away)?;
+    let text = answer.text().await.map_err(no_answer)?;
     let page = DomParser::new().and_then(|parser| parser.parse_from_string(&text, SupportedType::TextHtml));
     page.map_err(|_| Problem::new(502, "Bad Gateway", "bad_answer", "the page is none"))
 }
@@ -119,6 +119,8 @@ pub(super) fn put(places: impl Iterator<Item = Element>, page: &Document) -> boo
         if place.is_equal_node(Some(&part)) {
             continue;
         }
+        // A copy: the page is looked at again while another part waits.
+        let Ok(part) = part.clone_node_with_deep(true) else { continue };
         place.set_text_content(None);
         while let Some(child) = part.first_child() {
             let _moved = place.append_child(&child);
