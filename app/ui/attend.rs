@@ -1,6 +1,7 @@
 //! The program of a plain page: what every page has (keys, search, notes, ticking ages, whether it is current) comes to life
 //! around what the server made, and that is fetched anew when something is on record.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use leptos::prelude::*;
@@ -49,8 +50,8 @@ fn keep_current() {
     Effect::new(move |_| tell(clock, &document()));
     Effect::new(move |_| browser::mark_stale(live.is_stale()));
     if browser::has_parts() {
-        let tell = move |page: &Document| untrack(|| tell(clock, page));
-        on_news(&[Topic::Trail], Box::new(move || Box::pin(browser::renew(tell))));
+        let renewal = Rc::new(browser::Renewal::new(move |page: &Document| untrack(|| tell(clock, page))));
+        on_news(&[Topic::Trail], Box::new(move || Box::pin(renewal.clone().renew())));
     }
 }
 

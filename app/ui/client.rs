@@ -175,12 +175,12 @@ pub(crate) async fn post_form(path: &str, fields: &[(&'static str, &str)]) -> Re
     exchange(Method::POST, path, Some(form)).await.map(drop)
 }
 
-/// One request and its body; whatever is not a 2xx becomes a problem.
 /// What is said where no answer came.
 pub(super) fn no_answer(error: gloo_net::Error) -> Problem {
     Problem::new(0, "No Answer", "no_answer", error.to_string())
 }
 
+/// One request and its body; whatever is not a 2xx becomes a problem.
 async fn exchange(method: Method, path: &str, body: Option<(&str, String)>) -> Result<String, Problem> {
     let request = RequestBuilder::new(path).method(method).header("accept", "application/json");
     let request = match body {

@@ -1,6 +1,6 @@
 // Pages that the server makes whole, with the program that attends to them: keys, search, notes, times, and what is new.
 import { expect, expectAccessible, test } from '../fixtures';
-import { live, makeWorker, PASSWORD, signIn } from '../steps';
+import { live, makeWorker, PASSWORD, signIn, signInAs } from '../steps';
 
 test('a plain page has the keys, the search and the notes of every page', async ({ page, server }) => {
   await makeWorker(server, 'gpu-1');
@@ -63,6 +63,29 @@ test('a plain page follows what is on record, but not from under who is busy wit
   await expect(list.getByRole('link', { name: 'bob' })).toHaveCount(0);
   await form.getByLabel('Name').focus();
   await expect(list.getByRole('link', { name: 'bob' })).toBeVisible();
+});
+
+test('a part that is busy holds up no other, and both are whole in the end', async ({ page, server, browser }) => {
+  await signInAs(page, server, 'ada', 'lead');
+  await page.goto('/account');
+  await live(page);
+  const tokens = page.locator('[data-part=tokens]');
+  const sessions = page.locator('[data-part=sessions]').getByRole('listitem');
+  await tokens.getByRole('link').focus();
+  const made = await page.request.post('/api/account/tokens', { data: { name: 'ci' }, headers: { origin: server.url } });
+  expect(made.status()).toBe(201);
+  const other = await browser.newContext({ baseURL: server.url });
+  const there = await other.newPage();
+  await there.goto('/login');
+  await there.getByLabel('Name').fill('ada');
+  await there.getByLabel('Password').fill(PASSWORD);
+  await there.getByRole('button', { name: 'Sign in' }).click();
+  await expect(there.getByRole('heading', { level: 1 })).toHaveText('Overview');
+  await expect(tokens).not.toContainText('ci');
+  await page.locator('#old').focus();
+  await expect(tokens).toContainText('ci');
+  await expect(sessions).toHaveCount(2);
+  await other.close();
 });
 
 test('ages tick and tell the moment; the trail tells moments', async ({ page, server }) => {

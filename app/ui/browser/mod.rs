@@ -20,7 +20,7 @@ pub(crate) use keys::{attends, click, focus, focus_summary, in_row, open_option,
 #[cfg(feature = "hydrate")]
 pub(crate) use picked::{count_picked, pick_all};
 #[cfg(feature = "hydrate")]
-pub(crate) use plain::{boot, has_parts, is_plain, mark_stale, mount, renew, tell_moments};
+pub(crate) use plain::{Renewal, boot, has_parts, is_plain, mark_stale, mount, tell_moments};
 #[cfg(feature = "hydrate")]
 pub(crate) use real::{
     address, carried_words, copy, focused, keep, minutes_ahead, now, origin, path, place, recall, send, set_theme,

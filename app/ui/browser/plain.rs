@@ -1,5 +1,7 @@
 //! The document of a plain page: where its program puts what it brings, and how its parts are fetched anew.
 
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::time::Duration;
 
 use gloo_net::http::Request;
@@ -7,7 +9,7 @@ use js_sys::Promise;
 use leptos::mount::mount_to_renderer;
 use leptos::prelude::{AnyView, document, set_timeout};
 use wasm_bindgen::{JsCast, JsValue};
-use wasm_bindgen_futures::JsFuture;
+use wasm_bindgen_futures::{JsFuture, spawn_local};
 use web_sys::{Document, DomParser, Element, NodeList, SupportedType};
 
 use super::real::address;
@@ -72,23 +74,47 @@ pub(crate) fn has_parts() -> bool {
     document().query_selector(PARTS).is_ok_and(|part| part.is_some())
 }
 
-/// Fetches the page anew and puts its parts in the place of those that are there; what somebody is busy with stays until
-/// they are through.
-///
-/// # Errors
-/// If the page cannot be fetched; one that leads elsewhere is not for its reader any more.
-pub(crate) async fn renew(tell: impl Fn(&Document)) -> Result<(), Problem> {
-    let page = fetch(&address()).await?;
-    loop {
-        tell(&page);
+/// Brings what is new on the page into the one that is open; what somebody is busy with waits until they are through.
+pub(crate) struct Renewal<T> {
+    /// Says the moments of a page as the open one says its own.
+    tell: T,
+    newest: RefCell<Option<Document>>,
+    is_waiting: Cell<bool>,
+}
+
+impl<T: Fn(&Document) + 'static> Renewal<T> {
+    pub(crate) const fn new(tell: T) -> Self {
+        Self { tell, newest: RefCell::new(None), is_waiting: Cell::new(false) }
+    }
+
+    /// Fetches the page anew and puts its parts in the place of those that are there.
+    ///
+    /// # Errors
+    /// If the page cannot be fetched; one that leads elsewhere is not for its reader any more.
+    pub(crate) async fn renew(self: Rc<Self>) -> Result<(), Problem> {
+        let page = fetch(&address()).await?;
+        self.newest.replace(Some(page));
+        if self.show() && !self.is_waiting.replace(true) {
+            spawn_local(async move {
+                while self.show() {
+                    pause(PAUSE).await;
+                }
+                self.is_waiting.set(false);
+            });
+        }
+        Ok(())
+    }
+
+    /// Shows of the newest page what can be shown; says whether anything has to wait.
+    fn show(&self) -> bool {
+        let newest = self.newest.borrow();
+        let Some(page) = newest.as_ref() else { return false };
+        (self.tell)(page);
         let (busy, free): (Vec<_>, Vec<_>) =
             found(document().query_selector_all(PARTS)).partition(|part| part.matches(BUSY).unwrap_or(false));
-        put(free.into_iter(), &page);
+        put(free.into_iter(), page);
         let is_new = |(part, new): (&Element, Element)| !part.is_equal_node(Some(&new));
-        if !busy.iter().filter_map(|part| Some((part, like(part, &page)?))).any(is_new) {
-            return Ok(());
-        }
-        pause(PAUSE).await;
+        busy.iter().filter_map(|part| Some((part, like(part, page)?))).any(is_new)
     }
 }
 
