@@ -1,7 +1,7 @@
 // `test`, with a server of its own for each test, agents on demand, and pages that must not complain.
 import AxeBuilder from '@axe-core/playwright';
 import { expect, test as base, type BrowserContext, type Page } from '@playwright/test';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DIST, freePort, Program, ROOT } from './programs';
@@ -88,6 +88,7 @@ export const test = base.extend<Fixtures>({
       const server = await startServer(dataDir, claimed);
       await use(server);
       await server.program.stop();
+      expect(readFileSync(join(dataDir, 'server.log'), 'utf8'), 'the server must not panic').not.toContain('panicked at');
     } finally {
       rmSync(dataDir, { recursive: true, force: true });
     }

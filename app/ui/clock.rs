@@ -31,15 +31,13 @@ impl Clock {
     }
 
     /// The moment, tracked.
-    ///
-    /// A page whose reader has left while it was made is gone, and its rest may still be asked here: nobody sees the answer.
     pub fn now(self) -> Timestamp {
-        self.now.try_get().unwrap_or_default()
+        self.now.get()
     }
 
     /// The moment, for what is written down once.
     pub fn now_untracked(self) -> Timestamp {
-        self.now.try_get_untracked().unwrap_or_default()
+        self.now.get_untracked()
     }
 
     /// A moment in full, as the reader likes it.
@@ -60,7 +58,7 @@ impl Clock {
 
     /// How many minutes the reader's clock is ahead of UTC; none if UTC is what they like.
     fn ahead(self, at: Timestamp) -> Option<i32> {
-        self.local.try_get().unwrap_or_default().then(|| browser::minutes_ahead(at))
+        self.local.get().then(|| browser::minutes_ahead(at))
     }
 }
 

@@ -7,11 +7,11 @@ test('a long list has pages and an order, and says where one is', async ({ page,
   await signIn(page, server);
   await page.goto('/admin/workers');
   const rows = page.locator('tbody tr');
-  await expect(rows).toHaveCount(100);
-  await expect(page.getByText('1–100 of 130')).toBeVisible();
+  await expect(rows).toHaveCount(50);
+  await expect(page.getByText('1–50 of 130')).toBeVisible();
   await page.getByRole('link', { name: 'Next' }).click();
-  await expect(rows).toHaveCount(30);
-  await expect(page.getByText('101–130 of 130')).toBeVisible();
+  await expect(rows).toHaveCount(50);
+  await expect(page.getByText('51–100 of 130')).toBeVisible();
   await page.getByRole('link', { name: 'Previous' }).click();
   await expect(rows.first()).toContainText('w000');
   await expect(page.getByRole('columnheader', { name: 'Worker' })).toHaveAttribute('aria-sort', 'ascending');

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::flashes::Flashes;
 use crate::http::access::Mode;
+use crate::http::ui::making::Making;
 use crate::service::Core;
 use crate::tls::Tls;
 
@@ -37,6 +38,8 @@ pub struct Parts {
     pub trusted_proxies: Vec<IpNet>,
     /// Words for the next page.
     pub flashes: Flashes,
+    /// Where pages are made.
+    pub making: Making,
     /// The data directory.
     pub data: PathBuf,
     /// The settings that it was started with.

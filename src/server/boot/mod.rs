@@ -42,6 +42,7 @@ use crate::files::logs::Logs;
 use crate::files::uploads::Uploads;
 use crate::flashes::Flashes;
 use crate::http::access::Mode;
+use crate::http::ui::making::Making;
 use crate::hub::Hub;
 use crate::metrics::Metrics;
 use crate::random::{OsRandom, Random};
@@ -144,6 +145,7 @@ async fn run(args: &ServerArgs, settings: Vec<SettingView>) -> Result<(), Exit> 
         tls: tls.clone(),
         trusted_proxies: args.edge.trusted_proxies.clone(),
         flashes: Flashes::default(),
+        making: Making::default(),
         data: data.clone(),
         settings,
         leptos: site::options(&data, address).map_err(Exit::failed)?,

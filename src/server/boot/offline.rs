@@ -13,6 +13,7 @@ use crate::cli::Secret;
 use crate::flashes::Flashes;
 use crate::http;
 use crate::http::access::Mode;
+use crate::http::ui::making::Making;
 use crate::service::{Core, Policy, dispatch};
 use crate::state::{App, Parts};
 use crate::store::sqlite;
@@ -57,6 +58,7 @@ impl Offline {
             tls: None,
             trusted_proxies: Vec::new(),
             flashes: Flashes::default(),
+            making: Making::default(),
             data: data.to_owned(),
             settings: Vec::new(),
             leptos: LeptosOptions::builder().output_name("simpletuner").build(),

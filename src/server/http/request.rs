@@ -1,6 +1,8 @@
 //! What every request gets: an id that stands in its answer, its log lines and its audit entries, and safe headers.
 
+use std::future::pending;
 use std::net::IpAddr;
+use std::panic::resume_unwind;
 use std::sync::atomic::Ordering;
 
 use app::domain::trace::Trace;
@@ -10,6 +12,7 @@ use axum::http::header::Entry;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
+use tokio::task::JoinError;
 
 use super::arrival::{Scheme, arrival};
 use crate::random::{OsRandom, Random};
@@ -30,6 +33,7 @@ tokio::task_local! {
 }
 
 /// What is known of a request wherever it leads.
+#[derive(Clone)]
 struct Ids {
     request: String,
     /// What its `traceparent` says, if it makes sense.
@@ -53,6 +57,20 @@ pub fn current_id() -> Option<String> {
 /// The trace that the request belongs to which is being answered.
 fn current_trace() -> Option<Trace> {
     CURRENT.try_with(|ids| ids.trace.clone()).ok().flatten()
+}
+
+/// Work for the request that is being answered which goes on to its end, also when nobody waits for it any more.
+pub async fn to_the_end<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    let task = match CURRENT.try_with(Ids::clone) {
+        Ok(ids) => tokio::spawn(CURRENT.scope(ids, work)),
+        Err(_) => tokio::spawn(work),
+    };
+    match task.await.map_err(JoinError::try_into_panic) {
+        Ok(done) => done,
+        Err(Ok(panic)) => resume_unwind(panic),
+        // The program ends, and so does whoever waits here.
+        Err(Err(_)) => pending().await,
+    }
 }
 
 /// What a log line says of the request that it belongs to.

@@ -27,6 +27,7 @@ use crate::files::uploads::Uploads;
 use crate::flashes::Flashes;
 use crate::http::access::Mode;
 use crate::http::request::Peer;
+use crate::http::ui::making::Making;
 use crate::hub::Hub;
 use crate::metrics::Metrics;
 use crate::random::CountedRandom;
@@ -230,6 +231,7 @@ impl Server {
             tls,
             trusted_proxies: vec!["10.0.0.0/8".parse().expect("a network")],
             flashes: Flashes::default(),
+            making: Making::default(),
             data: directory.path().to_owned(),
             settings: Vec::new(),
             leptos: LeptosOptions::builder().output_name("simpletuner").build(),

@@ -8,7 +8,7 @@ use crate::ui::format::query_string;
 use crate::ui::pages::asked;
 
 /// How many workers a page shows.
-const PAGE: u32 = 100;
+const PAGE: u32 = 50;
 
 /// The filters as they stand in the address.
 pub(super) fn query_of(params: &ParamsMap) -> WorkersQuery {

@@ -2,6 +2,7 @@
 
 pub mod commands;
 pub mod forms;
+pub mod making;
 mod port;
 pub mod trouble;
 pub mod ways;
@@ -22,7 +23,7 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use leptos::nonce::use_nonce;
 use leptos::prelude::{IntoView, LeptosOptions, provide_context, use_context};
@@ -132,12 +133,13 @@ fn rendered<V: IntoView + 'static>(
     shell: impl Fn(LeptosOptions) -> V + Clone + Send + Sync + 'static,
 ) -> Router<App> {
     let (context, options) = (app.clone(), app.leptos.clone());
-    Router::new().leptos_routes_with_context(
-        app,
-        routes,
-        move || provide(&context, scripts),
-        move || shell(options.clone()),
-    )
+    Router::new()
+        .leptos_routes_with_context(app, routes, move || provide(&context, scripts), move || shell(options.clone()))
+        .layer(from_fn_with_state(app.clone(), made_whole))
+}
+
+async fn made_whole(State(app): State<App>, request: Request, next: Next) -> Response {
+    app.making.whole(next.run(request)).await
 }
 
 /// What a page is given: who reads, how, and whom to ask.

@@ -124,7 +124,7 @@ async fn page(app: &App, mut asked: Parts, problem: Problem, answer: Response) -
         provide_context(trouble.clone());
     };
     let render = render_app_async_with_context(provided, move || trouble_shell(options.clone()));
-    let mut shown = render(Request::from_parts(asked, Body::empty())).await.into_response();
+    let mut shown = app.making.whole(render(Request::from_parts(asked, Body::empty()))).await.into_response();
     *shown.status_mut() = answer.status();
     for (name, value) in answer.headers() {
         if name != header::CONTENT_TYPE && name != header::CONTENT_LENGTH && !shown.headers().contains_key(name) {
