@@ -11,6 +11,8 @@ use leptos::tachys::view::{Position, PositionState};
 
 use leptos::attr::any_attribute::AnyAttribute;
 
+use super::browser;
+
 /// Hides the type of a view.
 pub(crate) trait Erase: RenderHtml + Send + Sized {
     /// The view as [`AnyView`], without asynchronous hydration.
@@ -32,7 +34,10 @@ impl<T: Render> Render for Plain<T> {
     }
 
     fn rebuild(self, state: &mut Self::State) {
+        // Attributes behind one type are taken off and put on anew, and who has no `href` or `tabindex` loses the focus.
+        let focused = browser::focused();
         self.0.rebuild(state);
+        browser::refocus(focused);
     }
 }
 

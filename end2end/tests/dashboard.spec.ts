@@ -151,3 +151,16 @@ for (const theme of ['light', 'dark']) {
     }
   });
 }
+
+test('a form that was open when the server was killed is taken by the one that comes back', async ({ page, server, complaints }) => {
+  await signIn(page, server);
+  await page.goto('/admin/workers/new');
+  await page.getByLabel('Name', { exact: true }).fill('after-the-crash');
+  await server.crash();
+  await page.getByRole('button', { name: 'Create worker' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toContainText('after-the-crash');
+  await page.goto('/admin/workers');
+  await expect(page.getByRole('link', { name: 'after-the-crash' })).toBeVisible();
+  // While the server is away the browser reports refused connections.
+  complaints.splice(0, complaints.length, ...complaints.filter((line) => !/ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/.test(line)));
+});

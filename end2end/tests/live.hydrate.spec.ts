@@ -1,6 +1,7 @@
 // What only the hydrated page does.
 import type { Page } from '@playwright/test';
 import { expect, test } from '../fixtures';
+import { running } from '../host';
 import { live, makeWorker, registerGpus, signIn, submit, tellGpus } from '../steps';
 
 test('lists follow the fleet without a reload', async ({ page, server }) => {
@@ -39,13 +40,16 @@ test('readings come to the tiles without a reload', async ({ page, server }) => 
   await expect(page.getByText('42%')).toBeVisible();
 });
 
-test('a page survives a restart of the server and is live again', async ({ page, server, complaints }) => {
+test('a page survives a restart and a crash of the server and is live again', async ({ page, server, complaints }) => {
+  test.setTimeout(60_000);
   await signIn(page, server);
   await page.goto('/admin/workers');
   await live(page);
-  await server.restart();
-  await makeWorker(server, 'after-the-restart');
-  await expect(page.getByRole('link', { name: 'after-the-restart' })).toBeVisible({ timeout: 20_000 });
+  for (const [how, name] of [['restart', 'after-the-restart'], ['crash', 'after-the-crash']] as const) {
+    await server[how]();
+    await makeWorker(server, name);
+    await expect(page.getByRole('link', { name })).toBeVisible({ timeout: 20_000 });
+  }
   // While the server is away the browser reports refused connections.
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !/ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/.test(line)));
 });
@@ -126,4 +130,18 @@ test('rows stay under the pointer and under the focus until it goes, and say tha
   await page.getByRole('button', { name: 'Show the new order' }).press('Enter');
   await expect(rows.first().getByRole('link', { name: '0' })).toBeVisible();
   await expect(page.getByRole('button', { name: 'Show the new order' })).toHaveCount(0);
+});
+
+test('what is drawn anew keeps the focus', async ({ page, server }) => {
+  const { host } = await running(server);
+  await signIn(page, server);
+  await page.goto('/jobs?status=running');
+  await page.locator('tbody').getByRole('link').first().click();
+  await live(page);
+  const part = page.locator('.lane-part[aria-label^=Running]:visible');
+  await part.focus();
+  const before = await part.getAttribute('aria-label');
+  await expect(part).not.toHaveAttribute('aria-label', before!);
+  await expect(part).toBeFocused();
+  host.close();
 });

@@ -23,8 +23,8 @@ pub(crate) use picked::{count_picked, pick_all};
 pub(crate) use plain::{Renewal, boot, has_parts, is_plain, mark_stale, mount, tell_moments};
 #[cfg(feature = "hydrate")]
 pub(crate) use real::{
-    address, carried_words, copy, focused, keep, minutes_ahead, now, origin, path, place, recall, send, set_theme,
-    share_of_width, submit_form_of, subscribe, typed,
+    address, carried_words, copy, focused, keep, minutes_ahead, now, origin, path, place, recall, refocus, send,
+    set_theme, share_of_width, submit_form_of, subscribe, typed,
 };
 
 #[cfg(feature = "hydrate")]
@@ -35,8 +35,8 @@ mod stub;
 #[cfg(not(feature = "hydrate"))]
 pub(crate) use stub::{
     Tabs, address, attends, click, copy, count_picked, focus, focus_summary, focused, in_row, is_shown, join, keep,
-    minutes_ahead, now, open_option, origin, pick_all, place, press, recall, reveal, send, set_theme, share_of_width,
-    step, stroke, submit_form_of, subscribe, tab_id, typed,
+    minutes_ahead, now, open_option, origin, pick_all, place, press, recall, refocus, reveal, send, set_theme,
+    share_of_width, step, stroke, submit_form_of, subscribe, tab_id, typed,
 };
 
 /// What a subscription tells its listener.

@@ -2,7 +2,10 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
-use web_sys::{Element, EventSource, FormData, HtmlDocument, HtmlFormElement, HtmlTextAreaElement, MessageEvent};
+use web_sys::{
+    Element, EventSource, FocusOptions, FormData, HtmlDocument, HtmlElement, HtmlFormElement, HtmlTextAreaElement,
+    MessageEvent,
+};
 
 use super::{StreamEvent, Unsubscribe};
 use crate::domain::time::Timestamp;
@@ -94,7 +97,19 @@ pub(crate) fn place(element: &Element) -> (f64, f64) {
 
 /// The element that has the focus.
 pub(crate) fn focused() -> Option<web_sys::Node> {
-    document().active_element().map(Into::into)
+    document().active_element().filter(|element| element.tag_name() != "BODY").map(Into::into)
+}
+
+/// Gives what had the focus it back, if it is still there and nothing else has it.
+pub(crate) fn refocus(before: Option<web_sys::Node>) {
+    if focused().is_none()
+        && let Some(before) = before.filter(web_sys::Node::is_connected)
+    {
+        let still = FocusOptions::new();
+        still.set_prevent_scroll(true);
+        // Shapes of a drawing are focused as elements are.
+        drop(before.unchecked_into::<HtmlElement>().focus_with_options(&still));
+    }
 }
 
 /// Sends the form that an element belongs to, as its button would.

@@ -93,6 +93,8 @@ pub(crate) fn focused() -> Option<leptos::web_sys::Node> {
     None
 }
 
+pub(crate) fn refocus(_before: Option<leptos::web_sys::Node>) {}
+
 pub(crate) fn count_picked(_list: &leptos::web_sys::Element) -> u32 {
     0
 }
