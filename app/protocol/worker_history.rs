@@ -1,8 +1,9 @@
-//! What a worker did, and what happened with it: `/api/admin/workers/{id}/attempts` and `…/events`.
+//! What a worker did, and what happened with it: `/api/admin/workers/{id}/attempts` and `…/events`; how it stood.
 
 use serde::{Deserialize, Serialize};
 
 use super::audit::TrailEvent;
+use super::status::WorkerStatus;
 use crate::domain::ids::{Attempt, JobId};
 use crate::domain::time::Timestamp;
 
@@ -96,4 +97,14 @@ pub struct WorkerEvents {
     pub next_cursor: Option<String>,
     /// The server's clock when it answered.
     pub server_time: Timestamp,
+}
+
+/// How a worker stood from a moment on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Stood {
+    /// From this moment.
+    pub since: Timestamp,
+    /// Where it stood; null while it was never heard of.
+    pub status: Option<WorkerStatus>,
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::gpu::{GpuInfo, GpuView};
 use super::status::{FacetKind, JobStatus, WorkerStatus, WorkerType};
+use super::worker_history::Stood;
 use crate::domain::ids::{JobId, WorkerId};
 use crate::domain::labels::Labels;
 use crate::domain::time::Timestamp;
@@ -272,6 +273,11 @@ pub struct WorkerView {
     /// When its agent registered last, as far as that is still on record; only where one worker is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registered_at: Option<Timestamp>,
+    /// How it stood in the last 24 hours, oldest first, each without a gap until the next one's moment: the first may have
+    /// begun earlier than it says; what came before the first is not on record any more, or it was not made yet. Only where
+    /// one worker is asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub last_day: Vec<Stood>,
     /// When the admin made it.
     pub created_at: Timestamp,
     /// The jobs it holds.

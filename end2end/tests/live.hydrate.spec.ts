@@ -30,6 +30,19 @@ test('readings of GPUs follow without a reload', async ({ page, server }) => {
   await expect(page.getByText('Quarantined')).toBeVisible();
 });
 
+test('how a worker stood follows without a reload, and what is open stays open', async ({ page, server }) => {
+  const { worker_id: id, token } = await makeWorker(server, 'gpu-1');
+  await registerGpus(server, token, 1);
+  await signIn(page, server);
+  await page.goto(`/admin/workers/${id}`);
+  await live(page);
+  const day = page.locator('.last-day');
+  await day.locator('summary').click();
+  await server.api(`/api/admin/workers/${id}/drain`, { method: 'POST' });
+  await expect(day.locator('rect.is-draining')).toHaveCount(1);
+  await expect(day.getByRole('listitem').first()).toContainText('Draining');
+});
+
 test('readings come to the tiles without a reload', async ({ page, server }) => {
   const { token } = await makeWorker(server, 'rack-1');
   await registerGpus(server, token, 1);

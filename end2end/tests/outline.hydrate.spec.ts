@@ -16,6 +16,7 @@ function lasting(outline: string): string {
     .replace(/(?<!level=)\d[\d,.]*/g, '#')
     .replace(/^(\s*- '?img ".*"'?): .*$/gm, '$1') // a chart's scales follow the clock
     .replace(/(?:# (?:s|min|h|d)\b ?)+(?: ?ago)?|just now/g, 'AGE ')
+    .replace(/^(\s*- group: )"?(Last # hours):.*$/gm, '$1$2') // so does how long a worker stood how
     .replace(/\n\s*- img "\w+ · AGE · MOMENT"/g, '') // what took no time at all has no piece in a lane
     .replace(/(- text: .*)\n\s*- text: /g, '$1 ')
     .replace(/(- text: )AGE (?=Waiting)/g, '$1');

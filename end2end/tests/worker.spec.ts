@@ -100,6 +100,26 @@ test('what happened with a worker is told in words, in parts', async ({ page, se
   host.close();
 });
 
+test('how a worker stood in the last day is a bar, and the same in words', async ({ page, server }) => {
+  const host = await Host.connect(server, 'gpu-1');
+  await server.api(`/api/admin/workers/${host.id}/drain`, { method: 'POST' });
+  await signIn(page, server);
+  for (const view of ['', '/events']) {
+    await page.goto(`/admin/workers/${host.id}${view}`);
+    const day = page.locator('.last-day');
+    await expect(day.locator('summary')).toContainText(/Last 24 hours: .*Draining \d+\u{a0}s/u);
+    await expect(day.locator('rect.is-draining title')).toHaveText(/^Draining · .* · .* UTC$/);
+    await day.locator('summary').click();
+    await expect(day.getByRole('listitem').first()).toContainText(/^Draining .*UTC/);
+    await expectAccessible(page);
+    await picture(page, `worker-last-day${view.replace('/', '-')}`);
+  }
+  await server.api(`/api/admin/workers/${host.id}/resume`, { method: 'POST' });
+  await page.reload();
+  await expect(page.locator('.last-day rect').last()).toHaveClass(/is-idle/);
+  host.close();
+});
+
 test('a worker that never came has views that say so, and one that is not there none', async ({ page, server, complaints }) => {
   const { worker_id: id } = await makeWorker(server, 'gpu-1');
   await signIn(page, server);
@@ -107,6 +127,7 @@ test('a worker that never came has views that say so, and one that is not there 
   const token = page.getByRole('region', { name: 'Token' });
   await expect(token.locator('div').filter({ hasText: 'Made' }).last()).toContainText('by admin/bootstrap');
   await expect(token.locator('div').filter({ hasText: 'Last used' }).last()).toContainText('never');
+  await expect(page.locator('.last-day summary')).toContainText('Never connected');
   await tab(page, 'GPUs').click();
   await expect(page.getByText('Nothing was heard of its GPUs')).toBeVisible();
   await tab(page, 'Jobs').click();

@@ -2,13 +2,16 @@
 //!
 //! Connection and drain are kept apart: nothing that an agent does touches the wish to drain (invariant I7).
 
+pub mod course;
 pub mod credential;
 mod edit;
+mod status;
 pub mod takeovers;
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub use edit::Edit;
+pub use status::{Contact, Status};
 
 use super::capability::Capability;
 use super::gpu::{Word, taken_in};
@@ -131,21 +134,6 @@ pub struct Conflict {
     pub host: String,
 }
 
-/// What is shown of a worker: the five words of the product document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    /// Registered, not listening.
-    Connecting,
-    /// Listening, nothing to do.
-    Idle,
-    /// Listening, with jobs.
-    Busy,
-    /// To take nothing new.
-    Draining,
-    /// Gone, or never seen.
-    Offline,
-}
-
 /// Why a worker's transition is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
@@ -182,15 +170,9 @@ impl Worker {
 
     /// The word to show, given how many jobs it holds.
     pub fn status(&self, jobs: usize) -> Status {
-        match (&self.link, &self.drain, jobs) {
-            (Link::NeverSeen | Link::Offline { .. }, _, _) => Status::Offline,
-            (_, Some(_), _) => Status::Draining,
-            _ if self.spent.is_some() => Status::Draining,
-            (_, None, 1..) => Status::Busy,
-            (Link::Connecting { .. }, None, 0) => Status::Connecting,
-            (Link::Online { .. }, None, 0) if self.astray.is_some() => Status::Busy,
-            (Link::Online { .. }, None, 0) => Status::Idle,
-        }
+        let contact = Contact::of(&self.link);
+        let astray = contact == Contact::Online && self.astray.is_some();
+        contact.status(self.drain.is_some() || self.spent.is_some(), jobs > 0 || astray)
     }
 
     /// Since when its connection is as it is.

@@ -54,6 +54,7 @@ pub(super) const WORKER: Worker = Worker {
     delete: "Delete",
     delete_offline: "Only when it is offline: drain it and stop its agent first.",
     drain_wished: "Takes no new jobs",
+    last_day: "Last 24 hours",
     unverified: "TLS not verified",
     unverified_hint: "This agent was started with --ssl-no-verify: anyone on its network path can pose as this server and run code there. Start it with --orchestrator-fingerprint or --ca-file instead.",
     unfit: "Not fit for jobs",

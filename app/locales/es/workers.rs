@@ -54,6 +54,7 @@ pub(super) const WORKER: Worker = Worker {
     delete: "Eliminar",
     delete_offline: "Solo cuando esté desconectado: antes, drénelo y detenga su agente.",
     drain_wished: "No acepta trabajos nuevos",
+    last_day: "Últimas 24 horas",
     unverified: "TLS sin verificar",
     unverified_hint: "Este agente se inició con --ssl-no-verify: cualquiera que esté en su ruta de red puede hacerse pasar por este servidor y ejecutar código allí. En su lugar, inícielo con --orchestrator-fingerprint o --ca-file.",
     unfit: "No apto para trabajos",

@@ -54,6 +54,7 @@ pub(super) const WORKER: Worker = Worker {
     delete: "हटाएँ",
     delete_offline: "सिर्फ़ ऑफ़लाइन होने पर: पहले इसे ड्रेन करें और इसका एजेंट बंद करें।",
     drain_wished: "नई जॉब नहीं लेगा",
+    last_day: "पिछले 24 घंटे",
     unverified: "TLS सत्यापित नहीं",
     unverified_hint: "यह एजेंट --ssl-no-verify के साथ शुरू किया गया था: इसके नेटवर्क के रास्ते में कोई भी इस सर्वर का रूप धरकर वहाँ कोड चला सकता है। इसे --orchestrator-fingerprint या --ca-file के साथ शुरू करें।",
     unfit: "जॉब के लिए तैयार नहीं",

@@ -54,6 +54,7 @@ pub(super) const WORKER: Worker = Worker {
     delete: "削除",
     delete_offline: "オフラインのときだけ削除できます。先にドレインし、エージェントを停止してください。",
     drain_wished: "新規ジョブ受付停止",
+    last_day: "過去24時間",
     unverified: "TLS未検証",
     unverified_hint: "このエージェントは --ssl-no-verify 付きで起動されています。通信経路上の誰もがこのサーバーになりすまし、エージェントのマシンでコードを実行できます。代わりに --orchestrator-fingerprint または --ca-file を付けて起動してください。",
     unfit: "ジョブ受付不可",

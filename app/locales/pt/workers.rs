@@ -54,6 +54,7 @@ pub(super) const WORKER: Worker = Worker {
     delete: "Excluir",
     delete_offline: "Só quando estiver offline: antes, drene-o e pare o agente.",
     drain_wished: "Não aceita novos trabalhos",
+    last_day: "Últimas 24 horas",
     unverified: "TLS não verificado",
     unverified_hint: "Este agente foi iniciado com --ssl-no-verify: qualquer pessoa no caminho de rede dele pode se passar por este servidor e executar código lá. Em vez disso, inicie-o com --orchestrator-fingerprint ou --ca-file.",
     unfit: "Sem condições para trabalhos",

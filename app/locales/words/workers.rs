@@ -53,6 +53,7 @@ words! {
         delete: Text,
         delete_offline: Text,
         drain_wished: Text,
+        last_day: Text,
         unverified: Text,
         unverified_hint: Text,
         unfit: Text,

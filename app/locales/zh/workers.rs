@@ -54,6 +54,7 @@ pub(super) const WORKER: Worker = Worker {
     delete: "删除",
     delete_offline: "仅在离线时可以删除：请先排空并停止其代理程序。",
     drain_wished: "不接收新任务",
+    last_day: "最近24小时",
     unverified: "TLS未验证",
     unverified_hint: "此代理程序启动时使用了 --ssl-no-verify：其网络路径上的任何人都可以冒充此服务器，并在代理程序所在的机器上运行代码。请改用 --orchestrator-fingerprint 或 --ca-file 启动。",
     unfit: "不可接收任务",

@@ -57,4 +57,12 @@ pub trait Usage {
     async fn failing(&mut self, streak: Streak, worker: Option<&WorkerId>) -> Result<Vec<Failing>>;
     /// The entries with these words before a moment, the oldest first.
     async fn sightings(&mut self, words: &[&'static str], before: Timestamp) -> Result<Vec<Sighting>>;
+    /// The newest entries about a worker with these words: those since a moment and the one before, at most so many.
+    async fn sightings_of(
+        &mut self,
+        worker: &WorkerId,
+        words: &[&'static str],
+        since: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<Sighting>>;
 }

@@ -102,6 +102,31 @@ async fn what_happened_with_a_worker_is_told_newest_first_by_the_trail() {
 }
 
 #[tokio::test]
+async fn a_worker_tells_how_it_stood_in_the_last_day() {
+    let server = Server::start().await;
+    let (id, _) = server.worker("new").await;
+    let stood = async |id: &str| {
+        let worker = server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200);
+        let all = worker["last_day"].as_array().expect("a list").clone();
+        assert_eq!(all.last().expect("it stands somehow")["since"], worker["status_since"]);
+        all.iter().map(|stood| stood["status"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(stood(&id).await, [json!(null)], "never heard of");
+
+    server.config("digits").await;
+    let (id, key, _events) = server.online("gpu-1").await;
+    server.pass(Millis::seconds(5)).await;
+    attempted(&server, &key, "completed", 70).await;
+    let path = format!("/api/admin/workers/{id}");
+    server.pass(Millis::seconds(5)).await;
+    server.post(&By::Admin, &format!("{path}/drain"), json!({})).await.ok(200);
+    server.pass(Millis::seconds(5)).await;
+    assert_eq!(stood(&id).await, ["idle", "busy", "idle", "draining"]);
+    let (page, one) = (server.get(&By::Admin, "/api/admin/workers").await.ok(200), json!(null));
+    assert_eq!(page["workers"][0]["last_day"], one, "a list does not tell it");
+}
+
+#[tokio::test]
 async fn of_a_token_it_is_known_who_made_it_and_when() {
     let server = Server::start().await;
     let (id, _) = server.worker("gpu-1").await;

@@ -1,7 +1,8 @@
-//! What stands above every view of a worker: its name, how it stands, what can be done, and the way to the other views.
+//! What stands above every view of a worker: its name, how it stands and did of late, what can be done, and the way to the other views.
 
 use leptos::prelude::*;
 
+use super::last_day::LastDay;
 use super::tabs::{Tab, Tabs};
 use crate::protocol::problem::Problem;
 use crate::protocol::status::WorkerStatus;
@@ -40,6 +41,7 @@ pub(super) fn WorkerFrame(worker: RwSignal<WorkerView>, #[prop(into)] tab: Signa
             <a class="quiet-link" href=json rel="external">"JSON"</a>
         </p>
         {move || drained.with(|how| (!how.is_empty()).then(|| view! { <p class="drained">{how.clone()}</p> }))}
+        <LastDay worker=worker/>
         {move || view! { <Tabs id=id.clone() tab=tab.get()/> }}
     }
     .erased()

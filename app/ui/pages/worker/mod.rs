@@ -7,6 +7,7 @@ mod facts;
 mod frame;
 #[cfg(feature = "ssr")]
 pub(in crate::ui) mod jobs;
+mod last_day;
 mod overview;
 mod tabs;
 

@@ -6,13 +6,17 @@ use app::domain::audit::Action;
 use app::domain::gpu::Gpu;
 use app::domain::ids::WorkerId;
 use app::domain::job::{Job, Lease};
+use app::domain::time::Timestamp;
+use app::domain::worker::course::{CONTACTS, DRAINS, course};
 use app::domain::worker::{Conflict, Kind, Status, Worker};
 use app::protocol::gpu::GpuInfo;
 use app::protocol::status::{WorkerStatus, WorkerType};
+use app::protocol::worker_history::Stood;
 use app::protocol::workers::{GpuModel, HeldJob, TokenConflict, WorkerSettings, WorkerView};
 
 use super::gpus::gpu_views;
 use super::jobs::{progress, status as job_status};
+use super::overview::DAY;
 use crate::service::Core;
 use crate::service::agents::last_sight;
 use crate::service::audit::refused::last_refusal;
@@ -22,6 +26,9 @@ use crate::service::workers::revision;
 use crate::store::Tx;
 use crate::store::attempts::StoredAttempt;
 use crate::store::workers::StoredWorker;
+
+/// Of a worker's last day at most so many entries of a kind, and attempts, are looked at.
+const TOLD: u32 = 300;
 
 /// Jobs by who holds them.
 pub(super) type Held = HashMap<WorkerId, Vec<HeldJob>>;
@@ -39,8 +46,9 @@ impl Core {
         let settings = Some(settings(&stored.worker));
         let last_refusal = last_refusal(&mut *tx, &stored).await?;
         let registered_at = newest(&mut *tx, Action::WorkerRegistered, id.as_str(), None).await?.map(|entry| entry.at);
+        let last_day = last_day(&mut *tx, &stored.worker, self.now()).await?;
         let view = self.worker_view(&stored, held.remove(id).unwrap_or_default());
-        Ok(WorkerView { gpus, settings, last_refusal, registered_at, ..view })
+        Ok(WorkerView { gpus, settings, last_refusal, registered_at, last_day, ..view })
     }
 
     /// Those of these workers that there are, as of one moment.
@@ -111,6 +119,7 @@ impl Core {
             token_conflict: worker.conflict.as_ref().map(conflict),
             last_refusal: None,
             registered_at: None,
+            last_day: Vec::new(),
             created_at: worker.created_at,
             current_job_id: jobs.first().map(|job| job.job_id.clone()),
             jobs,
@@ -120,6 +129,24 @@ impl Core {
             revision: revision(worker),
         }
     }
+}
+
+/// How it stood in the last day, as far back as that is known.
+async fn last_day(tx: &mut dyn Tx, worker: &Worker, now: Timestamp) -> Result<Vec<Stood>, Refusal> {
+    let since = Timestamp(now.0 - DAY.0);
+    let mut told = Vec::new();
+    for words in [&CONTACTS[..], &DRAINS[..]] {
+        let as_text: Vec<_> = words.iter().map(|action| action.as_str()).collect();
+        let seen = tx.sightings_of(&worker.id, &as_text, since, TOLD).await?;
+        let action = |word: &str| words.iter().copied().find(|action| action.as_str() == word);
+        told.extend(seen.iter().rev().filter_map(|seen| Some((seen.at, action(&seen.action)?))));
+    }
+    let attempts = tx.attempts_on(&worker.id, None, TOLD).await?;
+    let known = attempts.last().filter(|_| attempts.len() == TOLD as usize).map(|(oldest, _)| oldest.offered_at);
+    let held = attempts.iter().map(|(attempt, _)| (attempt.offered_at, attempt.ended_at));
+    let since = known.map_or(since, |known| known.max(since));
+    let told = course(worker, told, held, since).into_iter();
+    Ok(told.map(|stood| Stood { since: stood.since, status: stood.status.map(status) }).collect())
 }
 
 /// Whether one of these workers holds it.
@@ -187,7 +214,7 @@ fn conflict(conflict: &Conflict) -> TokenConflict {
     TokenConflict { at: conflict.at, host: conflict.host.clone() }
 }
 
-fn status_since(worker: &Worker) -> app::domain::time::Timestamp {
+fn status_since(worker: &Worker) -> Timestamp {
     let drain = worker.drain.as_ref().map(|drain| drain.since);
     drain.map_or(worker.link_since(), |since| since.max(worker.link_since()))
 }

@@ -1,6 +1,7 @@
 //! What is asked about a stretch of time.
 
 use app::domain::audit::{Action, Entry};
+use app::domain::ids::WorkerId;
 use app::domain::job::Job;
 use app::domain::time::{Millis, Timestamp};
 use app::domain::usage::{Run, Wait, Window};
@@ -148,8 +149,12 @@ async fn what_ended_lately_is_counted_and_what_fails_at_once_is_found(fresh: &Fr
 }
 
 async fn workers_are_followed_by_the_trail(fresh: &Fresh) {
-    let entries =
-        [(5, Action::WorkerOnline, "w_1"), (6, Action::JobSubmitted, "j_1"), (7, Action::WorkerOffline, "w_1")];
+    let entries = [
+        (5, Action::WorkerOnline, "w_1"),
+        (6, Action::JobSubmitted, "j_1"),
+        (7, Action::WorkerOffline, "w_1"),
+        (9, Action::WorkerOnline, "w_2"),
+    ];
     let write = fresh.write(move |tx| {
         Box::pin(async move {
             for (at, action, target) in entries {
@@ -173,6 +178,14 @@ async fn workers_are_followed_by_the_trail(fresh: &Fresh) {
     assert_eq!(tx.sightings(&words, Timestamp(8)).await, Ok(all.to_vec()));
     assert_eq!(tx.sightings(&words, Timestamp(7)).await, Ok(all[..1].to_vec()));
     assert_eq!(tx.sightings(&[], Timestamp(8)).await, Ok(vec![]));
+    let one = WorkerId::parse("w_1").expect("an id");
+    let [came, went] = all;
+    let both = Ok(vec![went.clone(), came]);
+    assert_eq!(tx.sightings_of(&one, &words, Timestamp(7), 9).await, both, "the one before is told with it");
+    assert_eq!(tx.sightings_of(&one, &words, Timestamp(5), 9).await, both, "nothing was before");
+    assert_eq!(tx.sightings_of(&one, &words, Timestamp(8), 9).await, Ok(vec![went.clone()]));
+    assert_eq!(tx.sightings_of(&one, &words, Timestamp(7), 1).await, Ok(vec![went]), "the newest");
+    assert_eq!(tx.sightings_of(&one, &words[..0], Timestamp(5), 9).await, Ok(vec![]));
 }
 
 async fn an_engine_says_what_it_is(fresh: &Fresh) {

@@ -99,14 +99,40 @@ impl Usage for Session<'_> {
             "SELECT at, target, action, detail FROM audit
              WHERE action IN (SELECT json_array_elements_text($1::json)) AND at < $2 ORDER BY at, chain, seq",
         );
-        let sighting = |row: &Row| {
-            Ok(Sighting {
-                at: Timestamp(row.get("at")?),
-                worker: row.get("target")?,
-                action: row.get("action")?,
-                detail: row.get("detail")?,
-            })
-        };
         self.all(select.bind(to_json(&words)).bind(before.0), sighting).await
     }
+
+    async fn sightings_of(
+        &mut self,
+        worker: &WorkerId,
+        words: &[&'static str],
+        since: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<Sighting>> {
+        let select = self.either(
+            "WITH words AS (SELECT value AS word FROM json_each($2))
+             SELECT at, target, action, detail FROM audit
+             WHERE target = $1 AND action IN (SELECT word FROM words) AND at >= coalesce(
+                 (SELECT at FROM audit WHERE target = $1 AND action IN (SELECT word FROM words) AND at < $3
+                  ORDER BY at DESC LIMIT 1), $3)
+             ORDER BY at DESC, chain DESC, seq DESC LIMIT $4",
+            "WITH words AS (SELECT json_array_elements_text($2::json) AS word)
+             SELECT at, target, action, detail FROM audit
+             WHERE target = $1 AND action IN (SELECT word FROM words) AND at >= coalesce(
+                 (SELECT at FROM audit WHERE target = $1 AND action IN (SELECT word FROM words) AND at < $3
+                  ORDER BY at DESC LIMIT 1), $3)
+             ORDER BY at DESC, chain DESC, seq DESC LIMIT $4",
+        );
+        let select = select.bind(worker.as_str()).bind(to_json(&words)).bind(since.0).bind(limit);
+        self.all(select, sighting).await
+    }
+}
+
+fn sighting(row: &Row) -> Result<Sighting> {
+    Ok(Sighting {
+        at: Timestamp(row.get("at")?),
+        worker: row.get("target")?,
+        action: row.get("action")?,
+        detail: row.get("detail")?,
+    })
 }
