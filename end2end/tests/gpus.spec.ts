@@ -100,12 +100,12 @@ test('as squares hundreds of GPUs are seen at once, each with its state and use 
   await page.goto('/gpus');
   await page.getByRole('link', { name: 'Squares' }).click();
   await expect(page).toHaveURL(/view=squares/);
-  const squares = page.getByRole('link', { name: /^rack-\d+\u{a0}· \d, /u });
+  const squares = page.getByRole('link', { name: /^rack-\d+\s· \d, / });
   await expect(squares).toHaveCount(192);
-  const first = page.getByRole('link', { name: /^rack-00\u{a0}· 0, .*97%/u });
+  const first = page.getByRole('link', { name: /^rack-00\s· 0, .*97%/ });
   await expect(first).toHaveAttribute('title', /97%/);
   await expect(first).toHaveAttribute('href', /^\/admin\/workers\/w_.*show=gpus$/);
-  await expect(page.getByRole('link', { name: /^rack-00\u{a0}· 1, .*Quarantined/u })).toBeVisible();
+  await expect(page.getByRole('link', { name: /^rack-00\s· 1, .*Quarantined/ })).toBeVisible();
   const box = (await first.boundingBox())!;
   expect(Math.min(box.width, box.height)).toBeGreaterThanOrEqual(24);
   await expect(page.getByRole('list', { name: 'What the squares mean' }).getByRole('listitem')).toHaveCount(6);
