@@ -30,8 +30,8 @@ export async function live(page: Page): Promise<void> {
 }
 
 /** Makes a worker through the API. */
-export async function makeWorker(server: Server, name: string): Promise<{ worker_id: string; token: string }> {
-  const answer = await server.api('/api/admin/workers', { method: 'POST', body: JSON.stringify({ name, worker_type: 'persistent' }) });
+export async function makeWorker(server: Server, name: string, labels: Record<string, string> = {}): Promise<{ worker_id: string; token: string }> {
+  const answer = await server.api('/api/admin/workers', { method: 'POST', body: JSON.stringify({ name, worker_type: 'persistent', labels }) });
   expect(answer.status).toBe(201);
   return answer.json();
 }

@@ -17,6 +17,9 @@ pub struct GpusQuery {
     /// Only GPUs of workers that this fits, as it is read in the list of workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
+    /// Workers by the value of a label, and then by name: `label.` with its key. Left out, by name alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// Whether each comes with how much it computed over this time (`lately`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lately: Option<Range>,
@@ -32,7 +35,7 @@ pub struct GpusQuery {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GpusPage {
-    /// Workers that have such GPUs, by name, each with those.
+    /// Workers that have such GPUs, by name or group, each with those.
     pub workers: Vec<WorkerView>,
     /// How many workers have any in all.
     pub total: u64,
@@ -40,6 +43,12 @@ pub struct GpusPage {
     pub before: u64,
     /// How many GPUs stand where, of the workers that `q` fits.
     pub counts: GpuCounts,
+    /// The groups that workers of this page are in, in their order; none if none were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GpuGroup>,
+    /// The keys of the labels that workers have.
+    #[serde(default)]
+    pub label_keys: Vec<String>,
     /// Where the page before starts, if there is one; empty for the beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_cursor: Option<String>,
@@ -48,6 +57,20 @@ pub struct GpusPage {
     pub next_cursor: Option<String>,
     /// The server's clock when it answered.
     pub server_time: Timestamp,
+}
+
+/// Workers whose label has the same value.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GpuGroup {
+    /// The value; none of those that do not have the label, which come last.
+    pub value: Option<String>,
+    /// How many of its workers are on this page: the next so many of `workers`.
+    pub shown: u64,
+    /// How many workers it has in all.
+    pub total: u64,
+    /// How many of their GPUs stand where, whatever `state` is asked for.
+    pub counts: GpuCounts,
 }
 
 /// GPUs by state.

@@ -47,6 +47,7 @@ impl Port for Rest {
         let asked = query_string(&[
             ("state", query.state.map(|state| state.as_str().to_owned())),
             ("q", query.q),
+            ("group", query.group),
             ("lately", query.lately.map(|range| range.as_str().to_owned())),
             ("limit", text(query.limit)),
             ("cursor", query.cursor),

@@ -83,3 +83,48 @@ test('of many workers a page shows some, with the way to the others', async ({ p
   await page.getByRole('link', { name: 'Previous' }).click();
   await expect(page.getByRole('heading', { level: 2 })).toHaveCount(50);
 });
+
+test('as squares hundreds of GPUs are seen at once, each with its state and use as its name', async ({ page, server }) => {
+  const names = Array.from({ length: 24 }, (_, n) => `rack-${String(n).padStart(2, '0')}`);
+  for (const [n, name] of names.entries()) {
+    const { token } = await makeWorker(server, name, n < 20 ? { team: n < 8 ? 'nlp' : 'vision' } : {});
+    await registerGpus(server, token, 8);
+    if (n > 0) continue;
+    await tellGpus(server, token, [
+      { uuid: 'GPU-0', utilization_percent: 97 },
+      { uuid: 'GPU-1', withheld: { reason: 'quarantined', detail: 'XID 79' } },
+      { uuid: 'GPU-2', utilization_percent: 40, withheld: { reason: 'in_use', detail: 'process 4711' } },
+    ]);
+  }
+  await signIn(page, server);
+  await page.goto('/gpus');
+  await page.getByRole('link', { name: 'Squares' }).click();
+  await expect(page).toHaveURL(/view=squares/);
+  const squares = page.getByRole('link', { name: /^rack-\d+\s· \d, / });
+  await expect(squares).toHaveCount(192);
+  const first = page.getByRole('link', { name: /^rack-00\s· 0, .*97%/ });
+  await expect(first).toHaveAttribute('title', /97%/);
+  await expect(first).toHaveAttribute('href', /^\/admin\/workers\/w_.*show=gpus$/);
+  await expect(page.getByRole('link', { name: /^rack-00\s· 1, .*Quarantined/ })).toBeVisible();
+  const box = (await first.boundingBox())!;
+  expect(Math.min(box.width, box.height)).toBeGreaterThanOrEqual(24);
+  await expect(page.getByRole('list', { name: 'What the squares mean' }).getByRole('listitem')).toHaveCount(6);
+  await page.getByLabel('Group by').selectOption({ label: 'team' });
+  await page.getByRole('button', { name: 'Apply' }).click();
+  await expect(page).toHaveURL(/group=label\.team/);
+  await expect(page).toHaveURL(/view=squares/);
+  const groups = page.getByRole('heading', { level: 2 });
+  await expect(groups).toHaveText([/^team = nlp.*8 workers.*Free 6[12]/, /^team = vision.*12 workers/, /^No value of team.*4 workers/]);
+  await expect(page.getByLabel('Group by')).toHaveValue('label.team');
+  await expect(squares).toHaveCount(192);
+  for (const [width, scheme] of [[1280, 'light'], [380, 'dark']] as const) {
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.setViewportSize({ width, height: 800 });
+    await picture(page, `gpus-squares-${scheme}-${width}`);
+    await expectAccessible(page);
+  }
+  expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(380);
+  await page.getByRole('link', { name: 'Tables' }).click();
+  await expect(groups).toHaveCount(3);
+  await expect(page.getByRole('heading', { level: 3 })).toHaveCount(24);
+});

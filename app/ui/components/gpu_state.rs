@@ -5,6 +5,17 @@ use super::status::Look;
 use crate::protocol::status::GpuState;
 use crate::ui::i18n::t;
 
+/// The class of its edge, where it is drawn as a tile or a square.
+pub(crate) const fn edge(state: GpuState) -> &'static str {
+    match state {
+        GpuState::Busy => "is-busy",
+        GpuState::Free => "is-free",
+        GpuState::InUse => "is-warn",
+        GpuState::Quarantined => "is-bad",
+        GpuState::NotConnected => "is-off",
+    }
+}
+
 /// Its look.
 pub(crate) fn look(state: GpuState) -> Look {
     let words = &t().gpus;

@@ -3,11 +3,12 @@
 use leptos::prelude::*;
 
 use super::chart::spark::Spark;
-use super::gpu_state::look;
+use super::gpu_state::{edge, look};
 use super::gpu_table::Row;
 use super::icon::Icon;
 use super::scale::Scale;
 use crate::domain::ids::WorkerId;
+use crate::protocol::gpu::GpuView;
 use crate::protocol::status::GpuState;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
@@ -28,10 +29,7 @@ fn GpuTile(worker: WorkerId, row: Row) -> impl IntoView {
     let state = shown.state;
     let look = look(state);
     let reading = shown.reading.clone().unwrap_or_default();
-    let href = match &shown.job_id {
-        Some(job) => format!("/jobs/{job}"),
-        None => format!("/admin/workers/{worker}?show=gpus"),
-    };
+    let href = way(&worker, &shown);
     let (job, person) = job.unzip();
     let holder = shown.job_id.as_ref().map(|id| job.unwrap_or_else(|| format::short_id(id.as_str())));
     let why = shown.gpu.withheld.as_ref().map(|withheld| withheld.detail.clone()).filter(|why| !why.is_empty());
@@ -50,7 +48,7 @@ fn GpuTile(worker: WorkerId, row: Row) -> impl IntoView {
     let heat = (!heat.is_empty()).then(|| view! { <span class="gpu-tile-line">{heat}</span> });
     view! {
         <li>
-            <a class=tile_class(state) href=href title=shown.gpu.uuid.clone()>
+            <a class=format!("gpu-tile {}", edge(state)) href=href title=shown.gpu.uuid.clone()>
                 <span class="gpu-tile-head">
                     <span class="truncate">{name.clone()}</span>
                     <span class=look.class><Icon glyph=look.glyph/></span>
@@ -73,12 +71,10 @@ fn GpuTile(worker: WorkerId, row: Row) -> impl IntoView {
     .erased()
 }
 
-const fn tile_class(state: GpuState) -> &'static str {
-    match state {
-        GpuState::Busy => "gpu-tile is-busy",
-        GpuState::Free => "gpu-tile is-free",
-        GpuState::InUse => "gpu-tile is-warn",
-        GpuState::Quarantined => "gpu-tile is-bad",
-        GpuState::NotConnected => "gpu-tile is-off",
+/// To the job that has it, or to the GPUs of its worker.
+pub(super) fn way(worker: &WorkerId, gpu: &GpuView) -> String {
+    match &gpu.job_id {
+        Some(job) => format!("/jobs/{job}"),
+        None => format!("/admin/workers/{worker}?show=gpus"),
     }
 }

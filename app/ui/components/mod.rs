@@ -26,6 +26,7 @@ pub(crate) mod figure;
 pub(crate) mod filters;
 pub(crate) mod flash_banner;
 pub(crate) mod gpu_charts;
+pub(crate) mod gpu_squares;
 pub(crate) mod gpu_state;
 pub(crate) mod gpu_table;
 pub(crate) mod gpu_tile;

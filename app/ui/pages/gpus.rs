@@ -1,4 +1,4 @@
-//! Every GPU of the fleet, by worker: as tiles, or as tables.
+//! Every GPU of the fleet, by worker and by the value of a label: as tiles, as tables, or as squares.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
@@ -6,7 +6,7 @@ use leptos_router::params::ParamsMap;
 
 use super::{Skeleton, asked, use_port};
 use crate::domain::ids::WorkerId;
-use crate::protocol::gpus::{GpusPage, GpusQuery};
+use crate::protocol::gpus::{GpuGroup, GpusPage, GpusQuery};
 use crate::protocol::history::Range;
 use crate::protocol::status::GpuState;
 use crate::protocol::topic::Topic;
@@ -15,6 +15,7 @@ use crate::ui::components::action::ButtonLink;
 use crate::ui::components::empty::Empty;
 use crate::ui::components::failure::{Failure, Refusal};
 use crate::ui::components::filters::{Filter, Filters};
+use crate::ui::components::gpu_squares::{GpuSquares, Legend};
 use crate::ui::components::gpu_state::look;
 use crate::ui::components::gpu_table::{GpuRows, rows};
 use crate::ui::components::gpu_tile::GpuTiles;
@@ -30,6 +31,17 @@ use crate::ui::port::SharedPort;
 
 /// The GPUs of so many workers are on a page.
 const PAGE: u32 = 50;
+/// As squares, of so many.
+const DENSE_PAGE: u32 = 200;
+
+/// As what GPUs are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Form {
+    #[default]
+    Tiles,
+    Table,
+    Squares,
+}
 
 /// What the address asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -37,7 +49,8 @@ struct Wish {
     state: Option<GpuState>,
     q: Option<String>,
     cursor: Option<String>,
-    as_table: bool,
+    form: Form,
+    group: Option<String>,
     lately: Range,
 }
 
@@ -47,27 +60,39 @@ impl Wish {
         let is = |key: &str, word: &str| params.get_str(key) == Some(word);
         let lately = if is("range", "day") { Range::Day } else { Range::Hour };
         let (q, cursor) = (asked(params, "q"), asked(params, "cursor"));
-        Self { state, q, cursor, as_table: is("view", "table"), lately }
+        let form = match params.get_str("view") {
+            Some("table") => Form::Table,
+            Some("squares") => Form::Squares,
+            _ => Form::Tiles,
+        };
+        Self { state, q, cursor, form, group: asked(params, "group"), lately }
     }
 
     fn query(&self) -> GpusQuery {
-        let Self { state, q, cursor, lately, .. } = self.clone();
-        GpusQuery { state, q, lately: Some(lately), limit: Some(PAGE), cursor }
+        let Self { state, q, cursor, form, group, lately } = self.clone();
+        let (lately, limit) = if form == Form::Squares { (None, DENSE_PAGE) } else { (Some(lately), PAGE) };
+        GpusQuery { state, q, group, lately, limit: Some(limit), cursor }
     }
 
     /// Its words in an address, but for the question and the place.
-    fn words(&self) -> [(&'static str, Option<String>); 3] {
+    fn words(&self) -> [(&'static str, Option<String>); 4] {
+        let view = match self.form {
+            Form::Tiles => None,
+            Form::Table => Some("table"),
+            Form::Squares => Some("squares"),
+        };
         [
             ("state", self.state.map(|state| state.as_str().to_owned())),
-            ("view", self.as_table.then(|| "table".to_owned())),
+            ("view", view.map(str::to_owned)),
+            ("group", self.group.clone()),
             ("range", (self.lately == Range::Day).then(|| "day".to_owned())),
         ]
     }
 
     fn href(&self) -> String {
-        let [state, view, range] = self.words();
+        let [state, view, group, range] = self.words();
         let (q, cursor) = (("q", self.q.clone()), ("cursor", self.cursor.clone()));
-        format!("/gpus{}", query_string(&[state, q, view, range, cursor]))
+        format!("/gpus{}", query_string(&[state, q, view, group, range, cursor]))
     }
 }
 
@@ -108,17 +133,27 @@ pub(crate) fn GpusPage() -> impl IntoView {
 #[component]
 fn Views(wish: Wish) -> impl IntoView {
     let (words, ranges) = (&t().gpus, &t().charts);
-    let view = |label, as_table| {
-        let href = Wish { as_table, ..wish.clone() }.href();
-        Filter { href, label, count: None, current: wish.as_table == as_table }
+    let view = |label, form| {
+        let href = Wish { form, ..wish.clone() }.href();
+        Filter { href, label, count: None, current: wish.form == form }
     };
     let range = |label, lately| {
         let href = Wish { lately, ..wish.clone() }.href();
         Filter { href, label, count: None, current: wish.lately == lately }
     };
+    let forms = vec![
+        view(words.as_tiles, Form::Tiles),
+        view(words.as_table, Form::Table),
+        view(words.as_squares, Form::Squares),
+    ];
+    // A square has no room for a line.
+    let ranges = (wish.form != Form::Squares).then(|| {
+        let filters = vec![range(ranges.hour, Range::Hour), range(ranges.day, Range::Day)];
+        view! { <Filters label=ranges.range filters=filters/> }
+    });
     view! {
-        <Filters label=ranges.range filters=vec![range(ranges.hour, Range::Hour), range(ranges.day, Range::Day)]/>
-        <Filters label=words.view filters=vec![view(words.as_tiles, false), view(words.as_table, true)]/>
+        {ranges}
+        <Filters label=words.view filters=forms/>
     }
     .erased()
 }
@@ -136,16 +171,20 @@ fn Shown(first: GpusPage, wish: Wish, port: SharedPort) -> impl IntoView {
         let query = wish.query();
         move || port.gpus(query.clone())
     });
-    let ids =
-        Memo::new(move |_| page.with(|page| page.workers.iter().map(|worker| worker.id.clone()).collect::<Vec<_>>()));
-    let as_table = wish.as_table;
+    let parts = Memo::new(move |_| page.with(parts));
+    let (form, key) = (wish.form, wish.group.clone());
     let is_narrowed = wish.state.is_some() || wish.q.is_some() || wish.cursor.is_some();
     // A question is one for workers: nobody answers to it, or none of theirs is in the state.
     let any = Memo::new(move |_| page.with(|page| page.counts.connected() + page.counts.not_connected > 0));
-    let body = move || match (ids.with(Vec::is_empty), is_narrowed) {
+    let body = move || match (parts.with(|parts| parts.iter().all(Vec::is_empty)), is_narrowed) {
         (false, _) => {
-            let each = ids.get().into_iter().map(|id| view! { <Panel id=id page=page as_table=as_table/> });
-            view! { <div class="space-y-6">{each.collect_view()}</div> }.erased()
+            let part = |(place, ids)| view! { <Part place=place ids=ids key=key.clone() page=page form=form/> };
+            let each = parts.get().into_iter().enumerate().map(part);
+            view! {
+                {(form == Form::Squares).then(|| view! { <Legend/> })}
+                <div class="space-y-6">{each.collect_view()}</div>
+            }
+            .erased()
         }
         (true, true) => {
             let (none, hint) = if any.get() {
@@ -171,6 +210,11 @@ fn Shown(first: GpusPage, wish: Wish, port: SharedPort) -> impl IntoView {
         }
         .erased(),
     };
+    let by = {
+        let wish = wish.clone();
+        let keys = Memo::new(move |_| page.with(|page| page.label_keys.clone()));
+        move || view! { <By wish=wish.clone() keys=keys.get()/> }
+    };
     let filters = {
         let wish = wish.clone();
         move || view! { <Filters label=words.state filters=page.with(|page| states(&wish, page))/> }
@@ -186,7 +230,7 @@ fn Shown(first: GpusPage, wish: Wish, port: SharedPort) -> impl IntoView {
     };
     view! {
         {filters}
-        <div class="asking"><Search wish=wish/></div>
+        <div class="asking"><Search wish=wish.clone()/>{by}</div>
         {body}
         {pager}
     }
@@ -210,26 +254,102 @@ fn around(page: &GpusPage) -> Around {
     Around { before: page.before, shown: page.workers.len() as u64, total: page.total, previous, next }
 }
 
+/// The workers of each group on the page; without groups, all of them.
+fn parts(page: &GpusPage) -> Vec<Vec<WorkerId>> {
+    let mut ids = page.workers.iter().map(|worker| worker.id.clone());
+    if page.groups.is_empty() {
+        return vec![ids.collect()];
+    }
+    let some = |group: &GpuGroup| ids.by_ref().take(usize::try_from(group.shown).unwrap_or(usize::MAX)).collect();
+    page.groups.iter().map(some).collect()
+}
+
+/// By which label workers are grouped: a form, as there may be many, that works without scripts.
+#[component]
+fn By(wish: Wish, keys: Vec<String>) -> impl IntoView {
+    let words = &t().gpus;
+    let keeps = [("q", wish.q.clone())].into_iter().chain(wish.words()).filter(|(name, _)| *name != "group");
+    let keeps = keeps
+        .filter_map(|(name, value)| value.map(|value| view! { <input type="hidden" name=name value=value/> }))
+        .collect_view();
+    let option = |key: String| {
+        let value = format!("label.{key}");
+        view! { <option value=value.clone() selected=wish.group.as_ref() == Some(&value)>{key}</option> }
+    };
+    let options = keys.into_iter().map(option).collect_view();
+    let any = !options.is_empty();
+    any.then(|| {
+        view! {
+            <form method="get" action="/gpus" class="gpu-by">
+                {keeps}
+                <label for="group">{words.group_by}</label>
+                <select class="select select-sm" id="group" name="group">
+                    <option value="">{t().jobs.worker}</option>
+                    {options}
+                </select>
+                <button class="btn btn-sm">{words.apply}</button>
+            </form>
+        }
+    })
+    .erased()
+}
+
+/// The workers of one group, under its name and how its GPUs stand; without groups there is no head.
+#[component]
+fn Part(place: usize, ids: Vec<WorkerId>, key: Option<String>, page: RwSignal<GpusPage>, form: Form) -> impl IntoView {
+    let grouped = key.is_some();
+    let head = key.map(|key| {
+        let group = Memo::new(move |_| page.with(|page| page.groups.get(place).cloned().unwrap_or_default()));
+        move || {
+            let (name, note) = head(key.trim_start_matches("label."), &group.get());
+            view! { <h2 class="gpu-group"><bdi class="wrap-anywhere">{name}</bdi><span>{note}</span></h2> }
+        }
+    });
+    let each = ids.into_iter().map(|id| view! { <Panel id=id page=page form=form grouped=grouped/> }).collect_view();
+    let body = match form {
+        Form::Squares => view! { <div class="panel"><div class="gpu-hosts">{each}</div></div> }.erased(),
+        Form::Tiles | Form::Table => view! { <div class="space-y-6">{each}</div> }.erased(),
+    };
+    view! { <div>{head} {body}</div> }.erased()
+}
+
+/// What a group is called, and what there is of it.
+fn head(key: &str, group: &GpuGroup) -> (String, String) {
+    let words = &t().gpus;
+    let name = group.value.as_ref().map_or_else(|| words.no_value.of(key), |value| format!("{key} = {value}"));
+    let states = GpuState::ALL.iter().filter(|state| group.counts.of(**state) > 0);
+    let states = states.map(|state| format!("{} {}", look(*state).word, t().whole(group.counts.of(*state))));
+    let here = (group.shown < group.total).then(|| words.here.of(t().whole(group.shown)));
+    let note = std::iter::once(t().workers.total.of(group.total)).chain(here).chain(states);
+    (name, note.collect::<Vec<_>>().join(" · "))
+}
+
 /// One worker; only what changed of it is drawn again.
 #[component]
-fn Panel(id: WorkerId, page: RwSignal<GpusPage>, as_table: bool) -> impl IntoView {
+fn Panel(id: WorkerId, page: RwSignal<GpusPage>, form: Form, grouped: bool) -> impl IntoView {
     let (name_id, of) = (format!("gpus-{id}"), id.clone());
     let worker = Memo::new(move |_| page.with(|page| page.workers.iter().find(|worker| worker.id == id).cloned()));
     let shown = move || {
         let worker: WorkerView = worker.get()?;
-        let rows = rows(&worker);
-        let head = view! {
-            <h2 id=name_id.clone() class="panel-head">
-                <a class="row-link" href=format!("/admin/workers/{}", worker.id)>{worker.name.clone()}</a>
-                <span class="panel-note flex flex-wrap gap-x-3"><WorkerBadge worker=worker/></span>
-            </h2>
+        let (rows, name) = (rows(&worker), worker.name.clone());
+        let body = match form {
+            Form::Table => view! { <GpuRows rows=rows/> }.erased(),
+            Form::Tiles => view! { <GpuTiles worker=of.clone() rows=rows/> }.erased(),
+            Form::Squares => view! { <GpuSquares worker=of.clone() name=name.clone() rows=rows/> }.erased(),
         };
-        let body = if as_table {
-            view! { <GpuRows rows=rows/> }.erased()
-        } else {
-            view! { <GpuTiles worker=of.clone() rows=rows/> }.erased()
+        let (panel, head) = if form == Form::Squares { ("", "gpu-host-name") } else { ("panel", "panel-head") };
+        let badge = (form != Form::Squares)
+            .then(|| view! { <span class="panel-note flex flex-wrap gap-x-3"><WorkerBadge worker=worker/></span> });
+        let section = view! {
+            <section class=panel aria-labelledby=name_id.clone()>
+                <h2 id=name_id.clone() class=head attr:aria-level=grouped.then_some("3")>
+                    <a class="row-link" href=format!("/admin/workers/{of}")>{name}</a>
+                    {badge}
+                </h2>
+                {body}
+            </section>
         };
-        Some(view! { <section class="panel" aria-labelledby=name_id.clone()>{head} {body}</section> }.erased())
+        Some(section.erased())
     };
     view! { {shown} }.erased()
 }
@@ -241,13 +361,21 @@ mod tests {
     #[test]
     fn addresses_and_wishes_are_inverse() {
         let mut params = ParamsMap::new();
-        for (name, value) in
-            [("state", "in_use"), ("q", "gpu:a100*"), ("view", "table"), ("range", "day"), ("cursor", "rack-7")]
-        {
+        for (name, value) in [
+            ("state", "in_use"),
+            ("q", "gpu:a100*"),
+            ("view", "table"),
+            ("group", "label.team"),
+            ("range", "day"),
+            ("cursor", "rack-7"),
+        ] {
             params.insert(name, value.to_owned());
         }
         let wish = Wish::of(&params);
-        assert_eq!(wish.href(), "/gpus?state=in_use&q=gpu%3Aa100%2A&view=table&range=day&cursor=rack-7");
+        assert_eq!(
+            wish.href(),
+            "/gpus?state=in_use&q=gpu%3Aa100%2A&view=table&group=label.team&range=day&cursor=rack-7"
+        );
         assert_eq!(wish.query().state, Some(GpuState::InUse));
         assert_eq!(Wish::of(&ParamsMap::new()).href(), "/gpus");
     }

@@ -98,3 +98,47 @@ async fn they_are_for_who_administers_workers_and_a_question_that_is_not_underst
     server.call(&By::Admin, "GET", "/api/admin/gpus?q=colour:red", Body::empty()).await.problem(422, "invalid_search");
     server.call(&By::Admin, "GET", "/api/admin/gpus?state=red", Body::empty()).await.problem(400, "invalid_query");
 }
+
+#[tokio::test]
+async fn grouped_by_a_label_pages_go_through_each_group_once_and_say_what_is_of_it() {
+    let server = Server::start().await;
+    let mut open = Vec::new();
+    for (name, team) in [("e", "nlp"), ("d", ""), ("c", "art"), ("b", "nlp"), ("a", ""), ("f", "nlp")] {
+        let labels = if team.is_empty() { json!({}) } else { json!({"team": team}) };
+        let wanted = json!({"name": name, "labels": labels});
+        let made = server.post(&By::Admin, "/api/admin/workers", wanted).await.ok(201);
+        let key = By::Worker(made["token"].as_str().expect("text").to_owned());
+        let gpu = json!({"index": 0, "uuid": name, "name": "A100", "vram_gb": 80.0});
+        let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cuda", "gpus": [gpu], "max_jobs": 4});
+        server.post(&key, "/api/workers/register", body).await.ok(200);
+        let mut events = server.stream(&key).await;
+        events.of_type("drain").await;
+        open.push(events);
+    }
+    let (mut seen, mut groups, mut cursor) = (Vec::new(), Vec::new(), String::new());
+    loop {
+        let page = ask(
+            &server,
+            &format!("group=label.team&limit=2&cursor={}", cursor.replace('+', "%2B").replace('\u{1f}', "%1F")),
+        )
+        .await;
+        assert_eq!((&page["total"], &page["label_keys"]), (&json!(6), &json!(["team"])));
+        seen.extend(shown(&page).into_iter().map(str::to_owned));
+        let each = page["groups"].as_array().expect("a list").iter();
+        groups.extend(
+            each.map(|of| {
+                (of["value"].clone(), of["shown"].clone(), of["total"].clone(), of["counts"]["free"].clone())
+            }),
+        );
+        let Some(next) = page["next_cursor"].as_str() else { break };
+        next.clone_into(&mut cursor);
+    }
+    assert_eq!(seen, ["c", "b", "e", "f", "a", "d"], "by value, then name; who has none comes last");
+    let told: Vec<_> = groups.iter().map(|group| json!([group.0, group.1, group.2, group.3])).collect();
+    assert_eq!(
+        json!(told),
+        json!([["art", 1, 1, 1], ["nlp", 1, 3, 3], ["nlp", 2, 3, 3], [null, 2, 2, 2]]),
+        "how many are on the page, and how many there are"
+    );
+    server.get(&By::Admin, "/api/admin/gpus?group=team").await.problem(422, "out_of_range");
+}

@@ -1,7 +1,7 @@
 //! GPUs as clients see them: where each stands, and those of the fleet, by worker.
 
 use std::borrow::Borrow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use app::domain::gpu::{Gpu, Standing, WithheldReason};
@@ -10,7 +10,7 @@ use app::domain::roster::order::{Order, Place};
 use app::domain::roster::query::Query;
 use app::domain::worker::Worker;
 use app::protocol::gpu::{GpuView, Reading};
-use app::protocol::gpus::{GpuCounts, GpusPage, GpusQuery};
+use app::protocol::gpus::{GpuCounts, GpuGroup, GpusPage, GpusQuery};
 use app::protocol::status::GpuState;
 use app::protocol::workers::WorkerView;
 
@@ -27,36 +27,61 @@ impl Core {
     /// The GPUs of the fleet.
     pub async fn gpus_page(&self, query: &GpusQuery) -> Result<GpusPage, Refusal> {
         let question = Query::parse(query.q.as_deref().unwrap_or_default()).map_err(Invalid::Search)?;
+        let key = query.group.as_deref().map(label_key).transpose()?;
         let mut tx = self.recent().await?;
         let rows = tx.see(Row::all).await?;
+        let label_keys: BTreeSet<&str> =
+            rows.iter().flat_map(|row| self.entry(row).labels()).map(|(key, _)| key).collect();
         let mut counts = GpuCounts::default();
-        let mut sorted: Vec<(Place<'_>, &Row)> = Vec::new();
+        let mut groups: HashMap<Option<&str>, GpuGroup> = HashMap::new();
+        let mut named: Vec<(String, &Row)> = Vec::new();
         for row in rows.iter().filter(|row| self.entry(row).fits(&question)) {
-            let mut has_such = false;
+            let (mut has_such, value) = (false, key.and_then(|key| self.value(row, key)));
+            let group = groups.entry(value).or_default();
             for (_, state) in states(row.worker(), &row.jobs) {
                 counts.add(state);
+                group.counts.add(state);
                 has_such |= is_asked(query, state);
             }
             if has_such {
-                sorted.push((Place { worth: 0, name: &row.worker().name }, row));
+                group.total += 1;
+                named.push((place(key.is_some(), value, &row.worker().name), row));
             }
         }
         let order = Order::default();
+        let mut sorted: Vec<(Place<'_>, &Row)> =
+            named.iter().map(|(name, row)| (Place { worth: 0, name }, *row)).collect();
         sorted.sort_unstable_by(|(left, _), (right, _)| order.compare(*left, *right));
         let limit = query.limit.unwrap_or(WORKERS).max(1) as usize;
         let cut = Cut::of(&sorted, order, query.cursor.as_deref(), limit);
         let shown = &sorted[cut.first..cut.end];
         let jobs: Vec<&Job> = shown.iter().flat_map(|(_, row)| row.jobs.iter().map(Arc::as_ref)).collect();
         let mut held = held(&mut *tx, &jobs).await?;
+        let alike = key.into_iter().flat_map(|key| {
+            shown
+                .chunk_by(move |(_, left), (_, right)| self.value(left, key) == self.value(right, key))
+                .map(move |some| (some.first().and_then(|(_, row)| self.value(row, key)), some.len() as u64))
+        });
+        let groups = alike.filter_map(|(value, shown)| {
+            let group = groups.remove(&value)?;
+            Some(GpuGroup { value: value.map(str::to_owned), shown, ..group })
+        });
         Ok(GpusPage {
             workers: shown.iter().map(|(_, row)| self.with_gpus(row, query, &mut held)).collect(),
             total: sorted.len() as u64,
             before: cut.first as u64,
             counts,
+            groups: groups.collect(),
+            label_keys: label_keys.into_iter().map(str::to_owned).collect(),
             previous_cursor: cut.previous,
             next_cursor: cut.next,
             server_time: self.now(),
         })
+    }
+
+    fn value<'r>(&self, row: &'r Row, key: &str) -> Option<&'r str> {
+        let entry = self.entry(row);
+        entry.worker.label(key, entry.reported)
     }
 
     fn with_gpus(&self, row: &Row, query: &GpusQuery, held: &mut Held) -> WorkerView {
@@ -68,6 +93,22 @@ impl Core {
             gpu.lately = lately.remove(&gpu.gpu.uuid).unwrap_or_default();
         }
         WorkerView { gpus, ..self.row_view(row, held) }
+    }
+}
+
+/// The key in a `group`.
+fn label_key(group: &str) -> Result<&str, Refusal> {
+    let unknown = Invalid::Range { field: "group", allowed: "`label.` with the key of a label" };
+    group.strip_prefix("label.").filter(|key| !key.is_empty()).ok_or(unknown.into())
+}
+
+/// By what a worker is ordered, and what a cursor says: its name, after its group's value if there are groups. No label
+/// has a control character.
+fn place(grouped: bool, value: Option<&str>, name: &str) -> String {
+    match (grouped, value) {
+        (false, _) => name.to_owned(),
+        (true, Some(value)) => format!("+{value}\u{1f}{name}"),
+        (true, None) => format!("-{name}"),
     }
 }
 
