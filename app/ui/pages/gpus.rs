@@ -230,7 +230,7 @@ fn Shown(first: GpusPage, wish: Wish, port: SharedPort) -> impl IntoView {
     };
     view! {
         {filters}
-        <div class="asking"><Search wish=wish.clone()/>{by}</div>
+        <div class="gpu-asking"><Search wish=wish.clone()/>{by}</div>
         {body}
         {pager}
     }
@@ -340,16 +340,14 @@ fn Panel(id: WorkerId, page: RwSignal<GpusPage>, form: Form, grouped: bool) -> i
         let (panel, head) = if form == Form::Squares { ("", "gpu-host-name") } else { ("panel", "panel-head") };
         let badge = (form != Form::Squares)
             .then(|| view! { <span class="panel-note flex flex-wrap gap-x-3"><WorkerBadge worker=worker/></span> });
-        let section = view! {
-            <section class=panel aria-labelledby=name_id.clone()>
-                <h2 id=name_id.clone() class=head attr:aria-level=grouped.then_some("3")>
-                    <a class="row-link" href=format!("/admin/workers/{of}")>{name}</a>
-                    {badge}
-                </h2>
-                {body}
-            </section>
+        let title = view! { <a class="row-link" href=format!("/admin/workers/{of}")>{name}</a>{badge} };
+        // Below the name of a group.
+        let head = if grouped {
+            view! { <h3 id=name_id.clone() class=head>{title}</h3> }.erased()
+        } else {
+            view! { <h2 id=name_id.clone() class=head>{title}</h2> }.erased()
         };
-        Some(section.erased())
+        Some(view! { <section class=panel aria-labelledby=name_id.clone()>{head}{body}</section> }.erased())
     };
     view! { {shown} }.erased()
 }
