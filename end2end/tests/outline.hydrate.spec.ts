@@ -4,7 +4,10 @@ import { expect, test } from '../fixtures';
 import { live, signIn } from '../steps';
 import { PAGES, town } from '../town';
 
-const OUTLINED = ['overview', 'jobs', 'running', 'waiting', 'workers', 'worker', 'worker-new', 'gpus', 'train', 'people'];
+const OUTLINED = [
+  'overview', 'jobs', 'running', 'waiting', 'files', 'log', 'train', 'configs', 'config', 'usage', 'workers', 'worker', 'worker-new', 'worker-edit', 'gpus', 'people', 'account', 'audit',
+  'system',
+];
 
 /** Without what is different each time. */
 function lasting(outline: string): string {
