@@ -22,7 +22,7 @@ export default defineConfig({
     ...devices['Desktop Chrome'],
     locale: 'en-US',
     timezoneId: 'UTC',
-    trace: 'retain-on-failure',
+    trace: 'off', // what is recorded of each step takes longer than the steps: `--trace on` for the one that failed
     screenshot: 'only-on-failure',
     launchOptions: {
       executablePath: process.env.CHROMIUM ?? system, // none: the one Playwright has installed

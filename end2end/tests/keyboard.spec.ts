@@ -50,9 +50,6 @@ async function here(page: Page): Promise<(Stop & { at: number }) | null> {
   });
 }
 
-// Hundreds of keys: what is recorded of each would take longer than all of them.
-test.use({ trace: 'off' });
-
 test('each page is gone through by the Tab key, and one sees where one is', async ({ page, server }) => {
   test.setTimeout(240_000);
   const fleet = await town(server);
