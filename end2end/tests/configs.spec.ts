@@ -30,7 +30,7 @@ test('a configuration is read, and two revisions are compared in both views', as
   await expect(rows).toHaveCount(3);
   await expect(rows.nth(1)).toContainText('1 not ended');
 
-  await page.getByRole('link', { name: 'What changed in revision 2' }).click();
+  await page.getByRole('link', { name: 'changes: revision 2' }).click();
   await expect(page).toHaveURL(/revision=2&against=1$/);
   const values = page.getByRole('table', { name: 'Values that changed' });
   await expect(values.getByRole('row').filter({ hasText: 'learning_rate' })).toHaveText(/learning_rate\s*0\.005\s*0\.01/);

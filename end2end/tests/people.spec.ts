@@ -73,7 +73,7 @@ test('a token is made, shown once, works, and is revoked', async ({ page, server
   expect((await ask('/api/queue')).status).toBe(403);
   await page.reload();
   await expect(page.getByText(/st_\w{20}/)).toHaveCount(0);
-  await page.getByLabel('Revoke ci').click();
+  await page.getByLabel('Revoke: ci').click();
   await expect(page.getByText('cannot be brought back')).toBeVisible();
   await expectAccessible(page);
   await picture(page, 'account-revoke');
@@ -173,7 +173,7 @@ test('a secret is kept, never shown, and removed', async ({ page, server }) => {
   await expect(page.getByRole('main').getByText('The secret is kept')).toBeVisible();
   await picture(page, 'secrets');
   expect(await page.content()).not.toContain('hf_0123456789');
-  await page.getByLabel('Remove HF_TOKEN').click();
+  await page.getByLabel('Remove: HF_TOKEN').click();
   await expect(page.getByText('gone for good')).toBeVisible();
   await page.getByRole('button', { name: 'Remove this secret' }).click();
   await expect(page.getByRole('main').getByText('The secret is gone')).toBeVisible();

@@ -28,7 +28,6 @@ pub(super) const CONFIGS: Configs = Configs {
     what: "What it trains",
     changed: "Changed",
     train: "Train with it",
-    train_named: Phrase("Train with {0}"),
     revisions: "Revisions",
     revision: "Revision",
     stored: "Stored",

@@ -28,7 +28,6 @@ pub(super) const CONFIGS: Configs = Configs {
     what: "Qué entrena",
     changed: "Modificada",
     train: "Entrenar con ella",
-    train_named: Phrase("Entrenar con {0}"),
     revisions: "Revisiones",
     revision: "Revisión",
     stored: "Guardada",

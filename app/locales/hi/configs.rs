@@ -26,7 +26,6 @@ pub(super) const CONFIGS: Configs = Configs {
     what: "क्या ट्रेन करता है",
     changed: "बदला गया",
     train: "इससे ट्रेन करें",
-    train_named: Phrase("{0} से ट्रेन करें"),
     revisions: "रिविज़न",
     revision: "रिविज़न",
     stored: "सहेजा गया",

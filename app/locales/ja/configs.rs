@@ -28,7 +28,6 @@ pub(super) const CONFIGS: Configs = Configs {
     what: "学習内容",
     changed: "更新日時",
     train: "この設定で学習",
-    train_named: Phrase("{0}で学習"),
     revisions: "リビジョン",
     revision: "リビジョン",
     stored: "保存日時",

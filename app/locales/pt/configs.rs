@@ -28,7 +28,6 @@ pub(super) const CONFIGS: Configs = Configs {
     what: "O que treina",
     changed: "Alterada",
     train: "Treinar com ela",
-    train_named: Phrase("Treinar com {0}"),
     revisions: "Revisões",
     revision: "Revisão",
     stored: "Guardada",

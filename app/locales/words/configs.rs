@@ -25,7 +25,6 @@ words! {
         what: Text,
         changed: Text,
         train: Text,
-        train_named: Phrase,
         revisions: Text,
         revision: Text,
         stored: Text,

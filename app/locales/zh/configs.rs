@@ -26,7 +26,6 @@ pub(super) const CONFIGS: Configs = Configs {
     what: "训练内容",
     changed: "更改时间",
     train: "用它训练",
-    train_named: Phrase("用{0}训练"),
     revisions: "修订",
     revision: "修订",
     stored: "保存时间",

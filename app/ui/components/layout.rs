@@ -124,7 +124,10 @@ fn Foot() -> impl IntoView {
     let account = session.filter(|session| !session.single_user);
     view! {
         <div class="foot">
-            {account.map(|session| view! { <p class="foot-name"><a class="row-link" rel="external" href="/account" aria-label=words.account>{session.name}</a></p> <SignOut/> })}
+            {account.map(|session| {
+                let name = format!("{}: {}", words.account, session.name);
+                view! { <p class="foot-name"><a class="row-link" rel="external" href="/account" aria-label=name>{session.name}</a></p> <SignOut/> }
+            })}
             {living("notes", view! { <NotesMenu/> }.erased())}
             <a class="nav-link" rel="external" href=move || format!("/preferences{}", query_string(&[("next", Some(here.get()))]))>
                 <Icon glyph=Glyph::Gear/>

@@ -149,9 +149,10 @@ fn Answer(answer: WorkerAnswer) -> impl IntoView {
 
 /// What leads to the page of a configuration's files, and out of the form.
 #[component]
-pub(crate) fn LookLink(href: String, label: String) -> impl IntoView {
+pub(crate) fn LookLink(href: String, name: String) -> impl IntoView {
+    let look = t().plain().train.look;
     view! {
-        <a class="look-link" href=href aria-label=label><Icon glyph=Glyph::File/>{t().plain().train.look_short}</a>
+        <a class="look-link" href=href aria-label=format!("{look}: {name}")><Icon glyph=Glyph::File/>{look}</a>
     }
     .erased()
 }

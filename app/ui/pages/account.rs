@@ -121,7 +121,7 @@ fn Token(token: TokenView, back: String) -> impl IntoView {
                 <span class="row-sub">{used}{ends}</span>
             </span>
             <Question action=format!("/ui/account/tokens/{}/revoke", token.id) label=words.revoke
-                named=Some(words.revoke_named.of(&token.name)) text=words.revoke_text confirm=words.revoke_confirm
+                named=Some(format!("{}: {}", words.revoke, token.name)) text=words.revoke_text confirm=words.revoke_confirm
                 class="btn btn-sm btn-ghost text-bad">
                 <input type="hidden" name="next" value=back/>
             </Question>

@@ -286,8 +286,9 @@ fn Revision(revision: RevisionView, first: u32, asked: Asked) -> impl IntoView {
     let here = asked.revision == Some(number);
     let to = Asked { revision: Some(number), against: None, split: false, ..asked.clone() }.address();
     let changed = (number > first).then(|| {
+        let name = format!("{}: {}", words.what_changed, t().plain().train.revision.of(number));
         let to = Asked { revision: Some(number), against: Some(number - 1), ..asked }.address();
-        view! { <a class="quiet-link revision-changes" href=to aria-label=words.what_changed_in.of(number)>{words.what_changed}</a> }
+        view! { <a class="quiet-link revision-changes" href=to aria-label=name>{words.what_changed}</a> }
     });
     let active = (revision.active_jobs > 0)
         .then(|| view! { <span class="row-sub">{words.active.of(revision.active_jobs)}</span> });

@@ -90,7 +90,7 @@ fn Row(config: ConfigView, submits: bool) -> impl IntoView {
     let (words, train) = (&t().plain().configs, &t().plain().train);
     let href = config_address(&config.name);
     let with_it = format!("/train{}", query_string(&[("config", Some(config.name.clone()))]));
-    let label = words.train_named.of(&config.name);
+    let label = format!("{}: {}", words.train, config.name);
     view! {
         <tr>
             <th scope="row">

@@ -81,7 +81,7 @@ fn Entry(secret: SecretView, removable: bool) -> impl IntoView {
     let remove = removable.then(|| {
         view! {
             <Question action=format!("/ui/secrets/{}/remove", secret.name) label=words.remove
-                named=Some(words.remove_named.of(&secret.name)) text=words.remove_text confirm=words.remove_confirm
+                named=Some(format!("{}: {}", words.remove, secret.name)) text=words.remove_text confirm=words.remove_confirm
                 class="btn btn-sm btn-ghost text-bad">
                 {secret.shared.then(|| view! { <input type="hidden" name="shared" value="on"/> })}
             </Question>

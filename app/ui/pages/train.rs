@@ -170,7 +170,7 @@ fn ConfigChoice(config: ConfigView, checked: bool) -> impl IntoView {
                 </span>
                 <span class="mt-1.5 flex flex-wrap gap-1">{summary.collect_view()}</span>
             </label>
-            <LookLink href=config_address(&config.name) label=words.look.of(&config.name)/>
+            <LookLink href=config_address(&config.name) name=config.name.clone()/>
         </div>
     }
     .erased()

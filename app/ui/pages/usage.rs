@@ -254,8 +254,8 @@ fn GroupRow(group: UsageGroup, by: UsageBy, share: f64) -> impl IntoView {
     let UsageGroup { name, worker_id, amount } = group;
     let shown = if name.is_empty() { words.no_label.to_owned() } else { name };
     let label = format!("{}: {shown}", words.share);
-    let of_whom = format!("{}: {shown}", words.jobs);
     let number = language.whole(amount.jobs);
+    let of_whom = format!("{}: {number} · {shown}", words.jobs);
     let number = match jobs {
         Some(query) => {
             view! { <a class="quiet-link" href=jobs_address(&query) rel="external" aria-label=of_whom>{number}</a> }
