@@ -62,6 +62,7 @@ test('the whole product by keyboard: sign in, submit, cancel, drain, undo', asyn
   await keys.press('Enter');
   await expect.poll(draining).toBe(true);
   await expect(page.getByRole('button', { name: 'Resume' }), 'the focus goes to what is there now').toBeFocused();
+  await expect(page.getByRole('button', { name: 'Undo' })).toBeVisible();
   await keys.press('u');
   await expect(page.getByRole('button', { name: 'Undo' })).toBeFocused();
   await picture(page, 'toast');
