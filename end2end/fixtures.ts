@@ -167,7 +167,8 @@ async function copyForAxe(page: Page): Promise<Page> {
   const copy = await copyPage(page.context());
   await copy.context().addCookies(await page.context().cookies());
   await copy.setViewportSize(page.viewportSize()!);
-  await copy.route(url, (route) => route.fulfill({ body: html, contentType: 'text/html; charset=utf-8' }), { times: 1 });
+  // The route stays, and the newest is asked: one that is taken away leaves what is just being fetched without an answer.
+  await copy.route(url, (route) => route.fulfill({ body: html, contentType: 'text/html; charset=utf-8' }));
   await copy.goto(url);
   return copy;
 }
