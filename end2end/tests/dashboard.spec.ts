@@ -130,17 +130,27 @@ test('what is not there says so', async ({ page, server, complaints }) => {
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !line.includes('404')));
 });
 
-test('a long name fits a phone', async ({ page, server }) => {
-  const { worker_id: id } = await makeWorker(server, 'a-worker-with-a-rather-long-name.example.com');
-  await signIn(page, server);
-  await page.setViewportSize({ width: 380, height: 800 });
-  for (const path of ['/', '/admin/workers', `/admin/workers/${id}`, `/admin/workers/${id}/edit`, `/admin/workers/${id}/delete`]) {
-    await page.goto(path);
-    await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
-    const wide = (await page.locator('html').evaluate((html) => html.scrollWidth)) > 380;
-    expect(wide, `${path} fits 380 px`).toBe(false);
-  }
-});
+for (const theme of ['light', 'dark']) {
+  test(`pages are accessible and fit a phone, ${theme}`, async ({ page, server, context }) => {
+    test.setTimeout(120_000);
+    const { worker_id: id } = await makeWorker(server, 'a-worker-with-a-rather-long-name.example.com');
+    const job = await submit(server, 'digits');
+    await signIn(page, server);
+    await context.addCookies([{ name: 'theme', value: theme, url: server.url }]);
+    for (const path of ['/', '/jobs', `/jobs/${job}`, '/train', '/admin/workers', '/admin/workers/new', `/admin/workers/${id}`, `/admin/workers/${id}/edit`]) {
+      for (const [width, height] of [[1280, 800], [380, 800]] as const) {
+        await page.setViewportSize({ width, height });
+        await page.goto(path);
+        await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
+        const name = path.split('/').filter(Boolean).map((part) => (/^[jw]_/.test(part) ? 'one' : part)).join('-') || 'overview';
+        await picture(page, `${name}-${theme}-${width}`);
+      }
+      await expectAccessible(page);
+      const wide = (await page.locator('html').evaluate((html) => html.scrollWidth)) > 380;
+      expect(wide, `${path} fits 380 px`).toBe(false);
+    }
+  });
+}
 
 test('a form that was open when the server was killed is taken by the one that comes back', async ({ page, server, complaints }) => {
   await signIn(page, server);
