@@ -1,6 +1,6 @@
 # Thin: each target is a script in scripts/, which says what it does and why. `make` alone lists them.
 SHELL := bash
-.PHONY: help run test build bench screens schemathesis soak deny fuzz setup fmt lint dev clean
+.PHONY: help run test build release reproduce bench screens schemathesis soak deny fuzz setup fmt lint dev clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -13,6 +13,12 @@ test: ## everything; scripts/test LAYER... runs some of it
 
 build: setup ## dist/simpletuner and dist/simpletuner-worker
 	@scripts/build
+
+release: setup ## what is published: the programs, what is in them (SBOM), and SHA256SUMS, in dist/
+	@scripts/release
+
+reproduce: setup ## builds twice in two directories, and compares bit for bit
+	@scripts/reproduce
 
 bench: build ## benchmarks
 	@test -x scripts/bench/run || { echo "there are no benchmarks yet"; exit 1; }

@@ -58,7 +58,7 @@ fn job(n: u32) -> Job {
         },
         gpu_count: Some(1 + kind % 4),
         min_vram_gb: (kind.is_multiple_of(3)).then_some(40.0),
-        accelerator: None,
+        ..Demand::default()
     };
     let spec = Spec {
         config_name: "digits".to_owned(),
@@ -72,6 +72,7 @@ fn job(n: u32) -> Job {
         exclusive: false,
         checkpoints: Checkpoints::Last,
         secrets: None,
+        shared_secrets_only: false,
     };
     let at = Timestamp(NOW.0 - i64::from(NUMBER) + i64::from(n));
     Job { priority: (n % 7) as u8, ..Job::submitted(JobId::new(NOW, entropy(n)), spec, at, format!("user-{}", n % 30)) }

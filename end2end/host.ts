@@ -3,7 +3,7 @@ import { expect } from '@playwright/test';
 import { createHash } from 'node:crypto';
 import { deflateSync } from 'node:zlib';
 import type { Server } from './fixtures';
-import { submit } from './steps';
+import { say, sessionOf, submit } from './steps';
 
 export interface Offer {
   job_id: string;
@@ -43,20 +43,18 @@ export class Host {
     const host = new Host(server, id, token, devices.map(({ uuid }) => uuid));
     await host.post('register', {
       protocol: 1, persistent: true, accelerator_type: 'cuda', gpus: devices, boot_id: name, host: `${name}.example.org`,
-      labels: reported, agent_version: version, tls_verify: true,
+      labels: reported, agent_version: version, tls_verify: true, sandbox: { least: 'full', most: 'full' },
     });
     await host.listen();
     return host;
   }
 
-  private async post(path: string, body: unknown): Promise<void> {
-    const headers = { 'x-worker-token': this.token, 'content-type': 'application/json' };
-    const answer = await fetch(`${this.server.url}/api/workers/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
-    expect(answer.status, await answer.clone().text()).toBe(200);
+  private post(path: string, body: unknown): Promise<void> {
+    return say(this.server, this.token, path, body);
   }
 
   private async listen(): Promise<void> {
-    const headers = { 'x-worker-token': this.token };
+    const headers = { 'x-worker-token': sessionOf(this.token) };
     const answer = await fetch(`${this.server.url}/api/workers/stream`, { headers, signal: this.closing.signal });
     expect(answer.status).toBe(200);
     void this.hear(answer.body!).catch(() => {}); // ended by us, or with the server
@@ -96,7 +94,7 @@ export class Host {
   }
 
   progress(offer: Offer, points: object[]): Promise<void> {
-    return this.post(`job/${offer.job_id}/progress`, { attempt: offer.attempt, points });
+    return this.send('POST', offer, 'progress', JSON.stringify({ attempt: offer.attempt, points }));
   }
 
   /** How its GPUs are; `at` is now unless it says otherwise. */
@@ -116,9 +114,9 @@ export class Host {
     }
   }
 
-  private async put(path: string, body: Uint8Array | string, headers: Record<string, string> = {}): Promise<void> {
-    const answer = await fetch(`${this.server.url}/api/workers/${path}`, {
-      method: 'PUT', body: body as BodyInit, headers: { 'x-worker-token': this.token, ...headers },
+  private async send(method: string, offer: Offer, path: string, body: Uint8Array | string, headers: Record<string, string> = {}): Promise<void> {
+    const answer = await fetch(`${this.server.url}/api/workers/job/${offer.job_id}/${path}`, {
+      method, body: body as BodyInit, headers: { 'x-upload-token': offer.upload_token, ...headers },
     });
     expect(answer.status, await answer.clone().text()).toBe(200);
   }
@@ -129,7 +127,7 @@ export class Host {
     const piece = 1_000_000; // the server takes a little more
     for (let at = 0; at < bytes.length; at += piece) {
       const lost = dropped && at === 0 ? `&dropped=${dropped}` : '';
-      await this.put(`job/${offer.job_id}/logs?attempt=${offer.attempt}&offset=${offset + at}${lost}`, bytes.subarray(at, at + piece));
+      await this.send('PUT', offer, `logs?attempt=${offer.attempt}&offset=${offset + at}${lost}`, bytes.subarray(at, at + piece));
     }
     return offset + bytes.length;
   }
@@ -137,7 +135,7 @@ export class Host {
   file(offer: Offer, path: string, kind: string, bytes: Uint8Array): Promise<void> {
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     const way = path.split('/').map(encodeURIComponent).join('/');
-    return this.put(`job/${offer.job_id}/artifacts/${way}?attempt=${offer.attempt}&kind=${kind}`, bytes, { 'x-content-sha256': sha256 });
+    return this.send('PUT', offer, `artifacts/${way}?attempt=${offer.attempt}&kind=${kind}`, bytes, { 'x-content-sha256': sha256 });
   }
 
   /** It is gone without a word. */

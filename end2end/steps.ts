@@ -36,11 +36,19 @@ export async function makeWorker(server: Server, name: string, labels: Record<st
   return answer.json();
 }
 
-/** Says something in the name of a worker's agent. */
+/** The sessions of agents that have registered, by token. */
+const sessions = new Map<string, string>();
+
+/** What the agent with this token sends as `X-Worker-Token` once it has registered. */
+export const sessionOf = (token: string): string => sessions.get(token) ?? token;
+
+/** Sends what the agent with this token would send. */
 export async function say(server: Server, token: string, path: string, body: unknown): Promise<void> {
-  const headers = { 'x-worker-token': token, 'content-type': 'application/json' };
+  const key = path === 'register' ? token : sessionOf(token);
+  const headers = { 'x-worker-token': key, 'content-type': 'application/json' };
   const answer = await fetch(`${server.url}/api/workers/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
-  expect(answer.status).toBe(200);
+  expect(answer.status, await answer.clone().text()).toBe(200);
+  if (path === 'register') sessions.set(token, (await answer.json()).session);
 }
 
 /** Registers a worker with so many GPUs. */

@@ -5,6 +5,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "tidy/asvs.rs"]
+mod asvs;
+#[path = "tidy/supply.rs"]
+mod supply;
+
 /// No file is longer, so that each stays one idea.
 const MAX_LINES: usize = 400;
 /// `main.rs` shows the parts and no more.
@@ -38,10 +43,10 @@ const WALLS: &[Wall] = &[
             "crate::ui",
         ],
     },
-    // Ids and labels travel as they are; state never does.
+    // Ids, labels and plain enums travel as they are; state never does.
     Wall {
         under: "app/domain",
-        except: &["app/domain/access.rs", "app/domain/ids.rs", "app/domain/labels.rs"],
+        except: &["app/domain/access.rs", "app/domain/ids.rs", "app/domain/labels.rs", "app/domain/sandbox.rs"],
         never: &["serde"],
     },
     Wall {

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Permission {
+    /// Manage one's own password, API tokens and sessions.
+    AccountManage,
     /// Make, see, drain and delete workers, and give them new tokens.
     AdminWorkers,
     /// Make people, and say what they may do.
@@ -14,8 +16,10 @@ pub enum Permission {
     AdminAudit,
     /// Read configurations.
     ConfigView,
-    /// Add, change and remove configurations.
+    /// Add configurations, and change and remove one's own.
     ConfigEdit,
+    /// Change and remove configurations of others.
+    ConfigManage,
     /// Submit jobs.
     JobSubmit,
     /// See jobs of one's own.
@@ -38,12 +42,14 @@ pub enum Permission {
 
 impl Permission {
     /// All there are.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
+        Self::AccountManage,
         Self::AdminWorkers,
         Self::AdminUsers,
         Self::AdminAudit,
         Self::ConfigView,
         Self::ConfigEdit,
+        Self::ConfigManage,
         Self::JobSubmit,
         Self::JobViewOwn,
         Self::JobViewAll,
@@ -58,11 +64,13 @@ impl Permission {
     /// Its name.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::AccountManage => "account.manage",
             Self::AdminWorkers => "admin.workers",
             Self::AdminUsers => "admin.users",
             Self::AdminAudit => "admin.audit",
             Self::ConfigView => "config.view",
             Self::ConfigEdit => "config.edit",
+            Self::ConfigManage => "config.manage",
             Self::JobSubmit => "job.submit",
             Self::JobViewOwn => "job.view.own",
             Self::JobViewAll => "job.view.all",
@@ -86,6 +94,7 @@ impl Permission {
             Self::JobViewAll => Some(Self::JobViewOwn),
             Self::JobCancelAll => Some(Self::JobCancelOwn),
             Self::ConfigEdit => Some(Self::ConfigView),
+            Self::ConfigManage => Some(Self::ConfigEdit),
             _ => None,
         }
     }
@@ -111,7 +120,7 @@ impl From<Permission> for String {
 /// Several of them; what the broader ones bring along is in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "Vec<Permission>", into = "Vec<Permission>")]
-pub struct Permissions(u16);
+pub struct Permissions(u32);
 
 impl Permissions {
     /// Every one.
@@ -143,9 +152,9 @@ impl Permissions {
 
 impl FromIterator<Permission> for Permissions {
     fn from_iter<I: IntoIterator<Item = Permission>>(permissions: I) -> Self {
-        let with = |set: u16, permission: Permission| set | 1 << permission as u16;
-        let both = permissions.into_iter().flat_map(|permission| [Some(permission), permission.narrower()]);
-        Self(both.flatten().fold(0, with))
+        let with = |set: u32, permission: Permission| set | 1 << permission as u16;
+        let with_narrower = |broad: Permission| std::iter::successors(Some(broad), |one| one.narrower());
+        Self(permissions.into_iter().flat_map(with_narrower).fold(0, with))
     }
 }
 
@@ -198,10 +207,14 @@ impl Role {
     pub fn permissions(self) -> Permissions {
         use Permission as P;
         match self {
-            Self::Viewer => [P::JobViewAll, P::ConfigView].into_iter().collect(),
-            Self::Researcher => [P::JobSubmit, P::JobViewOwn, P::JobCancelOwn, P::ConfigEdit].into_iter().collect(),
+            Self::Viewer => [P::AccountManage, P::JobViewAll, P::ConfigView].into_iter().collect(),
+            Self::Researcher => {
+                [P::AccountManage, P::JobSubmit, P::JobViewOwn, P::JobCancelOwn, P::ConfigEdit].into_iter().collect()
+            }
             Self::Lead => {
-                [P::JobSubmit, P::JobViewAll, P::JobCancelAll, P::QueueManage, P::ConfigEdit].into_iter().collect()
+                [P::AccountManage, P::JobSubmit, P::JobViewAll, P::JobCancelAll, P::QueueManage, P::ConfigManage]
+                    .into_iter()
+                    .collect()
             }
             Self::Admin => Permissions::all(),
         }
@@ -241,6 +254,7 @@ mod tests {
         assert!(all.has(Permission::JobViewOwn) && !all.has(Permission::JobCancelOwn));
         assert!(of(&[Permission::JobCancelAll]).has(Permission::JobCancelOwn));
         assert!(of(&[Permission::ConfigEdit]).has(Permission::ConfigView));
+        assert!(of(&[Permission::ConfigManage]).has(Permission::ConfigView));
         assert!(!of(&[Permission::JobViewOwn]).has(Permission::JobViewAll));
         assert_eq!(Vec::from(all), [Permission::JobViewOwn, Permission::JobViewAll]);
         assert_eq!(Permissions::from(Vec::from(Permissions::all())), Permissions::all());
@@ -253,18 +267,18 @@ mod tests {
         assert_eq!(viewer.and(lead), viewer);
         assert_eq!(
             Role::Researcher.permissions().and(viewer).iter().collect::<Vec<_>>(),
-            [Permission::ConfigView, Permission::JobViewOwn]
+            [Permission::AccountManage, Permission::ConfigView, Permission::JobViewOwn]
         );
     }
 
     #[test]
     fn what_each_role_may_do() {
         let rows = [
-            (Role::Viewer, "config.view job.view.own job.view.all"),
-            (Role::Researcher, "config.view config.edit job.submit job.view.own job.cancel.own"),
+            (Role::Viewer, "account.manage config.view job.view.own job.view.all"),
+            (Role::Researcher, "account.manage config.view config.edit job.submit job.view.own job.cancel.own"),
             (
                 Role::Lead,
-                "config.view config.edit job.submit job.view.own job.view.all job.cancel.own job.cancel.all queue.manage",
+                "account.manage config.view config.edit config.manage job.submit job.view.own job.view.all job.cancel.own job.cancel.all queue.manage",
             ),
         ];
         for (role, names) in rows {

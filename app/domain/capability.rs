@@ -2,6 +2,7 @@
 
 use super::gpu::Gpu;
 use super::labels::Labels;
+use super::sandbox::Sandbox;
 
 /// What an agent reported when it registered.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +31,8 @@ pub struct Capability {
     pub max_jobs: u32,
     /// Why it takes no new job now, in its agent's words. What it has it keeps.
     pub unfit: Option<String>,
+    /// How it confines trainers. Older agents say nothing, and confine none.
+    pub sandbox: Option<Sandbox>,
 }
 
 impl Default for Capability {
@@ -47,6 +50,7 @@ impl Default for Capability {
             tls_verify: None,
             max_jobs: 1,
             unfit: None,
+            sandbox: None,
         }
     }
 }

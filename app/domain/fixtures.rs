@@ -28,6 +28,7 @@ pub(crate) fn spec(demand: Demand) -> Spec {
         exclusive: false,
         checkpoints: Checkpoints::Last,
         secrets: None,
+        shared_secrets_only: false,
     }
 }
 

@@ -53,10 +53,10 @@ fn read(line: &str, mut shows: impl FnMut(Ink, char)) {
     let mut rest = line.chars();
     while let Some(next) = rest.next() {
         match next {
-            '\u{1b}' => match rest.next() {
+            '\u{1b}' => match rest.clone().next() {
                 Some('[') => {
                     // Parameters and intermediates are 0x20–0x3f, the final byte 0x40–0x7e (ECMA-48, 5.4).
-                    let sequence = rest.as_str();
+                    let sequence = &rest.as_str()[1..];
                     let length = sequence.find(|part| !matches!(part, ' '..='?')).unwrap_or(sequence.len());
                     let (codes, behind) = sequence.split_at(length);
                     rest = behind.chars();
@@ -69,6 +69,12 @@ fn read(line: &str, mut shows: impl FnMut(Ink, char)) {
                     }
                 }
                 Some(']') => skip_string(&mut rest),
+                // Intermediates and a final byte, as in the choice of a character set (ECMA-35, 13.2.1).
+                Some(' '..='/') => {
+                    let behind = rest.as_str().trim_start_matches(|part| matches!(part, ' '..='/'));
+                    rest = behind.strip_prefix(|part| matches!(part, '0'..='~')).unwrap_or(behind).chars();
+                }
+                Some(other) if !other.is_control() => drop(rest.next()),
                 _ => {}
             },
             '\t' => shows(pen.ink(), '\t'),
@@ -132,6 +138,7 @@ mod tests {
         assert_eq!(shown("\u{1b}[>4;1mx\u{1b}[?1my\u{1b}[1 mz"), vec![(PLAIN, "xyz".into())]);
         assert_eq!(shown("\u{1b}]0;title\u{7}z"), vec![(PLAIN, "z".into())]);
         assert_eq!(shown("\u{1b}]8;;javascript:x\u{1b}\\z"), vec![(PLAIN, "z".into())]);
+        assert_eq!(shown("\u{1b}(Ba\u{1b}=b\u{1b}\u{1b}[1Ac"), vec![(PLAIN, "abc".into())]);
         assert_eq!(shown("cut\u{1b}"), vec![(PLAIN, "cut".into())]);
         assert_eq!(shown("cut\u{1b}[3"), vec![(PLAIN, "cut".into())]);
         assert_eq!(shown("a\u{1b}[3ü"), vec![(PLAIN, "aü".into())]);

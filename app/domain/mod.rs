@@ -8,7 +8,9 @@ pub mod astray;
 pub mod attention;
 pub mod audit;
 pub mod capability;
+pub mod code;
 pub mod explain;
+pub mod factor;
 #[cfg(test)]
 pub(crate) mod fixtures;
 #[cfg(test)]
@@ -23,12 +25,15 @@ pub mod labels;
 pub mod log_text;
 pub mod matching;
 pub mod network;
+pub mod notice;
+pub mod password;
 pub mod plan;
 pub mod queue;
 pub mod rate;
 pub mod reconcile;
 pub mod retry;
 pub mod roster;
+pub mod sandbox;
 pub mod secret;
 pub mod text;
 pub mod time;

@@ -29,6 +29,12 @@ impl Quota {
         Self { at_once: times * 10, every: each(SECOND, times) }
     }
 
+    /// So many times an hour in the long run, and so many at once.
+    pub fn an_hour(times: u32, at_once: u32) -> Self {
+        let every = each(3_600 * SECOND, i64::from(times.clamp(1, 1_000_000)));
+        Self { at_once: i64::from(at_once.max(1)), every }
+    }
+
     /// So many times a minute in the long run, and so many at once.
     pub fn a_minute(times: u32, at_once: u32) -> Self {
         Self { at_once: i64::from(at_once.max(1)), every: each(60 * SECOND, i64::from(times.clamp(1, 1_000_000))) }

@@ -34,7 +34,8 @@ pub fn variable(name: &str) -> Option<String> {
     (plain && begins && ends && name.len() <= 64 && !name.starts_with(OURS)).then_some(name)
 }
 
-/// Whether a job that asks for `wanted` is given the secret of this name: all there are if it names none in particular.
+/// Whether a job that asks for `wanted` is given the secret of this name: a job of an earlier version, which says nothing of
+/// secrets, is given all.
 pub fn is_given(wanted: Option<&[String]>, name: &str) -> bool {
     wanted.is_none_or(|wanted| wanted.iter().any(|one| one == name))
 }

@@ -6,12 +6,27 @@ use std::borrow::Cow;
 /// writing (Unicode's bidirectional controls, with which `exe.fdp` reads `pdf.exe`), or is not there to the eye.
 pub fn acts(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// A name that can be shown as it is: of so many characters at most, and none of them acts.
+/// Whether a character makes one name look like another: it acts, or nothing of it is seen. Some of these have their use in
+/// running text, such as joiners in Hindi and Persian, and none in a name.
+pub fn deceives(c: char) -> bool {
+    acts(c)
+        || matches!(
+            c,
+            // Soft hyphen, grapheme joiner, fillers of Hangul, Khmer's inherent vowels, Mongolian's separator.
+            '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{3164}' | '\u{ffa0}'
+            // Spaces and joiners without width, invisible operators, controls that are out of use.
+            | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{206f}'
+            // Annotations, and tags.
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
+/// A name that can be shown as it is: of so many characters at most, and none of them deceives.
 pub fn is_plain(text: &str, most: usize) -> bool {
-    text.chars().count() <= most && !text.chars().any(acts)
+    text.chars().count() <= most && !text.chars().any(deceives)
 }
 
 /// Text in which nothing acts: what would is written out, as `\u{202e}`.
@@ -53,6 +68,21 @@ mod tests {
         assert!(is_plain("gpu-1", 5));
         assert!(!is_plain("gpu-12", 5));
         assert!(!is_plain("gpu\u{2066}", 64));
+    }
+
+    #[test]
+    fn a_name_that_looks_like_another_is_not_plain() {
+        let ranges =
+            ['\u{200b}'..='\u{200f}', '\u{202a}'..='\u{202e}', '\u{2060}'..='\u{2064}', '\u{2066}'..='\u{2069}'];
+        let single = ['\u{61c}', '\u{ad}', '\u{feff}', '\u{180e}', '\u{3164}', '\n', '\u{7f}'];
+        let tags = '\u{e0000}'..='\u{e007f}';
+        for c in ranges.into_iter().chain([tags]).flatten().chain(single) {
+            assert!(!is_plain(&format!("gpu{c}-1"), 64), "{c:?}");
+        }
+        for name in ["naïve", "日本語", "हिन्दी", "Ελλάδα", "gpu 1", "🚀", "-._"] {
+            assert!(is_plain(name, 64), "{name}");
+        }
+        assert_eq!(escaped("می\u{200c}خواهم"), "می\u{200c}خواهم", "text keeps its joiners");
     }
 
     proptest! {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::factors::FactorsView;
 use super::fingerprint::Fingerprint;
 use crate::domain::access::{Permissions, Role};
 use crate::domain::ids::{SessionId, TokenId, UserId};
@@ -13,8 +14,14 @@ use crate::domain::time::Timestamp;
 pub struct SessionView {
     /// The caller's name, for the page's corner.
     pub name: String,
+    /// The API token that the caller came with, by which it can revoke itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_id: Option<TokenId>,
     /// What the caller may do, with what it came with.
     pub permissions: Permissions,
+    /// How many notices about the caller's account are unread (`GET /api/account/notices`).
+    #[serde(default)]
+    pub unread_notices: u64,
     /// Whether the server runs for one person on this machine, without accounts.
     pub single_user: bool,
     /// The server's version.
@@ -42,7 +49,7 @@ pub struct CreateUser {
     pub name: String,
     /// What they are here.
     pub role: Role,
-    /// A password of 10 characters or more; left out, they have none yet.
+    /// A password of 12 characters or more; left out, they have none yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
 }
@@ -63,7 +70,7 @@ pub struct EditUser {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResetPassword {
-    /// The new password, of 10 characters or more.
+    /// The new password, of 12 characters or more.
     pub password: String,
 }
 
@@ -73,7 +80,7 @@ pub struct ResetPassword {
 pub struct ChangePassword {
     /// The password until now.
     pub old: String,
-    /// The new one, of 10 characters or more.
+    /// The new one, of 12 characters or more.
     pub new: String,
 }
 
@@ -192,6 +199,9 @@ pub struct UserDetail {
     pub tokens: Vec<TokenView>,
     /// Their browsers.
     pub sessions: Vec<SessionEntry>,
+    /// Their second factors.
+    #[serde(default)]
+    pub factors: FactorsView,
 }
 
 /// `POST /api/account/tokens`, and for somebody else `POST /api/admin/users/{id}/tokens`
@@ -203,9 +213,12 @@ pub struct CreateToken {
     /// What it is for; left out, all that its owner may do, now and later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Permissions>,
-    /// After how many days it ends; left out, never.
+    /// After how many days it expires; left out, after as many as the server is set to (90).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_days: Option<u32>,
+    /// Whether it never expires.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub never_expires: bool,
 }
 
 /// The answer to [`CreateToken`].
@@ -261,6 +274,9 @@ pub struct SessionEntry {
     pub created_at: Timestamp,
     /// When it was last used, within a minute.
     pub seen_at: Timestamp,
+    /// When it ends if nobody uses it.
+    #[serde(default)]
+    pub idle_ends_at: Timestamp,
     /// When it ends in any case.
     pub expires_at: Timestamp,
 }
@@ -271,4 +287,10 @@ pub struct SessionEntry {
 pub struct SessionsPage {
     /// The caller's, oldest first.
     pub sessions: Vec<SessionEntry>,
+    /// A session ends after this long without use.
+    #[serde(default)]
+    pub idle_seconds: u64,
+    /// A new session ends this long after the login.
+    #[serde(default)]
+    pub longest_seconds: u64,
 }

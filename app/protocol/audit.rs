@@ -135,6 +135,10 @@ pub struct AuditVerdict {
     pub checkpoints_of_other_keys: u64,
     /// Lines of the file of checkpoints that the key has not signed.
     pub broken_checkpoint_lines: Vec<usize>,
+    /// Whether each chain, and what retention removed of it, had to be signed. Not with the file of an earlier version, until a
+    /// server of this one has started, and not without a key.
+    #[serde(default)]
+    pub chains_must_be_signed: bool,
 }
 
 /// Something that is wrong with a chain.

@@ -26,6 +26,9 @@ pub struct ConfigView {
     pub sha256: String,
     /// When that revision came.
     pub updated_at: Timestamp,
+    /// Whose the configuration is: they, and whoever has `config.manage`, may change it. Null if nobody knows.
+    #[serde(default)]
+    pub owner: Option<String>,
     /// The files' names.
     pub files: Vec<String>,
     /// What the configuration says it trains (`model_type`, `model_family`…), for the list.

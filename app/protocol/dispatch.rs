@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::worker::StopReason;
 use crate::domain::ids::{Attempt, JobId};
+use crate::domain::sandbox::SandboxLevel;
 
 /// One event. It is a hint: the heartbeat's answer says the same, so a lost one costs only time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -83,6 +84,12 @@ pub struct JobSubmit {
     /// How long its trainer may run, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_runtime_seconds: Option<u64>,
+    /// Who submitted it. Their jobs share a home for caches on a host, and a user where its agent runs as root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submitted_by: Option<String>,
+    /// How closely its trainer is to be confined at least; the worker's owner may want more.
+    #[serde(default, skip_serializing_if = "is_none_level")]
+    pub sandbox: SandboxLevel,
     /// Where the job stands in a trace, as the W3C's header of that name; `TRACEPARENT` for the trainer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
@@ -134,4 +141,9 @@ pub struct BundleRef {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_none_level(level: &SandboxLevel) -> bool {
+    *level == SandboxLevel::None
 }

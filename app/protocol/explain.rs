@@ -127,6 +127,8 @@ pub enum BlockerCode {
     GpuCount,
     /// Less memory.
     Vram,
+    /// It cannot confine the trainer as closely.
+    Sandbox,
     /// Too few of its GPUs are given out.
     GpusWithheld,
     /// An ephemeral worker that has run its job.

@@ -102,6 +102,9 @@ pub struct JobMetrics {
     pub attempt: Attempt,
     /// When the first point was made, by the agent's clock; none before there is one.
     pub from: Option<Timestamp>,
+    /// Of so many points that the attempt told one is kept, if not all are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_every: Option<u64>,
     /// `loss`, `learning_rate`, `epoch` and `steps_per_second` first, then the others by name. What was never told is left
     /// out. The rate is counted from steps and their times, unless the trainer tells one of that name.
     pub metrics: Vec<MetricSeries>,

@@ -36,6 +36,9 @@ pub struct LogLines {
     pub offset: Option<u64>,
     /// The lines, in order. There may be fewer than were asked for, if they are long.
     pub lines: Vec<LogLine>,
+    /// From this line on `q` was not looked for, because marking the lines before it took as much time as one answer may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmarked_from: Option<u64>,
     /// How many lines the log has now.
     pub total: u64,
     /// Whether the last of them has not ended.

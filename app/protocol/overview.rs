@@ -122,6 +122,8 @@ pub enum AttentionKind {
     AgentBehind,
     /// The worker's token is older than 90 days.
     TokenOld,
+    /// Signed checkpoints of the audit trail do not reach the place where they are kept (`--audit-ship`).
+    AuditNotShipped,
 }
 
 /// How urgent something is.

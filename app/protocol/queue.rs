@@ -10,6 +10,7 @@ use super::worker::ProgressPoint;
 use crate::domain::ids::{Attempt, JobId, WorkerId};
 use crate::domain::labels::Labels;
 use crate::domain::queue::DEFAULT_PRIORITY;
+use crate::domain::sandbox::SandboxLevel;
 use crate::domain::time::Timestamp;
 
 /// `POST /api/queue/submit`.
@@ -42,19 +43,26 @@ pub struct SubmitJob {
     /// After so many seconds of training an attempt is stopped, and the job has failed; left out, it may take its time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_runtime_seconds: Option<u32>,
-    /// The secrets that the job is given, by name; left out, every one that you can use, and none for an empty list.
+    /// The secrets that the job is given, by name; left out, none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secrets: Option<Vec<String>>,
     /// Whether no two trainers of the job may ever run at once: an agent that loses contact stops its own before its
     /// lease ends, and no other attempt begins before. Older agents cannot do that, and are not offered it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exclusive: bool,
+    /// How closely the trainer is confined at least. A worker's own level, if it is higher, counts.
+    #[serde(default, skip_serializing_if = "SandboxLevel::is_none")]
+    pub sandbox: SandboxLevel,
     /// Which checkpoints are sent to the orchestrator, from where an attempt on another worker goes on.
     #[serde(default)]
     pub checkpoints: CheckpointPolicy,
     /// How urgent it is, 0 to 50.
     #[serde(default = "ten")]
     pub priority: u8,
+    /// The revision of the configuration that you have looked at, which must be its newest. It is needed where somebody
+    /// else has changed the configuration since you last ran it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_revision: Option<u32>,
     /// Only say what would become of it: nothing is submitted, and the answer is an explanation.
     #[serde(default)]
     pub dry_run: bool,
@@ -72,6 +80,16 @@ fn three() -> u32 {
     3
 }
 
+/// `POST /api/queue/{id}/retry`; it may be left out.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RetryJob {
+    /// The secrets that the new job is given, by name, yours before shared ones. Left out: of a job of yours those that it
+    /// had, of somebody else's job those of them that are shared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<Vec<String>>,
+}
+
 impl SubmitJob {
     /// A submit with every default.
     pub fn of(config_name: &str) -> Self {
@@ -87,8 +105,10 @@ impl SubmitJob {
             max_runtime_seconds: None,
             secrets: None,
             exclusive: false,
+            sandbox: SandboxLevel::None,
             checkpoints: CheckpointPolicy::Last,
             priority: ten(),
+            config_revision: None,
             dry_run: false,
         }
     }
@@ -209,6 +229,7 @@ pub struct JobCounts {
 /// A job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct JobView {
     /// The job's id.
     pub job_id: JobId,
@@ -235,12 +256,18 @@ pub struct JobView {
     pub retry_on_failure: bool,
     /// How many seconds the trainer of an attempt may run.
     pub max_runtime_seconds: Option<u64>,
-    /// The secrets that it is given, by name; none for every one that whoever submitted it can use.
+    /// The secrets that it is given, by name; null, of a job of an earlier version, for every one that its owner can use.
     #[serde(default)]
     pub secrets: Option<Vec<String>>,
+    /// Whether it is given shared secrets only: somebody submitted it again for another, and named none of their own.
+    #[serde(default)]
+    pub shared_secrets_only: bool,
     /// Whether no two of its trainers may ever run at once.
     #[serde(default)]
     pub exclusive: bool,
+    /// How closely its trainer is confined at least.
+    #[serde(default)]
+    pub sandbox: SandboxLevel,
     /// Which of its checkpoints are sent here.
     #[serde(default)]
     pub checkpoints: CheckpointPolicy,

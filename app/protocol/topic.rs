@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{JobId, UserId, WorkerId};
 
-/// Something that can change, as text: `workers`, `worker:w_…`, `jobs`, `job:j_…`, `log:j_…`, `configs`, `gpus`, `trail`.
+/// Something that can change, as text: `workers`, `worker:w_…`, `jobs`, `job:j_…`, `log:j_…`, `configs`, `gpus`, `secrets`,
+/// `account`, `trail`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Topic {
     /// The list of workers.
@@ -21,9 +22,13 @@ pub enum Topic {
     Configs,
     /// How the GPUs of all workers are.
     Gpus,
+    /// The secrets that everybody's jobs can use.
+    Secrets,
+    /// The listener's own password, tokens, sessions and secrets.
+    Account,
     /// The audit trail, and so whatever somebody may have changed: people, secrets, settings.
     Trail,
-    /// What opens doors for a person: for the server's own streams, told to no listener.
+    /// A person's access: password, tokens, sessions, role and secrets. That person hears of it as [`Topic::Account`].
     Access(UserId),
 }
 
@@ -37,6 +42,8 @@ impl std::fmt::Display for Topic {
             Self::Log(id) => write!(f, "log:{id}"),
             Self::Configs => f.write_str("configs"),
             Self::Gpus => f.write_str("gpus"),
+            Self::Secrets => f.write_str("secrets"),
+            Self::Account => f.write_str("account"),
             Self::Trail => f.write_str("trail"),
             Self::Access(id) => write!(f, "access:{id}"),
         }
@@ -52,6 +59,8 @@ impl Topic {
                 "jobs" => Some(Self::Jobs),
                 "configs" => Some(Self::Configs),
                 "gpus" => Some(Self::Gpus),
+                "secrets" => Some(Self::Secrets),
+                "account" => Some(Self::Account),
                 "trail" => Some(Self::Trail),
                 _ => None,
             },

@@ -8,6 +8,7 @@ use super::dispatch::JobSubmit;
 pub use super::gpu::{Gpu, GpuInfo, GpuReading, MemoryKind, Telemetry, Withheld, WithheldReason};
 use crate::domain::ids::{Attempt, JobId, WorkerId};
 use crate::domain::labels::Labels;
+use crate::domain::sandbox::Sandbox;
 use crate::domain::time::Timestamp;
 
 /// The version of this contract that this build speaks.
@@ -71,6 +72,9 @@ pub struct Register {
     /// Why the host is fit for no new job now, in the agent's words (its disk is full); left out, it is fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfit: Option<String>,
+    /// How the host confines trainers; older agents say nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Sandbox>,
     /// The attempts that run on this host, adopted ones included.
     #[serde(default)]
     pub attempts: Vec<RunningAttempt>,
@@ -114,6 +118,9 @@ pub struct Registered {
     pub protocol: u32,
     /// The server's clock.
     pub server_time: Timestamp,
+    /// What the agent sends as `X-Worker-Token` from now on, until it registers again; left out for older agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     /// For older agents: keep running this job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume_job: Option<ResumeJob>,

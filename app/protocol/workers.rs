@@ -6,9 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::gpu::{GpuInfo, GpuView};
 use super::status::{FacetKind, JobStatus, WorkerStatus, WorkerType};
+pub use super::token_life::{RotateToken, TokenLife};
 use super::worker_history::Stood;
 use crate::domain::ids::{JobId, WorkerId};
 use crate::domain::labels::Labels;
+use crate::domain::sandbox::Sandbox;
 use crate::domain::time::Timestamp;
 
 /// `POST /api/admin/workers`.
@@ -26,37 +28,16 @@ pub struct CreateWorker {
     /// Whether labels that the agent reports are not to count.
     #[serde(default)]
     pub ignore_reported_labels: bool,
+    /// Whether agents of the older protocol are refused. They use the worker's token for everything and get `HF_TOKEN` with
+    /// the offer of a job.
+    #[serde(default)]
+    pub refuse_older_agents: bool,
     /// Networks from which the agent may come, like `10.0.0.0/8`; left out, any.
     #[serde(default)]
     pub allowed_networks: Vec<String>,
     /// When the token ends.
     #[serde(flatten)]
     pub life: TokenLife,
-}
-
-/// When a new token ends: one of the two, or neither for never.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct TokenLife {
-    /// At this moment.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<Timestamp>,
-    /// After so many seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_in_seconds: Option<u32>,
-}
-
-/// `POST /api/admin/workers/{id}/token`; the body may be left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RotateToken {
-    /// When the new token ends.
-    #[serde(flatten)]
-    pub life: TokenLife,
-    /// The old token works for so many seconds more, at most 604800, or until an agent registers with the new one. Left
-    /// out, it opens nothing from now on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub overlap_seconds: Option<u32>,
 }
 
 /// The answer to [`CreateWorker`] and to a rotation: the only time the token is shown.
@@ -69,6 +50,9 @@ pub struct CreatedWorker {
     pub token: String,
     /// The worker's name.
     pub name: String,
+    /// When the token ends if no agent registers with it by then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_unused_ends_at: Option<Timestamp>,
     /// What to run on the GPU machine. It reads the token from the environment, not from the command line.
     pub connection_command: String,
 }
@@ -260,6 +244,9 @@ pub struct WorkerView {
     /// When its token ends; none for never.
     #[serde(default)]
     pub token_expires_at: Option<Timestamp>,
+    /// When its token ends if no agent registers with it by then; none once one has.
+    #[serde(default)]
+    pub token_unused_ends_at: Option<Timestamp>,
     /// When the token before it ends, while both are good.
     #[serde(default)]
     pub old_token_ends_at: Option<Timestamp>,
@@ -291,6 +278,9 @@ pub struct WorkerView {
     /// Whether the agent verifies this server's certificate, as reported.
     #[serde(default)]
     pub tls_verify: Option<bool>,
+    /// How its host confines trainers, as reported; older agents confine none.
+    #[serde(default)]
+    pub sandbox: Option<Sandbox>,
     /// The name of what people have set of it; the `ETag` begins with it.
     #[serde(default)]
     pub revision: String,
@@ -314,6 +304,9 @@ pub struct WorkerSettings {
     pub labels: Labels,
     /// Whether those that its agent reports are ignored.
     pub ignore_reported_labels: bool,
+    /// Whether agents of the older protocol are refused.
+    #[serde(default)]
+    pub refuse_older_agents: bool,
 }
 
 /// Two agents came with one token.
@@ -386,6 +379,9 @@ pub struct EditWorker {
     /// Whether labels that the agent reports are not to count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignore_reported_labels: Option<bool>,
+    /// Whether agents of the older protocol are refused from the next registration on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refuse_older_agents: Option<bool>,
     /// Networks from which the agent may come, all of them; an empty list for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_networks: Option<Vec<String>>,

@@ -21,6 +21,8 @@ use super::flash::CurrentFlash;
 use super::i18n::t;
 use super::live::{on_news, use_live};
 use super::port::SharedPort;
+use super::prefs::Prefs;
+use crate::domain::access::Permission;
 use crate::protocol::topic::Topic;
 
 /// Attends to the page that is open.
@@ -51,7 +53,17 @@ fn keep_current() {
     Effect::new(move |_| browser::mark_stale(live.is_stale()));
     if browser::has_parts() {
         let renewal = Rc::new(browser::Renewal::new(move |page: &Document| untrack(|| tell(clock, page))));
-        on_news(&[Topic::Trail], Box::new(move || Box::pin(renewal.clone().renew())));
+        on_news(topics(), Box::new(move || Box::pin(renewal.clone().renew())));
+    }
+}
+
+/// What may change a page: the trail has all of it, and who may not read the trail hears of what they may see.
+fn topics() -> &'static [Topic] {
+    let reads_trail = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::AdminAudit));
+    if reads_trail {
+        &[Topic::Trail]
+    } else {
+        &[Topic::Account, Topic::Configs, Topic::Jobs, Topic::Secrets, Topic::Workers]
     }
 }
 

@@ -23,7 +23,8 @@ pub(crate) fn fields(worker: &WorkerView) -> BTreeMap<String, String> {
     // What is not chosen is not sent.
     let kind = worker.worker_type.map(|kind| ("worker_type", kind.as_str().to_owned()));
     let ignores = set.ignore_reported_labels.then(|| ("ignore_reported_labels", "true".to_owned()));
-    let all = always.into_iter().chain(kind).chain(ignores);
+    let refuses = set.refuse_older_agents.then(|| ("refuse_older_agents", "true".to_owned()));
+    let all = always.into_iter().chain(kind).chain(ignores).chain(refuses);
     all.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::WorkerId;
 use crate::protocol::access::CreatedToken;
+use crate::protocol::factors::RecoveryCodes;
 use crate::protocol::problem::Problem;
 use crate::protocol::workers::CreatedWorker;
 
@@ -24,11 +25,14 @@ pub enum Flash {
     },
     /// An API token was made: the next page shows it.
     TokenMade(CreatedToken),
+    /// New recovery codes: the next page shows them.
+    RecoveryCodes(RecoveryCodes),
     /// A form was refused.
     Problem {
         /// Which form.
         form: FormName,
         /// Why.
+        #[serde(with = "whole")]
         problem: Problem,
         /// What was typed, to fill the form again; never a secret.
         fields: BTreeMap<String, String>,
@@ -54,6 +58,24 @@ pub enum Flash {
         /// How to take it back, if that can be.
         undo: Option<Undo>,
     },
+}
+
+/// A problem with what it carries for the page's own sentences, which its document has as fields of their own.
+mod whole {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::protocol::problem::Problem;
+
+    pub(super) fn serialize<S: Serializer>(problem: &Problem, serializer: S) -> Result<S::Ok, S::Error> {
+        (problem, &problem.with).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Problem, D::Error> {
+        let (problem, with) = <(Problem, BTreeMap<String, String>)>::deserialize(deserializer)?;
+        Ok(Problem { with, ..problem })
+    }
 }
 
 /// How to take something back: a form.
@@ -135,7 +157,7 @@ pub enum WayKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FormName {
-    /// `POST /ui/login`.
+    /// `POST /ui/login` and those below it.
     Login,
     /// `POST /ui/workers`, `POST /ui/workers/{id}/edit`.
     Worker,
@@ -145,6 +167,8 @@ pub enum FormName {
     Token,
     /// `POST /ui/account/password`, `POST /ui/confirm`, `POST /ui/users/{id}/password`.
     Password,
+    /// `POST /ui/account/totp` and those below it, `POST /ui/account/recovery-codes`, `POST /ui/users/{id}/factors/remove`.
+    Factor,
     /// `POST /ui/users`, `POST /ui/users/{id}`.
     Person,
     /// `POST /ui/secrets`.
@@ -187,6 +211,8 @@ pub enum Notice {
     Confirmed,
     /// Somebody was added, or what they may do was changed.
     PersonChanged,
+    /// Somebody's second factor was removed.
+    FactorRemoved,
     /// A secret is kept.
     SecretKept,
     /// A secret is gone.

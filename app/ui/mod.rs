@@ -35,6 +35,8 @@ mod notes;
 mod pages;
 mod palette;
 pub(crate) mod parts;
+#[cfg(feature = "ssr")]
+pub mod pending;
 mod places;
 #[cfg(feature = "ssr")]
 mod plain;

@@ -233,7 +233,9 @@ mod tests {
     fn prefs(permissions: Permissions) -> Prefs {
         let session = SessionView {
             name: "ada".to_owned(),
+            token_id: None,
             permissions,
+            unread_notices: 0,
             single_user: false,
             server_version: String::new(),
             base_url: String::new(),

@@ -22,11 +22,13 @@ use super::pages::job::cancel::JobCancelPage;
 use super::pages::job::configuration::JobConfigurationPage;
 use super::pages::job::events::JobEventsPage;
 use super::pages::login::LoginPage;
+use super::pages::login_code::{LoginCodePage, LoginEnrolPage};
 use super::pages::not_found::NotFoundPage;
 use super::pages::people::PeoplePage;
 use super::pages::person::PersonPage;
 use super::pages::preferences::PreferencesPage;
 use super::pages::search::SearchPage;
+use super::pages::second_factor::TotpPage;
 use super::pages::secrets::SecretsPage;
 use super::pages::system::SystemPage;
 use super::pages::train::TrainPage;
@@ -46,8 +48,11 @@ pub fn Plain() -> impl IntoView {
         <Router>
             <Routes fallback=NotFoundPage>
                 <Route path=path!("/login") view=LoginPage ssr=SsrMode::Async/>
+                <Route path=path!("/login/code") view=LoginCodePage ssr=SsrMode::Async/>
+                <Route path=path!("/login/enrol") view=LoginEnrolPage ssr=SsrMode::Async/>
                 <ParentRoute path=path!("") view=Layout ssr=SsrMode::Async>
                     <Route path=path!("/account") view=AccountPage ssr=SsrMode::Async/>
+                    <Route path=path!("/account/totp") view=TotpPage ssr=SsrMode::Async/>
                     <Route path=path!("/configs") view=ConfigsListPage ssr=SsrMode::Async/>
                     <Route path=path!("/configs/new") view=ConfigNewPage ssr=SsrMode::Async/>
                     <Route path=path!("/configs/:name/edit") view=ConfigEditPage ssr=SsrMode::Async/>

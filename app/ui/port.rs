@@ -80,6 +80,20 @@ pub struct Draft {
     pub fields: std::collections::BTreeMap<String, String>,
     /// What would become of it, or why it cannot be submitted.
     pub outcome: Result<Drafted, Problem>,
+    /// What others have changed since the reader ran the configuration last.
+    pub unseen: Option<Unseen>,
+}
+
+/// A change of a configuration by somebody else.
+#[cfg(feature = "ssr")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unseen {
+    /// The revision that the reader ran last.
+    pub last_run: u32,
+    /// The newest revision.
+    pub newest: u32,
+    /// Who has changed it, if it is known.
+    pub changed_by: Option<String>,
 }
 
 /// What would become of a submit.
@@ -107,6 +121,12 @@ pub trait Desk: Send + Sync {
     fn tokens(&self) -> Answer<crate::protocol::access::TokensPage>;
     /// The browsers in which the reader is logged in.
     fn sessions(&self) -> Answer<crate::protocol::access::SessionsPage>;
+    /// The reader's second factors.
+    fn factors(&self) -> Answer<crate::protocol::factors::FactorsView>;
+    /// What the reader's authenticator app is given, which is being set up.
+    fn totp_enrolment(&self) -> Answer<crate::protocol::factors::TotpEnrolment>;
+    /// What the reader should know of their account.
+    fn notices(&self) -> Answer<crate::protocol::notices::NoticesPage>;
     /// Those of these workers that there are.
     fn workers_named(&self, ids: Vec<WorkerId>) -> Answer<Vec<WorkerView>>;
     /// Those of these jobs that the reader may see.

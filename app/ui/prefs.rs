@@ -200,6 +200,18 @@ pub struct Prefs {
 }
 
 impl Prefs {
+    /// The reader's name.
+    #[cfg(feature = "ssr")]
+    pub fn reader(&self) -> &str {
+        self.session.as_ref().map_or("", |session| session.name.as_str())
+    }
+
+    /// Whether the reader may change a configuration that belongs to `owner`.
+    #[cfg(feature = "ssr")]
+    pub fn may_change(&self, owner: Option<&str>) -> bool {
+        self.may(Permission::ConfigManage) || self.may(Permission::ConfigEdit) && owner == Some(self.reader())
+    }
+
     /// Whether who reads may do this.
     pub fn may(&self, permission: Permission) -> bool {
         self.session.as_ref().is_some_and(|session| session.permissions.has(permission))

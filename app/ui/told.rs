@@ -4,6 +4,7 @@
 use super::locales::Language;
 use super::prefs::Locale;
 use crate::domain::access::{Permission, Role};
+use crate::domain::password::SHORTEST;
 use crate::domain::time::Millis;
 use crate::protocol::problem::Problem;
 
@@ -32,6 +33,12 @@ fn sentence(problem: &Problem, locale: Locale) -> Option<String> {
             Some(words.too_many.of(language.span(Millis::seconds(seconds))))
         }
         "out_of_range" if locale != Locale::En => Some(words.out_of_range.of(with("field")?)),
+        "weak_password" if locale != Locale::En => Some(match with("why")? {
+            "short" => words.password_short.of(SHORTEST),
+            "guessable" => words.password_guessable.to_owned(),
+            "listed" => words.password_listed.to_owned(),
+            _ => return None,
+        }),
         "invalid_search" if locale != Locale::En => {
             let word = with("word")?;
             Some(match with("why")? {
@@ -48,6 +55,7 @@ fn sentence(problem: &Problem, locale: Locale) -> Option<String> {
         "invalid_name" => own(words.invalid_name),
         "invalid_labels" => own(words.invalid_labels),
         "password_needed" => own(words.password_needed),
+        "wrong_code" => own(words.wrong_code),
         "wrong_password" => own(words.wrong_password),
         "wrong_token" => own(words.wrong_token),
         "changed_meanwhile" | "precondition_failed" => own(words.changed),
@@ -66,6 +74,19 @@ mod tests {
     fn problem(code: &str, with: &[(&str, &str)]) -> Problem {
         let with = with.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         Problem { with, ..Problem::new(403, "Forbidden", code, "As the API says it.") }
+    }
+
+    #[test]
+    fn hints_and_refusals_name_the_shortest_password() {
+        for locale in Locale::ALL {
+            let words = Language::of(locale).plain();
+            let refused = told(problem("weak_password", &[("why", "short")]), locale).detail;
+            // In English the API's own sentence stands.
+            let refused = (locale != Locale::En).then_some(refused.as_str());
+            for text in [words.login.password_hint, words.people.password_optional].into_iter().chain(refused) {
+                assert!(text.contains(&SHORTEST.to_string()), "{locale:?}: {text}");
+            }
+        }
     }
 
     #[test]

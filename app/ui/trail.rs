@@ -4,7 +4,7 @@
 use super::i18n::t;
 
 /// Every action, by its word.
-pub const ACTIONS: [&str; 51] = [
+pub const ACTIONS: [&str; 55] = [
     "worker.created",
     "worker.registered",
     "worker.online",
@@ -46,6 +46,10 @@ pub const ACTIONS: [&str; 51] = [
     "access.user_edited",
     "access.password_changed",
     "access.password_reset",
+    "access.factor_added",
+    "access.factor_removed",
+    "access.recovery_codes_renewed",
+    "access.recovery_code_used",
     "access.token_created",
     "access.token_revoked",
     "access.login_refused",

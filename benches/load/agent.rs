@@ -1,5 +1,6 @@
 //! An agent that trains nothing: it registers, listens, and reports what it is told to.
 
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use futures_util::StreamExt;
@@ -15,6 +16,7 @@ pub struct Agent {
     http: Client,
     url: String,
     token: String,
+    session: Arc<Mutex<String>>,
 }
 
 /// An offer, and when its bytes came.
@@ -31,22 +33,37 @@ impl Agent {
         let body = json!({"name": name, "worker_type": "persistent"});
         let made = server.api(Method::POST, "/api/admin/workers", Some(&body)).await;
         let token = made["token"].as_str().expect("a token").to_owned();
-        let agent = Self { http: server.http.clone(), url: server.url.clone(), token };
+        let agent = Self { http: server.http.clone(), url: server.url.clone(), token, session: Arc::default() };
         agent.register(json!([])).await.expect("registered");
         agent
     }
 
     async fn post(&self, path: &str, body: &Value) -> reqwest::Result<StatusCode> {
-        let request = self.http.post(format!("{}{path}", self.url)).header("x-worker-token", &self.token).json(body);
+        let request = self.http.post(format!("{}{path}", self.url)).header("x-worker-token", self.session()).json(body);
         let answer = request.send().await?;
         let status = answer.status();
         answer.bytes().await?;
         Ok(status)
     }
 
+    fn session(&self) -> String {
+        self.session.lock().expect("no panic while it is held").clone()
+    }
+
+    async fn register_with(&self, body: &Value) -> reqwest::Result<StatusCode> {
+        let url = format!("{}/api/workers/register", self.url);
+        let answer = self.http.post(url).header("x-worker-token", &self.token).json(body).send().await?;
+        let status = answer.status();
+        let registered: Value = answer.json().await?;
+        if let Some(session) = registered["session"].as_str() {
+            session.clone_into(&mut self.session.lock().expect("no panic while it is held"));
+        }
+        Ok(status)
+    }
+
     pub async fn register(&self, attempts: Value) -> reqwest::Result<StatusCode> {
         let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cpu", "attempts": attempts});
-        self.post("/api/workers/register", &body).await
+        self.register_with(&body).await
     }
 
     /// A heartbeat that says this of GPUs.
@@ -59,7 +76,7 @@ impl Agent {
         let gpu = |n: usize| json!({"index": n, "uuid": format!("GPU-{n}"), "name": "NVIDIA A100-SXM4-80GB", "vram_gb": 80.0});
         let gpus: Vec<Value> = (0..gpus).map(gpu).collect();
         let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cuda", "gpus": gpus});
-        self.post("/api/workers/register", &body).await
+        self.register_with(&body).await
     }
 
     pub async fn report(&self, offer: &Offer, status: &str) -> reqwest::Result<StatusCode> {
@@ -77,7 +94,7 @@ impl Agent {
 
     /// Opens the stream, and passes offers on until it ends.
     pub async fn listen(&self, offers: &UnboundedSender<Offer>) -> reqwest::Result<()> {
-        let stream = self.http.get(format!("{}/api/workers/stream", self.url)).header("x-worker-token", &self.token);
+        let stream = self.http.get(format!("{}/api/workers/stream", self.url)).header("x-worker-token", self.session());
         let mut bytes = stream.send().await?.error_for_status()?.bytes_stream();
         let mut text = String::new();
         while let Some(chunk) = bytes.next().await {

@@ -15,7 +15,8 @@ pub async fn metrics(server: &Server) {
     let (mut times, mut size) = (Vec::new(), 0);
     for _ in 0..TIMES {
         let began = Instant::now();
-        let answer = server.http.get(format!("{}/metrics", server.url)).send().await.expect("an answer");
+        let answer =
+            server.http.get(format!("{}/metrics", server.url)).bearer_auth(ADMIN).send().await.expect("an answer");
         assert!(answer.status().is_success(), "/metrics was answered {}", answer.status());
         size = answer.bytes().await.expect("a body").len();
         times.push(began.elapsed());

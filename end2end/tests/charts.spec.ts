@@ -1,6 +1,6 @@
 // What is measured over time: of trainings, of their GPUs, of workers, and of all together.
 import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
-import { makeWorker, registerGpus, say, signIn, submit } from '../steps';
+import { makeWorker, registerGpus, say, sessionOf, signIn, submit } from '../steps';
 import type { Page } from '@playwright/test';
 
 /** Tells of the last hour in as many moments, with ten minutes of silence in it. */
@@ -29,7 +29,7 @@ async function tellHour(server: Server, token: string, count: number): Promise<v
 /** Runs a job of so many points on a worker of this key, in the words of its agent. */
 async function train(server: Server, token: string, points: number): Promise<string> {
   const job = await submit(server, 'digits');
-  const next = async () => (await fetch(`${server.url}/api/workers/next`, { headers: { 'x-worker-token': token } })).json();
+  const next = async () => (await fetch(`${server.url}/api/workers/next`, { headers: { 'x-worker-token': sessionOf(token) } })).json();
   await expect.poll(async () => (await next()).desired.offers.length).toBe(1);
   const [offer] = (await next()).desired.offers;
   const headers = { 'x-upload-token': offer.upload_token, 'content-type': 'application/json' };
@@ -98,7 +98,7 @@ test('what a trainer measured has a chart each, and what its GPUs did too', asyn
   await signIn(page, server);
   const { token } = await makeWorker(server, 'gpu-1');
   await registerGpus(server, token, 2);
-  const stream = await fetch(`${server.url}/api/workers/stream`, { headers: { 'x-worker-token': token } });
+  const stream = await fetch(`${server.url}/api/workers/stream`, { headers: { 'x-worker-token': sessionOf(token) } });
   const job = await train(server, token, 300);
   await tellHour(server, token, 2);
   await page.goto(`/jobs/${job}`);

@@ -139,7 +139,7 @@ test('a job is changed and submitted with all that it asked for', async ({ page,
   for (const [name, value] of [['min_vram', '39.5'], ['max_runtime', '5400s'], ['max_retries', '1'], ['checkpoints', 'none']]) {
     await expect(page.locator(`[name=${name}]`)).toHaveValue(value!);
   }
-  for (const box of ['retry_on_failure', 'exclusive', 'secrets-chosen', 'secret-HF_TOKEN']) await expect(page.locator(`[id="${box}"]`)).toBeChecked();
+  for (const box of ['retry_on_failure', 'exclusive', 'secret-HF_TOKEN']) await expect(page.locator(`[id="${box}"]`)).toBeChecked();
   await expect(page.locator('[id="secret-WANDB_API_KEY"]')).not.toBeChecked();
   expect(page.url()).not.toContain('hf_0123456789');
   await page.getByRole('button', { name: 'Submit job' }).click();

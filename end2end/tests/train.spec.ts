@@ -73,7 +73,6 @@ test('everything that the form holds is submitted', async ({ page, server }) => 
   await page.getByLabel('Longest run').fill('90m');
   await page.locator('label', { hasText: 'Also when the trainer itself fails' }).click();
   await page.getByText('Secrets that it is given').click();
-  await page.getByLabel('Only those that are ticked').check();
   await page.getByLabel('HF_TOKEN').check();
   await page.getByRole('button', { name: 'Submit job' }).click();
   await expect(page).toHaveURL(/\/jobs\/j_/);
@@ -87,7 +86,7 @@ for (const [theme, width] of [['light', 1280], ['dark', 380]] as const) {
     await signIn(page, server);
     await context.addCookies([{ name: 'theme', value: theme, url: server.url }]);
     await page.setViewportSize({ width, height: 800 });
-    await page.goto('/train?labels=team%3Dnlp&priority=5&secrets=chosen');
+    await page.goto('/train?labels=team%3Dnlp&priority=5&secret=HF_TOKEN');
     await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
     await picture(page, `train-${theme}`);
     await expectAccessible(page);

@@ -1,6 +1,6 @@
 // What the fleet was used for, with and without JavaScript: the page is the server's alone.
 import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
-import { makeWorker, registerGpus, signIn, signInAs, submit } from '../steps';
+import { makeWorker, registerGpus, sessionOf, signIn, signInAs, submit } from '../steps';
 import type { Page } from '@playwright/test';
 
 /** A job that holds the GPUs of a worker; the worker listens until `close`. */
@@ -8,11 +8,11 @@ async function running(server: Server): Promise<{ job: string; close: () => void
   const { token } = await makeWorker(server, 'rack-1');
   await registerGpus(server, token, 2);
   const controller = new AbortController();
-  const stream = await fetch(`${server.url}/api/workers/stream`, { headers: { 'x-worker-token': token }, signal: controller.signal });
+  const stream = await fetch(`${server.url}/api/workers/stream`, { headers: { 'x-worker-token': sessionOf(token) }, signal: controller.signal });
   expect(stream.status).toBe(200);
   const job = await submit(server, 'digits');
   const report = async (status: string) => {
-    const headers = { 'x-worker-token': token, 'content-type': 'application/json' };
+    const headers = { 'x-worker-token': sessionOf(token), 'content-type': 'application/json' };
     const body = JSON.stringify({ status, attempt: 1 });
     return (await fetch(`${server.url}/api/workers/job/${job}/status`, { method: 'POST', headers, body })).status;
   };

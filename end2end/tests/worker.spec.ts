@@ -180,12 +180,12 @@ test('a worker is edited, and what somebody else changed meanwhile is not writte
   await page.getByRole('button', { name: 'Save' }).click();
   await expect(title).toHaveText('gpu-2');
   await expect(page.locator('#content').getByText('It is changed.')).toBeVisible();
-  expect((await set()).settings).toEqual({ labels: { team: 'nlp', zone: 'a, b' }, ignore_reported_labels: true });
+  expect((await set()).settings).toEqual({ labels: { team: 'nlp', zone: 'a, b' }, ignore_reported_labels: true, refuse_older_agents: false });
   expect((await set()).allowed_networks).toEqual(['127.0.0.0/8', '::1/128']);
   await picture(page, 'worker-edited');
   await page.getByRole('button', { name: 'Undo' }).click();
   await expect(title).toHaveText('gpu-1');
-  expect((await set()).settings).toEqual({ labels: { team: 'nlp' }, ignore_reported_labels: false });
+  expect((await set()).settings).toEqual({ labels: { team: 'nlp' }, ignore_reported_labels: false, refuse_older_agents: false });
 
   await page.goto(`/admin/workers/${host.id}/edit`);
   await server.api(`/api/admin/workers/${host.id}`, { method: 'PATCH', body: JSON.stringify({ labels: { team: 'vision' } }) });
@@ -256,6 +256,8 @@ test('labels lead to the workers that have them', async ({ page, server }) => {
   await expect(page.locator('tbody tr')).toHaveCount(1);
   await page.goto('/admin/workers');
   await page.locator('tbody').getByRole('link', { name: /^team= ?vision$/ }).click();
+  await expect(page).toHaveURL(`${server.url}/admin/workers?label=team%3Dvision`);
+  await expect(page.locator('tbody tr')).toHaveCount(1);
   await expect(page.locator('tbody tr')).toContainText('gpu-2');
   hosts.forEach((host) => host.close());
 });

@@ -143,3 +143,36 @@ async function spooled() {
 export async function agent() {
   for (const one of [idle, pump, overhead, spooled]) await one();
 }
+
+/** From before a submit to the trainer's first instruction, at each level in turns. */
+export async function sandbox() {
+  const server = await startServer({ configs: true });
+  const trainer = "sh -c 'date +%s%N >began.new; mv began.new began'";
+  const levels = ['none', 'files', 'full'];
+  const hosts = {};
+  for (const level of levels) {
+    const agent = await startAgent(server, level, { trainer, sandbox: level });
+    const isIdle = async () => (await server.api('GET', `/api/admin/workers/${agent.worker}`)).status === 'idle';
+    await until(`the agent at ${level} to be idle`, isIdle);
+    hosts[level] = { ...agent, isIdle, times: [] };
+  }
+  for (let n = 0; n < 105; n += 1) {
+    for (const level of levels) {
+      const { workDir, isIdle, times } = hosts[level];
+      const submitted = performance.timeOrigin + performance.now();
+      const job = { config_name: 'digits', target: 'worker', worker_labels: { name: level } };
+      const { job_id: id } = await server.api('POST', '/api/queue/submit', job);
+      const began = join(workDir, 'jobs', id, '1', 'work', 'began');
+      await until('the trainer to begin', () => existsSync(began), 2, 30_000);
+      if (n >= 5) times.push(Number(readFileSync(began, 'utf8')) / 1e6 - submitted); // the first ones warm up
+      await until(`the agent at ${level} to be idle`, isIdle);
+    }
+  }
+  const [p50, p99] = [0.5, 0.99].map((part) => (level) => quantile(hosts[level].times, part));
+  figure('submit to the trainer\'s first instruction', [['p50', p50('none'), millis], ['p99', p99('none'), millis]], '100 jobs at each level, in turns; without a sandbox');
+  for (const level of ['files', 'full']) {
+    const more = [['p50', p50(level) - p50('none'), millis, 25], ['p99', p99(level) - p99('none'), millis, 60]];
+    figure(`  more at level ${level}`, more, 'difference to none');
+  }
+  await server.kill();
+}

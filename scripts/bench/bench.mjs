@@ -5,7 +5,7 @@ import { availableParallelism, cpus, loadavg, release } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stopAll } from '../programs.mjs';
-import { agent } from './agent.mjs';
+import { agent, sandbox } from './agent.mjs';
 import { FakeAgent } from './fake-agent.mjs';
 import { figure, millis, quantile } from './figure.mjs';
 import { DIST, ROOT, startServer } from './fleet.mjs';
@@ -63,7 +63,7 @@ function size() {
   const mib = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
   const kb = (bytes) => `${(bytes / 1_000).toFixed(0)} kB`;
   const show = (what, file, unit, target) => figure(what, [['', statSync(file).size, unit, target]], 'size of the file');
-  show('agent, size', join(DIST, 'simpletuner-worker'), mib, 10 * 2 ** 20);
+  show('agent, size', join(DIST, 'simpletuner-worker'), mib, 11 * 2 ** 20);
   show('server, size', join(DIST, 'simpletuner'), mib);
   const pkg = join(DIST, 'web/site/pkg');
   const sent = existsSync(pkg) ? readdirSync(pkg).filter((name) => name.endsWith('.wasm.br')) : [];
@@ -78,7 +78,7 @@ function machine() {
   return `${availableParallelism()} cores (${cpus()[0].model}), Linux ${release()}, load ${loadavg()[0].toFixed(1)}, Node ${process.version}, commit ${commit}`;
 }
 
-const FIGURES = { start, dispatch, agent, size, paint, latency, busy, list };
+const FIGURES = { start, dispatch, agent, sandbox, size, paint, latency, busy, list };
 const wanted = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(FIGURES);
 const unknown = wanted.filter((name) => !Object.hasOwn(FIGURES, name));
 if (unknown.length > 0) {

@@ -12,7 +12,8 @@ export class FakeAgent {
     const self = new FakeAgent();
     const { worker_id: worker, token } = await server.api('POST', '/api/admin/workers', { name, worker_type: 'persistent' });
     Object.assign(self, { url: server.url, headers: { 'x-worker-token': token } });
-    await json(self.#http, `${server.url}/api/workers/register`, 'POST', self.headers, { name, protocol: 1, persistent: true, boot_id: 'bench' });
+    const { session } = await json(self.#http, `${server.url}/api/workers/register`, 'POST', self.headers, { name, protocol: 1, persistent: true, boot_id: 'bench' });
+    self.headers = { 'x-worker-token': session };
     self.stream = request(`${server.url}/api/workers/stream`, { headers: self.headers }, (answer) => {
       answer.setEncoding('utf8').on('data', (part) => self.#hear(part, performance.now())).on('error', () => {});
     });

@@ -75,14 +75,16 @@ export async function startServer({ configs = false } = {}) {
   return { url, dir, readyAfter, api, kill };
 }
 
-/** The real agent of a new worker, with a trainer of one's own, which has this home. */
-export async function startAgent(server, name, { flags = [], home = server.dir, trainer }) {
+/** The real agent of a new worker, with a trainer of one's own, which has this home where no sandbox gives it another. */
+export async function startAgent(server, name, { flags = [], home = server.dir, trainer, sandbox = 'none' }) {
   const { worker_id: worker, token } = await server.api('POST', '/api/admin/workers', { name, worker_type: 'persistent' });
-  const start = () => program('agent', server.dir, join(DIST, 'simpletuner-worker'), ['--persistent', ...flags], {
+  const workDir = join(server.dir, `work-${name}`);
+  const start = () => program(`agent-${name}`, server.dir, join(DIST, 'simpletuner-worker'), ['--persistent', ...flags], {
     HOME: home,
     SIMPLETUNER_ORCHESTRATOR_URL: server.url,
     SIMPLETUNER_WORKER_TOKEN: token,
-    SIMPLETUNER_WORK_DIR: join(server.dir, 'work'),
+    SIMPLETUNER_WORK_DIR: workDir,
+    SIMPLETUNER_SANDBOX_MIN: sandbox,
     SIMPLETUNER_KEEP_FREE: '0',
     SIMPLETUNER_TRAINER: trainer,
   });
@@ -95,5 +97,5 @@ export async function startAgent(server, name, { flags = [], home = server.dir, 
     self = start();
     return { said: () => self.lastLines() };
   };
-  return { pid: self.child.pid, worker, kill, again };
+  return { pid: self.child.pid, worker, workDir, kill, again };
 }

@@ -48,10 +48,10 @@ async function fleet(server, count, gpus) {
   const workers = [];
   const add = async (n) => {
     const { worker_id: id, token } = await server.api('POST', '/api/admin/workers', { name: `gpu-${n}`, worker_type: 'persistent', labels: { rack: `r${n % 4}` } });
-    const say = (path, body) => json(http, `${server.url}/api/workers/${path}`, 'POST', { 'x-worker-token': token }, body);
+    const say = (key, path, body) => json(http, `${server.url}/api/workers/${path}`, 'POST', { 'x-worker-token': key }, body);
     const devices = Array.from({ length: gpus }, (_, index) => ({ index, uuid: `GPU-${n}-${index}`, name: 'NVIDIA A100-SXM4-80GB', vram_gb: 80 }));
-    await say('register', { protocol: 1, persistent: true, accelerator_type: 'cuda', gpus: devices, boot_id: `bench-${n}` });
-    const tell = () => say('heartbeat', { telemetry: [{ at: new Date().toISOString(), gpus: devices.map(({ uuid }) => reading(uuid)) }] });
+    const { session } = await say(token, 'register', { protocol: 1, persistent: true, accelerator_type: 'cuda', gpus: devices, boot_id: `bench-${n}` });
+    const tell = () => say(session, 'heartbeat', { telemetry: [{ at: new Date().toISOString(), gpus: devices.map(({ uuid }) => reading(uuid)) }] });
     workers[n] = { id, tell };
   };
   for (let n = 0; n < count; n += 16) await Promise.all(Array.from({ length: Math.min(16, count - n) }, (_, k) => add(n + k)));

@@ -22,6 +22,7 @@ mod metrics;
 mod process;
 mod random;
 mod service;
+mod shipping;
 mod state;
 mod store;
 mod text;

@@ -1,5 +1,6 @@
 //! What every request handler is given.
 
+use std::net::SocketAddr;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -55,6 +56,18 @@ impl App {
     }
 }
 
+impl Parts {
+    /// Whether it speaks plain HTTP where others than this machine and listed proxies can listen.
+    pub fn speaks_plainly(&self) -> bool {
+        is_plain_http(&self.address, self.tls.is_some(), !self.trusted_proxies.is_empty())
+    }
+}
+
+fn is_plain_http(address: &str, tls: bool, behind_proxies: bool) -> bool {
+    let is_open = address.parse::<SocketAddr>().is_ok_and(|address| !address.ip().to_canonical().is_loopback());
+    is_open && !tls && !behind_proxies
+}
+
 impl Deref for App {
     type Target = Parts;
     fn deref(&self) -> &Parts {
@@ -65,5 +78,21 @@ impl Deref for App {
 impl FromRef<App> for LeptosOptions {
     fn from_ref(app: &App) -> Self {
         app.leptos.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_http_on_a_network_is_warned_of() {
+        for address in ["0.0.0.0:8001", "10.0.0.5:80", "[::]:8001", "[2001:db8::1]:8001"] {
+            assert!(is_plain_http(address, false, false), "{address}");
+            assert!(!is_plain_http(address, true, false) && !is_plain_http(address, false, true), "{address}");
+        }
+        for address in ["127.0.0.1:8001", "[::1]:8001", "[::ffff:127.0.0.1]:8001"] {
+            assert!(!is_plain_http(address, false, false), "{address}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::{Component, Path};
 
-use app::domain::text::acts;
+use app::domain::text::{acts, deceives};
 use app::protocol::percent;
 
 /// For a path or a value in a URL: everything but plain characters and slashes is escaped.
@@ -45,7 +45,7 @@ pub fn is_plain_path(path: &str) -> bool {
     !path.is_empty()
         && path.len() <= 512
         && !path.contains('\\')
-        && !path.chars().any(char::is_control)
+        && !path.chars().any(deceives)
         && !path.split('/').any(str::is_empty)
         && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
         && !path.split('/').any(|part| part == "." || part == "..")
@@ -92,6 +92,9 @@ mod tests {
             assert!(!is_plain_path(bad), "{bad}");
         }
         assert!(!is_plain_path(&"x".repeat(513)));
+        for deceiving in ["x\u{202e}gpj.exe", "a/b\u{200b}/c", "model\u{ad}.bin", "\u{61c}a", "a\u{e0041}"] {
+            assert!(!is_plain_path(deceiving), "{deceiving:?}");
+        }
         // No store could write these, and whoever sends them would try for ever.
         let deep = |part: &str, times: usize| format!("samples/{}.png", part.repeat(times));
         for (part, most) in [("x", 236), ("猫", 26)] {

@@ -5,11 +5,15 @@
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
 
-use app::domain::ids::{Attempt, JobId, WorkerId};
+use app::domain::ids::{Attempt, JobId, UserId, WorkerId};
+use app::domain::time::Timestamp;
 
 use super::random::Random;
 
+/// Without look-alikes.
+const EASY: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// Makes a new token with this prefix (`wt_`, `st_`, …).
@@ -32,6 +36,49 @@ pub fn local_token(key: &[u8], worker: &WorkerId, turn: &str) -> String {
     sealed("wt_", &mac.finalize().into_bytes())
 }
 
+/// What a browser keeps in which a person has logged in: `user.end.number.signature`. It opens nothing.
+pub fn device(key: &[u8], user: &UserId, until: Timestamp, number: &[u8; 16]) -> String {
+    let said = format!("{user}.{}.{}", until.0, hex(number));
+    let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).expect("HMAC takes a key of any length");
+    mac.update(format!("device:{said}").as_bytes());
+    format!("{said}.{}", hex(&mac.finalize().into_bytes()))
+}
+
+/// Whose browser it is, and its number, if it was signed with this key and has not ended.
+pub fn known_device<'t>(key: &[u8], text: &'t str, now: Timestamp) -> Option<(UserId, &'t str)> {
+    let mut parts = text.split('.');
+    let (user, until, number) = (parts.next()?, parts.next()?, parts.next()?);
+    let (user, until) = (UserId::parse(user).ok()?, Timestamp(until.parse().ok()?));
+    let bytes: [u8; 16] = from_hex(number)?.try_into().ok()?;
+    let same = device(key, &user, until, &bytes).as_bytes().ct_eq(text.as_bytes());
+    (bool::from(same) && until > now).then_some((user, number))
+}
+
+/// What a browser keeps while the code of the second factor is awaited: `user.end.signature`. The signature covers what is
+/// kept of the password, so that a changed one ends it.
+pub fn pending(key: &[u8], user: &UserId, until: Timestamp, password: &str) -> String {
+    let said = format!("{user}.{}", until.0);
+    let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).expect("HMAC takes a key of any length");
+    mac.update(format!("pending:{said}:{}", digest(password)).as_bytes());
+    format!("{said}.{}", hex(&mac.finalize().into_bytes()))
+}
+
+/// Whose login it says it is, and its end; whether that is so, [`is_pending`] knows.
+pub fn pending_user(text: &str) -> Option<(UserId, Timestamp)> {
+    let mut parts = text.split('.');
+    Some((UserId::parse(parts.next()?).ok()?, Timestamp(parts.next()?.parse().ok()?)))
+}
+
+/// Whether it was signed with this key, for this person and password.
+pub fn is_pending(key: &[u8], text: &str, user: &UserId, until: Timestamp, password: &str) -> bool {
+    pending(key, user, until, password).as_bytes().ct_eq(text.as_bytes()).into()
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes().chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok());
+    digits.collect()
+}
+
 /// What is kept of a token: its SHA-256 in hex.
 pub fn digest(token: &str) -> String {
     hex(&Sha256::digest(token.as_bytes()))
@@ -44,9 +91,14 @@ pub fn hex(bytes: &[u8]) -> String {
     digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }
 
+/// A recovery code: 24 characters without look-alikes, 120 random bits, so that SHA-256 is enough to keep it.
+pub fn recovery_code(random: &dyn Random) -> String {
+    let chars: Vec<char> = random.bytes::<24>().iter().map(|byte| EASY[usize::from(byte % 32)] as char).collect();
+    chars.chunks(6).map(|group| group.iter().collect::<String>()).collect::<Vec<_>>().join("-")
+}
+
 /// A code that a person types once: eight characters without look-alikes.
 pub fn setup_code(random: &dyn Random) -> String {
-    const EASY: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
     let chars: String = random.bytes::<16>().iter().map(|byte| EASY[usize::from(byte % 32)] as char).collect();
     format!("{}-{}-{}-{}", &chars[..4], &chars[4..8], &chars[8..12], &chars[12..])
 }
@@ -130,5 +182,45 @@ mod tests {
         assert_ne!(token, job_token(b"key", &job, Attempt(2)));
         assert_ne!(token, job_token(b"key", &other, Attempt(1)));
         assert_ne!(token, job_token(b"yek", &job, Attempt(1)));
+    }
+
+    #[test]
+    fn a_pending_login_is_of_one_person_and_password_until_its_end() {
+        let (user, other) = (UserId::new(Timestamp(0), [1; 10]), UserId::new(Timestamp(0), [2; 10]));
+        let until = Timestamp(1_000);
+        let cookie = pending(b"key", &user, until, "hash");
+        assert_eq!(pending_user(&cookie), Some((user.clone(), until)));
+        assert!(is_pending(b"key", &cookie, &user, until, "hash"));
+        assert!(!is_pending(b"other", &cookie, &user, until, "hash"));
+        assert!(!is_pending(b"key", &cookie, &other, until, "hash"));
+        assert!(!is_pending(b"key", &cookie, &user, Timestamp(2_000), "hash"));
+        assert!(!is_pending(b"key", &cookie, &user, until, "changed"));
+        assert!(["", ".", "..."].iter().all(|text| pending_user(text).is_none()));
+    }
+
+    #[test]
+    fn recovery_codes_can_be_read_out_and_differ() {
+        let random = CountedRandom::default();
+        let codes: std::collections::BTreeSet<String> = (0..20).map(|_| recovery_code(&random)).collect();
+        assert_eq!(codes.len(), 20);
+        assert!(
+            codes.iter().all(|code| code.len() == 27 && code.split('-').all(|group| group.len() == 6)),
+            "{codes:?}"
+        );
+    }
+
+    #[test]
+    fn a_device_is_known_by_its_signature_until_its_end() {
+        let (user, until) = (UserId::new(Timestamp(0), [1; 10]), Timestamp(1_000));
+        let cookie = device(b"key", &user, until, &[7; 16]);
+        let number = "07".repeat(16);
+        assert_eq!(known_device(b"key", &cookie, Timestamp(999)), Some((user.clone(), number.as_str())));
+        assert_eq!(known_device(b"key", &cookie, until), None);
+        assert_eq!(known_device(b"other", &cookie, Timestamp(0)), None);
+        let later = cookie.replace(".1000.", ".2000.");
+        let longer = format!("{cookie}.x");
+        for forged in [later.as_str(), &longer, "", "...", &cookie[..cookie.len() - 1], "u_é.1.0.0"] {
+            assert_eq!(known_device(b"key", forged, Timestamp(0)), None, "{forged}");
+        }
     }
 }

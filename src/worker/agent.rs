@@ -15,16 +15,15 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use crate::api::{Api, JobApi, Online, until_answered};
+use crate::api::{Api, Online, until_answered};
 use crate::attempt::{Attempt, Found};
 use crate::config::Config;
 use crate::exit::Fatal;
 use crate::files::{self, Key};
 use crate::room::Room;
-use crate::secret::Secret;
 use crate::session::{Context, Session};
 use crate::state::{self, Action, Ending, Input, Policy};
-use crate::{clock, gpu, service, spot};
+use crate::{clock, gpu, sandbox, service, spot};
 
 /// Of what is expected here and is not.
 const UNKNOWN: &str = "the worker has nothing of this attempt (its disk was lost, or it never arrived)";
@@ -93,11 +92,13 @@ async fn run(config: Config) -> Result<Ending, Fatal> {
     let (hardware, gpus) = gpu::Gpus::start(&config).await;
     tracing::info!("{} GPU(s), accelerator {}", hardware.gpus.len(), hardware.accelerator);
     let room = Room::start(&config);
+    let sandbox = examine_sandbox(&config).await?;
     let api = Api::new(&config)?;
     let boot_id = clock::secret().map_err(|error| Fatal::error(format!("no randomness: {error}")))?;
     let install_id = install_id(&config.work_dir)?;
     let (online, refused, shared) = (Online::default(), AtomicBool::new(false), service::Shared::default());
-    let context = Arc::new(Context { config, api, online, hardware, gpus, room, boot_id, install_id, refused, shared });
+    let context =
+        Arc::new(Context { config, api, online, hardware, gpus, room, sandbox, boot_id, install_id, refused, shared });
 
     let (inbox, inputs) = mpsc::channel(64);
     let mut agent = Agent::adopting(Arc::clone(&context), inbox.clone(), inputs)?;
@@ -110,6 +111,19 @@ async fn run(config: Config) -> Result<Ending, Fatal> {
     watch.ending();
     agent.goodbye(&session).await;
     Ok(ending)
+}
+
+/// Finds out how this host confines trainers, which takes as long as its Python takes to start.
+async fn examine_sandbox(config: &Config) -> Result<sandbox::host::Host, Fatal> {
+    let config = config.clone();
+    let examined = tokio::task::spawn_blocking(move || sandbox::host::Host::examine(&config, &config.work_dir)).await;
+    let host = examined.map_err(|error| Fatal::error(format!("the sandbox cannot be tried: {error}")))?;
+    let (least, most) = (host.least.as_str(), host.most.as_str());
+    tracing::info!(least, most, users = host.has_users, "sandbox for jobs");
+    if let Some(why) = &host.why_not_more {
+        tracing::warn!(most, %why, "jobs cannot be confined fully on this host");
+    }
+    Ok(host)
 }
 
 /// The loop's own state.
@@ -270,15 +284,17 @@ impl Agent {
         });
     }
 
-    /// For an attempt of which this host knows nothing; so the worker's own token has to do.
+    /// For an attempt of which this host has nothing, not even its token.
     fn report_gone(&self, key: Key, status: &str, why: String) {
         tracing::warn!("{key} does not run here: reporting {status} ({why})");
         let context = Arc::clone(&self.context);
         let report = StatusReport { error: Some(why), ..key.report(status) };
         tokio::task::spawn_local(async move {
-            let api = JobApi::new(context.api.clone(), key.clone(), Secret::default(), None);
             let what = format!("reporting that {key} is not here");
-            if let Err(error) = until_answered(&context.online, &what, async || api.status(&report).await).await {
+            if let Err(error) =
+                until_answered(&context.online, &what, async || context.api.report_gone(&key.job_id, &report).await)
+                    .await
+            {
                 tracing::warn!("{what}: {error}");
             }
         });

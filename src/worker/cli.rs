@@ -22,7 +22,7 @@ use self::ops::{LogFormat, OpsArgs};
 use self::spool::SpoolArgs;
 use crate::exit::Fatal;
 use crate::service::terminal;
-use crate::{doctor, probe, supervisor};
+use crate::{doctor, probe, sandbox, supervisor};
 
 /// The environment variable of the worker's token.
 pub const TOKEN_VARIABLE: &str = "SIMPLETUNER_WORKER_TOKEN";
@@ -49,6 +49,15 @@ pub enum Command {
     Supervise {
         /// The attempt's directory.
         attempt_dir: PathBuf,
+    },
+    /// Confines itself and becomes the trainer; the supervisor starts this by itself.
+    #[command(hide = true)]
+    Sandbox {
+        /// The attempt's directory.
+        attempt_dir: PathBuf,
+        /// Be the first process of the sandbox.
+        #[arg(long)]
+        init: bool,
     },
     /// Lists this machine's GPUs with their state
     Gpus(gpu::GpusArgs),
@@ -82,6 +91,7 @@ impl Command {
     pub fn run(self, matches: &ArgMatches) -> Result<u8, Fatal> {
         match self {
             Self::Supervise { attempt_dir } => supervisor::main(&attempt_dir),
+            Self::Sandbox { attempt_dir, init } => sandbox::enter::main(&attempt_dir, init),
             Self::Gpus(args) => gpu::run(args),
             Self::Probe { trainer } => probe::main(&trainer),
             Self::Doctor(args) => doctor::main(*args, matches),

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use app::domain::labels::Labels;
+use app::domain::sandbox::SandboxLevel;
 use app::remote::Trust;
 use clap::ArgMatches;
 use reqwest::Url;
@@ -63,6 +64,10 @@ pub struct Config {
     pub max_jobs: MaxJobs,
     /// What names in configurations stand for here.
     pub paths: paths::Paths,
+    /// Whether configurations may bring code.
+    pub allow_code: bool,
+    /// How closely jobs are confined at least; none: as closely as the host can.
+    pub sandbox_min: Option<SandboxLevel>,
     /// When the host ends by itself.
     pub ops: Ops,
 }
@@ -130,6 +135,8 @@ impl Config {
                 args.jobs.data_root.as_deref(),
             )
             .map_err(Fatal::usage)?,
+            allow_code: args.jobs.allow_code,
+            sandbox_min: args.jobs.sandbox_min.0,
             ops: Ops::of(&args.ops).map_err(Fatal::usage)?,
         };
         config.warn_of_risks();
@@ -148,8 +155,8 @@ impl Config {
                 tracing::warn!("the variable {name} is not known and changes nothing; is it misspelt?");
             }
         }
-        for (name, dir) in self.paths.iter().filter(|(_, dir)| !dir.is_dir()) {
-            tracing::warn!("{{{name}}} stands for {}, which is no directory now", dir.display());
+        for (name, dir) in self.paths.iter().filter(|(_, dir)| !dir.path.is_dir()) {
+            tracing::warn!("{{{name}}} stands for {}, which is no directory now", dir.path.display());
         }
         if self.trust == Trust::Anything {
             tracing::warn!(

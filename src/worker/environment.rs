@@ -99,6 +99,8 @@ pub struct JobEnvironment<'a> {
     pub visible_devices: &'a [(&'static str, String)],
     /// How many processes to start.
     pub num_processes: Option<u32>,
+    /// Whether the command runs a Python's module by its name.
+    pub is_module: bool,
     /// Where the job stands in a trace.
     pub trace: Option<&'a Trace>,
 }
@@ -121,6 +123,10 @@ pub fn trainer(
     set("SIMPLETUNER_STOP_FILE", &job.stop_file.to_string_lossy());
     set("SIMPLETUNER_UPLOAD_ENDPOINT", job.upload_endpoint);
     set("SIMPLETUNER_UPLOAD_TOKEN", job.upload_token);
+    if job.is_module {
+        // What lies where it starts is not imported. A script's own directory must be.
+        set("PYTHONSAFEPATH", "1");
+    }
     // Its output goes to a file, for which Python would collect it in large blocks.
     set("PYTHONUNBUFFERED", "1");
     for (name, devices) in job.visible_devices {
@@ -159,6 +165,7 @@ mod tests {
             secrets: &secrets,
             visible_devices: &[("CUDA_VISIBLE_DEVICES", "GPU-1,GPU-2".to_owned())],
             num_processes: Some(2),
+            is_module: true,
             trace: trace.as_ref(),
         };
         let agent: Vec<_> = agent.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -189,6 +196,7 @@ mod tests {
             ("SIMPLETUNER_ATTEMPT", Some("2")),
             ("SIMPLETUNER_CONFIG_BACKEND", Some("json")),
             ("TRACEPARENT", Some(TRACE)),
+            ("PYTHONSAFEPATH", Some("1")),
         ] {
             assert_eq!(got.get(name).map(String::as_str), value, "{name}");
         }

@@ -24,6 +24,8 @@ mod process;
 mod progress;
 mod retention;
 mod room;
+mod run_as;
+mod sandbox;
 mod secret;
 mod service;
 mod session;
@@ -38,6 +40,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches};
 
 fn main() -> ExitCode {
+    if let Err(fatal) = run_as::follow() {
+        return service::say_last(&fatal);
+    }
     let matches = cli::Cli::command().get_matches();
     let cli = cli::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let ended = match cli.command {

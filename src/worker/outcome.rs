@@ -1,5 +1,6 @@
 //! What an ended trainer means for its job.
 
+use app::domain::log_text::{last_write, plain};
 use app::protocol::worker::StatusReport;
 
 use crate::files::{Disk, Exit, Key, StopCause, TRY_AGAIN};
@@ -88,23 +89,9 @@ fn last_lines(log_end: &str) -> String {
     last
 }
 
-/// One line without colours, control characters, and what was overwritten by a carriage return.
+/// One line as a log page shows it, without colours.
 pub fn visible(line: &str) -> String {
-    let line = line.trim_end_matches('\r');
-    let line = line.rsplit('\r').next().unwrap_or_default();
-    let mut text = String::new();
-    let mut chars = line.chars();
-    while let Some(found) = chars.next() {
-        if found == '\u{1b}' {
-            // A colour or cursor sequence ends with its first letter.
-            if chars.next() == Some('[') {
-                chars.by_ref().find(char::is_ascii_alphabetic);
-            }
-        } else if !found.is_control() {
-            text.push(found);
-        }
-    }
-    text.trim_end().to_owned()
+    plain(&line[last_write(line.as_bytes())]).trim_end().to_owned()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `simpletuner-worker probe`: what this machine could run, for an orchestrator that thinks of running jobs itself.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use app::protocol::worker::Probe;
@@ -7,6 +8,7 @@ use app::protocol::worker::Probe;
 use crate::config::GpuOverrides;
 use crate::exit::Fatal;
 use crate::gpu;
+use crate::sandbox::trainer_files::is_python;
 
 /// Prints a [`Probe`] as JSON.
 ///
@@ -24,19 +26,29 @@ pub fn main(trainer: &str) -> Result<u8, Fatal> {
     Ok(0)
 }
 
-/// Whether there is such a program, and for `python -m MODULE` such a module.
-pub fn can_start(command: &[String]) -> bool {
+/// A command that succeeds if the trainer's program is there, and for `python -m MODULE` such a module; a Python is started.
+pub fn check(command: &[String]) -> Vec<String> {
     const FIND: &str = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)";
-    let run = |program: &str, arguments: &[&str]| {
-        let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    };
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     match command {
-        [python, flag, module, ..] if flag == "-m" => run(python, &["-c", FIND, module]),
-        [program, ..] => run("sh", &["-c", "command -v -- \"$1\"", "sh", program]),
-        [] => false,
+        [python, flag, module, ..] if flag == "-m" => words(&[python, "-c", FIND, module]),
+        [python, ..] if is_python(Path::new(python)) => words(&[python, "-c", ""]),
+        [program, ..] => words(&["sh", "-c", "command -v -- \"$1\"", "sh", program]),
+        [] => words(&["false"]),
     }
+}
+
+/// Whether [`check`] succeeds.
+pub fn can_start(command: &[String]) -> bool {
+    succeeds(&check(command))
+}
+
+/// Whether a command, run with nothing to read and nobody to hear it, exits with 0.
+pub fn succeeds(command: &[String]) -> bool {
+    let Some((program, args)) = command.split_first() else { return false };
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 #[cfg(test)]

@@ -57,6 +57,16 @@ async fn a_database_that_is_not_there() {
 }
 
 #[tokio::test]
+async fn jobs_as_the_servers_own_user() {
+    for local in ["auto", "on"] {
+        let dir = tempfile::TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
+        let data = dir.path().join("data");
+        let args = ["--port", "0", "--data-dir", &data.to_string_lossy(), "--local", local];
+        assert_does_not_start(dir.path(), &args, CONFIG, "--local-shares-user").await;
+    }
+}
+
+#[tokio::test]
 async fn certificates_that_cannot_be_used() {
     let dir = tempfile::TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
     let (data, cert) = (dir.path().join("data"), dir.path().join("cert.pem"));

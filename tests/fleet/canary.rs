@@ -9,6 +9,7 @@ use nix::sys::signal::Signal;
 use reqwest::header::{HeaderMap, SET_COOKIE};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
+use totp_rs::{Builder, Secret};
 
 use crate::harness::{ADMIN, Fleet, Program, command, processes_that_mention, repository, until};
 
@@ -24,7 +25,7 @@ const DATABASE: &str = "canary-database-password";
 /// Writes its environment down, waits, and says a word.
 const DIARY: &str = r#"
 import os, pathlib, time
-home = pathlib.Path(os.environ["HOME"])
+home = pathlib.Path(os.environ["MEET"])
 (home / "environment").write_text("\n".join(f"{name}={value}" for name, value in os.environ.items()))
 while not (home / "gate").exists():
     time.sleep(0.02)
@@ -173,6 +174,17 @@ async fn nothing_that_is_said_anywhere_tells_a_secret() {
         ask(&http, Method::POST, &format!("{base}/api/account/tokens"), &with_cookie, r#"{"name": "ci"}"#).await.0;
     let made: Value = serde_json::from_str(made.split_once('\n').expect("a body").1).expect("JSON");
     secrets.plant("an API token", text(&made["secret"]));
+    // A second factor: the key of the app, and the recovery codes.
+    let totp = async |path: &str, body: &str| {
+        let said = ask(&http, Method::POST, &format!("{base}/api/account/totp{path}"), &with_cookie, body).await.0;
+        serde_json::from_str::<Value>(said.split_once('\n').expect("a body").1).expect("JSON")
+    };
+    let key = text(&totp("", "{}").await["secret"]).to_owned();
+    let app = Secret::try_from_base32(&key).expect("base 32");
+    let code = Builder::new().with_secret(app).build().expect("a key").generate_current().to_string();
+    let codes = totp("/confirm", &json!({"code": code}).to_string()).await;
+    secrets.plant("the key of an authenticator app", key);
+    secrets.plant("a recovery code", text(&codes["recovery_codes"][0]));
 
     // Workers: a token, and one in its place; a job token; what the agent has for its trainers.
     let host = fleet.host("discreet").await.training_with(DIARY);

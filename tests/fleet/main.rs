@@ -4,6 +4,7 @@
 //! Every test has a server, agents and a temporary directory of its own, waits for states and never for time, and
 //! leaves no process behind. When one fails, it prints the logs of its server and agents.
 
+mod attacker;
 mod bad_starts;
 mod canary;
 mod cancel;

@@ -8,6 +8,7 @@ use crate::harness::{Fleet, Host, Program, repository, until};
 fn start(host: &Host) -> Program {
     let mut command = Command::new("python3");
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", host.home());
+    command.env("MEET", host.meet());
     command.env("SIMPLETUNER_ORCHESTRATOR_URL", host.url()).env("SIMPLETUNER_WORKER_TOKEN", &host.token);
     command.arg(repository("tests/fleet/older_agent.py"));
     Program::start(command, host.home().with_extension("older.log"))

@@ -15,7 +15,7 @@ import urllib.request
 
 URL = os.environ["SIMPLETUNER_ORCHESTRATOR_URL"]
 TOKEN = os.environ["SIMPLETUNER_WORKER_TOKEN"]
-GATE = pathlib.Path(os.environ["HOME"], "gate")
+GATE = pathlib.Path(os.environ["MEET"], "gate")
 running = {"job": None}
 cancelled = threading.Event()
 

@@ -24,7 +24,8 @@ async fn a_secret_reaches_the_trainer_and_nobody_else() {
     fleet.start_server().await;
     let host = fleet.host("careless").await.training_with(CARELESS);
     let _agent = host.start();
-    let job = fleet.api.submit("digits-quick").await;
+    let named = json!({"config_name": "digits-quick", "target": "worker", "secrets": ["HF_TOKEN"]});
+    let job = fleet.api.submit_with(&named).await;
     let failed = fleet.api.until_job(&job, "failed").await;
     let (log, stars) = (fleet.api.log(&job).await, "*".repeat(VALUE.len()));
     let digest = "b436ebb83a6770dd4e1fb8f706fdc7426e524930c6ad7c77189ac8b7c6f39868";

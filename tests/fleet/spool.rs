@@ -20,7 +20,7 @@ async fn what_the_spool_could_not_hold_is_a_marked_gap() {
     })
     .await;
     fleet.start_server().await;
-    std::fs::write(host.home().join("leave"), "").expect("a home");
+    std::fs::write(host.home().join("meet/leave"), "").expect("a home");
     let done = fleet.api.until_job(&job, "completed").await;
     assert_eq!(done["attempt"], 1, "{done:#}");
 

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use futures_util::future::join_all;
 use futures_util::stream::{StreamExt, iter};
 use reqwest::Client;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::{Fleet, Host, until};
 
 /// A trainer that takes no time, and notes that it ran.
-const NOTED: &str = r#"echo "$SIMPLETUNER_JOB_ID $SIMPLETUNER_ATTEMPT" >>"$HOME/journal""#;
+const NOTED: &str = r#"echo "$SIMPLETUNER_JOB_ID $SIMPLETUNER_ATTEMPT" >>"$MEET/journal""#;
 const JOBS: usize = 200;
 
 async fn quick_host(fleet: &Fleet, name: &str) -> Host {
     let host = fleet.host(name).await;
-    let script = host.home().join("trainer.sh");
+    let script = host.home().join("trainer/trainer.sh");
     std::fs::write(&script, NOTED).expect("a trainer");
     host.training_by(&format!("sh {}", script.display()))
 }
@@ -48,12 +48,14 @@ async fn two_hundred_jobs_outlive_kills_of_the_server_and_of_agents() {
 
 /// An agent that only listens, and comes back whenever its stream ends.
 async fn listen_for_ever(http: Client, url: String, token: String) {
-    let headers = |request: reqwest::RequestBuilder| request.header("x-worker-token", &token);
+    let sent = |request: reqwest::RequestBuilder, key: &str| request.header("x-worker-token", key).send();
     loop {
         let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cpu", "attempts": []});
-        let registered = headers(http.post(format!("{url}/api/workers/register"))).json(&body).send().await;
-        if registered.is_ok_and(|answer| answer.status().is_success())
-            && let Ok(stream) = headers(http.get(format!("{url}/api/workers/stream"))).send().await
+        let registered = sent(http.post(format!("{url}/api/workers/register")).json(&body), &token).await;
+        if let Ok(answer) = registered
+            && let Ok(registered) = answer.json::<Value>().await
+            && let Some(session) = registered["session"].as_str()
+            && let Ok(stream) = sent(http.get(format!("{url}/api/workers/stream")), session).await
         {
             let mut events = stream.bytes_stream();
             while events.next().await.is_some_and(|event| event.is_ok()) {}

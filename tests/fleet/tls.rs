@@ -4,7 +4,12 @@ use crate::harness::{Fleet, trainers, until};
 
 #[tokio::test]
 async fn agents_know_their_server_by_its_fingerprint() {
-    let settings = [("SIMPLETUNER_SSL", "true"), ("SIMPLETUNER_LOCAL", "on"), ("SIMPLETUNER_TRAINER", "true")];
+    let settings = [
+        ("SIMPLETUNER_SSL", "true"),
+        ("SIMPLETUNER_LOCAL", "on"),
+        ("SIMPLETUNER_LOCAL_SHARES_USER", "true"),
+        ("SIMPLETUNER_TRAINER", "true"),
+    ];
     let mut fleet = Fleet::start_with(&settings).await;
     assert!(fleet.api.url().starts_with("https://"));
     let session = fleet.api.get("/api/session").await;

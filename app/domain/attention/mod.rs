@@ -40,6 +40,8 @@ pub enum Severity {
 pub enum Concern {
     /// The server's disk is almost full: no new jobs are taken.
     DiskFull,
+    /// Signed checkpoints of the audit trail do not reach the place where they are kept.
+    AuditNotShipped,
     /// A second agent came with the worker's token.
     TokenShared {
         /// From which host; empty if that is not known.
@@ -135,7 +137,8 @@ impl Concern {
             | Self::TokenEnded
             | Self::Offline { .. }
             | Self::FastFailures { .. } => Severity::Alarm,
-            Self::Stuck
+            Self::AuditNotShipped
+            | Self::Stuck
             | Self::GpusWithheld { .. }
             | Self::Unfit { .. }
             | Self::DrainOverdue

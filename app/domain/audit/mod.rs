@@ -118,6 +118,14 @@ actions! {
     PasswordChanged => "access.password_changed",
     /// An admin gave somebody another password.
     PasswordReset => "access.password_reset",
+    /// Somebody set up a second factor.
+    FactorAdded => "access.factor_added",
+    /// Somebody's second factor was removed, by them or an admin.
+    FactorRemoved => "access.factor_removed",
+    /// Somebody replaced their recovery codes.
+    RecoveryCodesRenewed => "access.recovery_codes_renewed",
+    /// Somebody logged in with a recovery code; the detail says how many are left.
+    RecoveryCodeUsed => "access.recovery_code_used",
     /// Somebody made an API token.
     TokenCreated => "access.token_created",
     /// An API token was taken away.

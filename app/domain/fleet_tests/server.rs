@@ -9,6 +9,7 @@ use crate::domain::ids::{Attempt, WorkerId};
 use crate::domain::job::{Demand, Job, Loss, Report, Spec, State};
 use crate::domain::labels::Labels;
 use crate::domain::plan::{self, Fleet, Limits, Plan};
+use crate::domain::queue::MAX_PRIORITY;
 use crate::domain::reconcile::{self, Claim, unclaimed};
 use crate::domain::time::{Millis, Timestamp};
 use crate::domain::worker::{Edit, OfflineCause, Worker};
@@ -160,7 +161,7 @@ impl Server {
 
     fn retry(&mut self, job: usize) -> Outcome {
         let (ended, id) = (self.jobs.get(job)?, job_id(number(self.jobs.len())));
-        let again = ended.retried(id, self.now, ended.submitted_by.clone()).ok()?;
+        let again = ended.retried(id, self.now, ended.submitted_by.clone(), MAX_PRIORITY).ok()?;
         Some(self.add(again))
     }
 
@@ -331,7 +332,7 @@ fn submitted(ask: &Ask, number: u16, now: Timestamp) -> Job {
         labels: ask.rack.map_or_else(Labels::default, |rack| label("rack", rack)),
         gpu_count: ask.gpus,
         min_vram_gb: ask.vram_gb.map(f64::from),
-        accelerator: None,
+        ..Demand::default()
     };
     let spec = Spec {
         target: ask.target,

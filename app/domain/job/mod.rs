@@ -8,6 +8,7 @@ mod tests;
 
 use super::ids::{Attempt, JobId, WorkerId};
 use super::labels::Labels;
+use super::sandbox::SandboxLevel;
 use super::time::{Millis, Timestamp};
 use super::trace::Trace;
 
@@ -63,8 +64,10 @@ pub struct Spec {
     pub exclusive: bool,
     /// Which checkpoints are sent to the orchestrator.
     pub checkpoints: Checkpoints,
-    /// The secrets that it is given; none for every one that whoever submitted it can use.
+    /// The secrets that it is given, by name; none (of a job of an earlier version) for every one that its owner can use.
     pub secrets: Option<Vec<String>>,
+    /// Whether it is given shared secrets only: somebody submitted it again for another, and named none of their own.
+    pub shared_secrets_only: bool,
 }
 
 /// Where a job may run.
@@ -123,6 +126,8 @@ pub struct Demand {
     pub min_vram_gb: Option<f64>,
     /// `cuda`, `rocm`, `mps`, `xpu` or `cpu`.
     pub accelerator: Option<String>,
+    /// How closely it confines the trainer at least; a host's owner may want more.
+    pub sandbox: SandboxLevel,
 }
 
 /// What an attempt holds: a worker and its GPUs.

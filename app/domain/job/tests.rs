@@ -195,12 +195,12 @@ fn targets_have_their_words() {
 #[test]
 fn a_persons_retry_is_a_new_job() {
     let ended = Job { priority: 20, ..after(offered(), failed()) };
-    let again = ended.retried(JobId::new(NOW, [8; 10]), Timestamp(7), "bob".to_owned()).expect("it has ended");
+    let again = ended.retried(JobId::new(NOW, [8; 10]), Timestamp(7), "bob".to_owned(), 50).expect("it has ended");
     assert_eq!((name(&again), again.attempt, again.losses), ("queued", Attempt(0), 0));
     assert_eq!((again.priority, again.retry_of.as_ref(), &again.spec), (20, Some(&ended.id), &ended.spec));
     assert_eq!((again.submitted_by.as_str(), again.submitted_at), ("bob", Timestamp(7)));
     for living in [queued(), offered(), after(offered(), Report::Running)] {
-        assert_eq!(living.retried(JobId::new(NOW, [8; 10]), NOW, "bob".to_owned()), Err(Refused::NotEnded));
+        assert_eq!(living.retried(JobId::new(NOW, [8; 10]), NOW, "bob".to_owned(), 50), Err(Refused::NotEnded));
     }
 }
 
@@ -319,7 +319,7 @@ fn an_exclusive_job_is_kept_back_until_a_trainer_that_nobody_hears_of_must_have_
         assert_eq!(said.kept_back, None, "{word:?}: its agent knows");
     }
     let cancelled = running.clone().cancelled(NOW).expect("it runs").lost(NOW, Loss::AgentForgot, LEASE);
-    let again = cancelled.retried(job_id(2), later, "ada".to_owned()).expect("it has ended");
+    let again = cancelled.retried(job_id(2), later, "ada".to_owned(), 50).expect("it has ended");
     assert_eq!((name(&cancelled), again.due()), ("cancelled", Some(NOW + LEASE)));
     let plain = after(offered(), Report::Running).lost(NOW, Loss::WorkerOffline, LEASE);
     assert_eq!((plain.kept_back, plain.clone().answered(later, LEASE)), (None, plain));

@@ -27,14 +27,15 @@ impl Job {
         }
     }
 
-    /// A new job that tries again what has ended: same demands, same revision, a life of its own. Where a trainer of
-    /// the old one may still run, it waits for that.
-    pub fn retried(&self, id: JobId, now: Timestamp, by: String) -> Result<Self, Refused> {
+    /// A new job that tries again what has ended: same demands, same revision, a life of its own, and the same priority
+    /// unless it is higher than `highest`. Where a trainer of the old one may still run, it waits for that.
+    pub fn retried(&self, id: JobId, now: Timestamp, by: String, highest: u8) -> Result<Self, Refused> {
         if !self.has_ended() {
             return Err(Refused::NotEnded);
         }
         let again = Self::submitted(id, self.spec.clone(), now, by);
-        Ok(Self { priority: self.priority, retry_of: Some(self.id.clone()), kept_back: self.kept_back, ..again })
+        let priority = self.priority.min(highest);
+        Ok(Self { priority, retry_of: Some(self.id.clone()), kept_back: self.kept_back, ..again })
     }
 
     /// A person makes it more or less urgent. Where it no longer waits, that counts if it waits again.

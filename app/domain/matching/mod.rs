@@ -10,6 +10,7 @@ use super::glob;
 use super::gpu::{Gpu, Withheld};
 use super::ids::JobId;
 use super::job::{Demand, Spec, Target};
+use super::sandbox::SandboxLevel;
 use super::worker::{Link, Worker};
 
 /// A worker as the planner sees it, and the ledger of its GPUs.
@@ -71,6 +72,13 @@ pub enum Blocker {
         left: u32,
         /// The others that would do: their numbers on the host, and why.
         why: Vec<(u32, Withheld)>,
+    },
+    /// It cannot confine the trainer as closely.
+    Sandbox {
+        /// What was asked for.
+        wanted: SandboxLevel,
+        /// The most that it can do.
+        found: SandboxLevel,
     },
     /// An ephemeral worker whose job has ended.
     Spent,
@@ -139,6 +147,7 @@ impl Blocker {
             | Self::Accelerator { .. }
             | Self::Gpus { .. }
             | Self::Vram { .. }
+            | Self::Sandbox { .. }
             | Self::Spent => Remedy::Demand,
         }
     }
@@ -147,8 +156,22 @@ impl Blocker {
 type Rule = fn(&Spec, &Candidate<'_>) -> Option<Blocker>;
 
 /// First what only a change of job or worker helps against, then what a person sees to, then what passes by itself.
-const RULES: [Rule; 13] =
-    [target, label, accelerator, gpus, vram, spent, cannot_stop, draining, unfit, withheld, contact, astray, room];
+const RULES: [Rule; 14] = [
+    target,
+    label,
+    accelerator,
+    gpus,
+    vram,
+    sandbox,
+    spent,
+    cannot_stop,
+    draining,
+    unfit,
+    withheld,
+    contact,
+    astray,
+    room,
+];
 
 /// Everything that keeps the job from the worker, in the order in which it is worth telling.
 pub fn blockers<'a>(spec: &'a Spec, candidate: &'a Candidate<'_>) -> impl Iterator<Item = Blocker> + 'a {
@@ -262,6 +285,13 @@ fn vram(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
     sizes.sort_by(|a, b| b.total_cmp(a));
     let found_gb = sizes.get((gpus as usize).saturating_sub(1)).copied();
     Some(Blocker::Vram { wanted_gb, gpus, found_gb })
+}
+
+fn sandbox(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    let wanted = spec.demand.sandbox;
+    // Older agents have none.
+    let found = candidate.worker.capability()?.sandbox.as_ref().map(|sandbox| sandbox.most).unwrap_or_default();
+    (found < wanted).then_some(Blocker::Sandbox { wanted, found })
 }
 
 fn spent(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {

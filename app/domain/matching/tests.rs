@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::fixtures::{NOW, job_id, label, spec, unseen, wants, withheld, withholding, worker};
+use crate::domain::sandbox::Sandbox;
 use crate::domain::worker::OfflineCause;
 
 fn found(demand: Demand, worker: &Worker) -> Vec<Blocker> {
@@ -55,6 +56,26 @@ fn what_a_job_may_ask_for() {
     ];
     for (demand, expected) in rows {
         assert_eq!(found(demand.clone(), &idle), expected, "{demand:?}");
+    }
+}
+
+#[test]
+fn a_worker_confines_as_closely_as_a_job_asks() {
+    use SandboxLevel::{Files, Full, None as Not};
+    let wants = |sandbox| Demand { sandbox, ..Demand::default() };
+    let most = |most: Option<SandboxLevel>| {
+        let mut host = worker(1, &[80], 1);
+        let (Link::Online { capability, .. } | Link::Connecting { capability, .. }) = &mut host.link else {
+            panic!("it is there")
+        };
+        capability.sandbox = most.map(|most| Sandbox { most, ..Sandbox::default() });
+        host
+    };
+    for wanted in SandboxLevel::ALL {
+        for (has, found_level) in [(None, Not), (Some(Not), Not), (Some(Files), Files), (Some(Full), Full)] {
+            let blockers = (wanted > found_level).then_some(Blocker::Sandbox { wanted, found: found_level });
+            assert_eq!(found(wants(wanted), &most(has)), Vec::from_iter(blockers), "{wanted:?} of {has:?}");
+        }
     }
 }
 

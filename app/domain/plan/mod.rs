@@ -12,6 +12,7 @@ use super::ids::{JobId, WorkerId};
 use super::job::{Job, Spec, State, Target};
 use super::labels::Labels;
 use super::matching::{Blocker, Candidate, Remedy, blockers, fits, grant};
+use super::sandbox::SandboxLevel;
 use super::time::{Millis, Timestamp};
 
 /// One point of priority outweighs so much waiting: nothing waits for ever behind what is more urgent.
@@ -72,12 +73,13 @@ fn is_due(job: &Job, now: Timestamp) -> bool {
 }
 
 /// What jobs that ask for the same have in common, as a key.
-type Class<'w> = (Target, &'w Labels, Option<u32>, Option<u64>, Option<&'w str>, bool);
+type Class<'w> = (Target, &'w Labels, Option<u32>, Option<u64>, Option<&'w str>, SandboxLevel, bool);
 
 fn class(spec: &Spec) -> Class<'_> {
     let demand = &spec.demand;
     let vram = demand.min_vram_gb.map(f64::to_bits);
-    (spec.target, &demand.labels, demand.gpu_count, vram, demand.accelerator.as_deref(), spec.exclusive)
+    let accelerator = demand.accelerator.as_deref();
+    (spec.target, &demand.labels, demand.gpu_count, vram, accelerator, demand.sandbox, spec.exclusive)
 }
 
 /// How far the search has come for the jobs of one class. During a round a worker only ever gets fuller: one that did

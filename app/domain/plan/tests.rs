@@ -184,7 +184,7 @@ fn scene() -> impl Strategy<Value = (Vec<Worker>, Vec<Job>)> {
         let ask = |(n, (demand, priority, waited, by)): (u16, Asked)| {
             let (gpu_count, min_vram_gb, rack) = demand;
             let labels = if rack == 0 { label("rack", "a") } else { label("rack", "*") };
-            let demand = Demand { gpu_count, min_vram_gb, labels, accelerator: None };
+            let demand = Demand { labels, gpu_count, min_vram_gb, ..Demand::default() };
             let submitted_at = Timestamp(NOW.0 - waited);
             Job { priority, submitted_at, submitted_by: format!("user{by}"), ..job(n, demand) }
         };

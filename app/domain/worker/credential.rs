@@ -19,8 +19,22 @@ pub struct Credential {
     pub made_by: Option<String>,
     /// When it ends; none for never.
     pub expires_at: Option<Timestamp>,
+    /// When it ends if no agent has registered with it by then; none once one has, and where it need not be used.
+    pub unused_ends_at: Option<Timestamp>,
     /// The one before, if it was given time.
     pub old: Option<Outgoing>,
+    /// The session of the agent that registered last. Older agents have none and use the token for everything.
+    pub session: Option<Session>,
+}
+
+/// What an agent got for its token when it registered: it opens everything but another registration. It belongs to one process
+/// in one work directory, and ends when the next agent registers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// SHA-256 of its secret, in hex.
+    pub digest: String,
+    /// The digest of the token that it was got for, with which it ends.
+    pub token: String,
 }
 
 /// A secret that was replaced and still opens.
@@ -41,6 +55,8 @@ pub enum Closed {
     Expired,
     /// It comes from a network that this worker is not allowed to come from.
     Elsewhere,
+    /// The session has ended: an agent registered after it.
+    SessionOver,
 }
 
 impl Credential {
@@ -57,7 +73,8 @@ impl Credential {
     /// Whether the secret of this digest opens, and until when.
     pub fn opens(&self, digest: &str, now: Timestamp) -> Result<Option<Timestamp>, Closed> {
         if self.digest == digest {
-            return match self.expires_at {
+            let end = [self.expires_at, self.unused_ends_at].into_iter().flatten().min();
+            return match end {
                 Some(end) if end <= now => Err(Closed::Expired),
                 end => Ok(end),
             };
@@ -66,19 +83,31 @@ impl Credential {
         old.map(|old| Some(old.ends_at)).ok_or(Closed::Unknown)
     }
 
+    /// Whether the session of this digest is the worker's, and its token still opens.
+    pub fn session_opens(&self, digest: &str, now: Timestamp) -> Result<Option<Timestamp>, Closed> {
+        let session = self.session.as_ref().filter(|session| session.digest == digest);
+        self.opens(&session.ok_or(Closed::SessionOver)?.token, now)
+    }
+
+    /// An agent registered: the session of the one before ends.
+    #[must_use]
+    pub fn registered(self, session: Option<Session>) -> Self {
+        Self { session, ..self }
+    }
+
     /// Replaced by another. The one until now ends at once, or after `overlap`, but never later than it was made to;
     /// one that was outgoing already ends at once.
     #[must_use]
     pub fn rotated(self, now: Timestamp, to: Self, overlap: Option<Millis>) -> Self {
         let end = |overlap| self.expires_at.map_or(now + overlap, |end| end.min(now + overlap));
         let old = overlap.map(end).filter(|end| *end > now);
-        Self { old: old.map(|ends_at| Outgoing { digest: self.digest, ends_at }), ..to }
+        Self { old: old.map(|ends_at| Outgoing { digest: self.digest, ends_at }), session: self.session, ..to }
     }
 
-    /// An agent registered with the secret of this digest: if it is the newest, nobody needs the one before.
+    /// An agent registered with the secret of this digest: if it is the newest, it is in use, and the one before ends.
     #[must_use]
     pub fn taken_up(self, digest: &str) -> Self {
-        if self.digest == digest { Self { old: None, ..self } } else { self }
+        if self.digest == digest { Self { old: None, unused_ends_at: None, ..self } } else { self }
     }
 }
 
@@ -109,6 +138,17 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_that_no_agent_uses_ends_and_one_in_use_does_not() {
+        let fresh = Credential { unused_ends_at: Some(at(10)), ..Credential::of("a") };
+        assert_eq!(fresh.opens("a", at(9)), Ok(Some(at(10))));
+        assert_eq!(fresh.opens("a", at(10)), Err(Closed::Expired));
+        assert_eq!(fresh.clone().taken_up("b"), fresh);
+        assert_eq!(fresh.taken_up("a").opens("a", at(10)), Ok(None));
+        let ending = Credential { unused_ends_at: Some(at(20)), ..ending("a", 10) };
+        assert_eq!(ending.opens("a", at(9)), Ok(Some(at(10))), "the earlier end counts");
+    }
+
+    #[test]
     fn a_rotation_ends_the_old_one_at_once_or_when_it_was_told() {
         let second = Millis::seconds;
         let cases = [
@@ -125,6 +165,29 @@ mod tests {
             assert_eq!(after.old.is_some(), expected.is_ok(), "what opens nothing is not kept");
             assert_eq!(after.opens("a", at(60)), Err(Closed::Unknown), "an old one has ended, whatever it was made to");
         }
+    }
+
+    fn session(digest: &str, token: &str) -> Session {
+        Session { digest: digest.to_owned(), token: token.to_owned() }
+    }
+
+    #[test]
+    fn a_session_opens_until_the_next_one_or_the_end_of_its_token() {
+        let first = ending("a", 10).registered(Some(session("s", "a")));
+        assert_eq!(first.session_opens("s", at(9)), Ok(Some(at(10))));
+        assert_eq!(first.session_opens("s", at(10)), Err(Closed::Expired));
+        assert_eq!(first.session_opens("a", at(9)), Err(Closed::SessionOver), "a token is no session");
+        assert_eq!(first.opens("s", at(9)), Err(Closed::Unknown), "a session does not register");
+
+        let next = first.clone().registered(Some(session("t", "a")));
+        assert_eq!(next.session_opens("s", at(9)), Err(Closed::SessionOver));
+        assert_eq!(first.clone().registered(None).session_opens("s", at(9)), Err(Closed::SessionOver));
+
+        let rotated = first.clone().rotated(at(0), Credential::of("b"), None);
+        assert_eq!(rotated.session_opens("s", at(0)), Err(Closed::Unknown));
+        let overlapping = first.rotated(at(0), Credential::of("b"), Some(Millis::seconds(5)));
+        assert_eq!(overlapping.session_opens("s", at(4)), Ok(Some(at(5))));
+        assert_eq!(overlapping.session_opens("s", at(5)), Err(Closed::Unknown));
     }
 
     #[test]

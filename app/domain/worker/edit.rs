@@ -15,6 +15,8 @@ pub struct Edit {
     pub labels: Option<Labels>,
     /// Whether labels that its agent reports do not count.
     pub ignores_reported: Option<bool>,
+    /// Whether an agent of the older protocol may register.
+    pub allows_older: Option<bool>,
     /// Where its agent may come from.
     pub networks: Option<Vec<Network>>,
     /// Whether the alarm about two agents was seen to.
@@ -30,6 +32,7 @@ impl Worker {
             kind: edit.kind.or(self.kind),
             labels: edit.labels.unwrap_or(self.labels),
             ignores_reported: edit.ignores_reported.unwrap_or(self.ignores_reported),
+            allows_older: edit.allows_older.unwrap_or(self.allows_older),
             networks: edit.networks.unwrap_or(self.networks),
             conflict: self.conflict.filter(|_| !edit.conflict_is_settled),
             ..self

@@ -115,6 +115,8 @@ pub struct Worker {
     pub local: bool,
     /// Whether labels that its agent reports do not count: who rents a host out is not to choose its jobs.
     pub ignores_reported: bool,
+    /// Whether an agent of the older protocol may register. One uses the worker's token for everything.
+    pub allows_older: bool,
     /// Where its agent may come from; none for anywhere.
     pub networks: Vec<Network>,
     /// The last time that two agents came with its token, until somebody has seen to it.
@@ -145,6 +147,8 @@ pub enum Refused {
     Spent,
     /// An agent from elsewhere uses the token, and is alive.
     TokenInUse,
+    /// It speaks the older protocol, which this worker does not allow.
+    Older,
 }
 
 impl Worker {
@@ -161,6 +165,7 @@ impl Worker {
             spent: None,
             local: false,
             ignores_reported: false,
+            allows_older: true,
             networks: Vec::new(),
             conflict: None,
             astray: None,
@@ -219,6 +224,9 @@ impl Worker {
     pub fn may_register(&self, newcomer: &Capability, alive: bool, holds: usize) -> Result<(), Refused> {
         if self.spent.is_some() && holds == 0 {
             return Err(Refused::Spent);
+        }
+        if newcomer.is_older() && !self.allows_older {
+            return Err(Refused::Older);
         }
         let connected = match &self.link {
             Link::Connecting { capability, .. } | Link::Online { capability, .. } => Some(capability),

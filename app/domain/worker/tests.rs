@@ -160,6 +160,7 @@ fn an_edit_changes_what_it_names() {
         kind: Some(Kind::Ephemeral),
         labels: Some(Labels::default()),
         ignores_reported: Some(true),
+        allows_older: Some(false),
         networks: Some(vec!["10.0.0.0/8".parse().expect("a network")]),
         conflict_is_settled: false,
     };

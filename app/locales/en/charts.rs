@@ -12,6 +12,9 @@ pub(super) const CHARTS: Charts = Charts {
     linear: "Linear",
     log: "Log",
     no_points: "The curves start with the first step that the trainer reports.",
+    kept_every: Phrase(
+        "Of the steps that the trainer reported, one in {0} is kept: there are more than the server stores.",
+    ),
     throughput: "Steps per second",
     at_step: Phrase("Step {0}"),
     summary: Phrase("first {0}, last {1}, lowest {2}, highest {3}"),

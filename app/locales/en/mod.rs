@@ -1,5 +1,6 @@
 //! English.
 
+mod account;
 mod bulk;
 mod charts;
 mod configs;

@@ -1,5 +1,6 @@
 //! English: pages that only the server renders.
 
+use super::account::{FACTORS, NOTICES};
 use super::bulk::BULK;
 use super::configs::CONFIGS;
 use super::count;
@@ -14,6 +15,8 @@ pub(in crate::ui::locales) const PLAIN: Plain = Plain {
     preferences: super::habits::PREFERENCES,
     login: LOGIN,
     account: ACCOUNT,
+    factors: FACTORS,
+    notices: NOTICES,
     people: PEOPLE,
     secrets: SECRETS,
     confirm: CONFIRM,
@@ -45,7 +48,7 @@ pub(super) const LOGIN: Login = Login {
     code: "Setup code",
     code_hint: "The server printed it to its log when it started. It works once.",
     name_hint: "Lower-case letters, digits, “.”, “_” and “-”.",
-    password_hint: "At least 10 characters.",
+    password_hint: "At least 12 characters.",
     setup_submit: "Set up and sign in",
 };
 
@@ -58,6 +61,7 @@ pub(super) const ACCOUNT: Account = Account {
     used: "Last used",
     never_used: "Never used",
     ends: "ends",
+    never_ends: "never expires",
     revoke: "Revoke",
     revoke_text: "Whoever sends it is refused from then on. It cannot be brought back.",
     revoke_confirm: "Revoke this token",
@@ -65,7 +69,8 @@ pub(super) const ACCOUNT: Account = Account {
     token_name: "What it is for",
     token_name_hint: "A name such as “ci”: lower-case letters, digits, “.”, “_” and “-”.",
     days: "Days until it ends",
-    days_hint: "Empty for never.",
+    days_hint: "Empty for the server’s default, 90 days unless it is set otherwise.",
+    never_expires: "No expiry",
     scopes: "What it may do",
     scopes_hint: "Nothing chosen is everything that you may do.",
     make: "Make token",
@@ -77,6 +82,7 @@ pub(super) const ACCOUNT: Account = Account {
     new_password: "New password",
     change: "Change password",
     sessions: "Signed in",
+    session_lengths: Phrase("A session ends after {0} without use, and {1} after you sign in."),
     this_browser: "This browser",
     end: "Sign out",
     end_text: "Whoever uses that browser has to sign in again.",
@@ -96,7 +102,7 @@ pub(super) const PEOPLE: People = People {
     shut_out: "not let in",
     add: "Add somebody",
     role: "Role",
-    password_optional: "At least 10 characters. Without one they cannot sign in until you give them one.",
+    password_optional: "At least 12 characters. Without one they cannot sign in until you give them one.",
     add_submit: "Add",
     person_intro: "What they may do, and what is signed in as them.",
     access: "Access",

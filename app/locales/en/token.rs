@@ -16,6 +16,7 @@ pub(super) const TOKEN: WorkerToken = WorkerToken {
     token_used: "Last used",
     token_ends: "Ends",
     token_never_ends: "never",
+    token_ends_unused: Phrase("{0}, unless an agent registers with it before"),
     token_ends_at: "Token ends",
     token_has_ended: "Token has ended",
     old_token_ends: "The one before ends",

@@ -52,6 +52,8 @@ pub(super) const WHY: Why = Why {
     withheld_help: "See to them on their host. The agent gives each back when it is well and free.",
     spent: "It is an ephemeral worker and has run its job.",
     spent_help: "Start another worker.",
+    sandbox: Phrase("The job asks for a sandbox of level {0}, and this worker has {1} at most."),
+    sandbox_help: Phrase("Ask for “{0}”, or see on its host why it cannot do more: “simpletuner-worker doctor”."),
     cannot_stop: "The job is exclusive, and this older agent cannot stop by itself when it loses contact.",
     cannot_stop_help: "Install the newest agent on its host, or submit the job without exclusive.",
     draining: "It drains: a person wants it to take nothing new.",

@@ -12,6 +12,9 @@ pub(super) const CHARTS: Charts = Charts {
     linear: "Lineal",
     log: "Log",
     no_points: "Las curvas empiezan con el primer paso que comunique el entrenamiento.",
+    kept_every: Phrase(
+        "De los pasos que comunicó el entrenamiento se conserva uno de cada {0}: son más de los que guarda el servidor.",
+    ),
     throughput: "Pasos por segundo",
     at_step: Phrase("Paso {0}"),
     summary: Phrase("primero {0}, último {1}, mínimo {2}, máximo {3}"),

@@ -1,5 +1,6 @@
 //! Spanish.
 
+mod account;
 mod bulk;
 mod charts;
 mod configs;

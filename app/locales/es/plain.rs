@@ -1,5 +1,6 @@
 //! Spanish: pages that only the server renders.
 
+use super::account::{FACTORS, NOTICES};
 use super::bulk::BULK;
 use super::configs::CONFIGS;
 use super::count;
@@ -14,6 +15,8 @@ pub(in crate::ui::locales) const PLAIN: Plain = Plain {
     preferences: super::habits::PREFERENCES,
     login: LOGIN,
     account: ACCOUNT,
+    factors: FACTORS,
+    notices: NOTICES,
     people: PEOPLE,
     secrets: SECRETS,
     confirm: CONFIRM,
@@ -45,7 +48,7 @@ pub(super) const LOGIN: Login = Login {
     code: "Código de configuración inicial",
     code_hint: "El servidor lo escribió en su registro al iniciarse. Funciona una sola vez.",
     name_hint: "Letras minúsculas, dígitos, «.», «_» y «-».",
-    password_hint: "Mínimo 10 caracteres.",
+    password_hint: "Mínimo 12 caracteres.",
     setup_submit: "Configurar e iniciar sesión",
 };
 
@@ -58,6 +61,7 @@ pub(super) const ACCOUNT: Account = Account {
     used: "Último uso",
     never_used: "Nunca usado",
     ends: "expira el",
+    never_ends: "no expira",
     revoke: "Revocar",
     revoke_text: "Quien lo envíe será rechazado desde ese momento. No se puede recuperar.",
     revoke_confirm: "Revocar este token",
@@ -65,7 +69,8 @@ pub(super) const ACCOUNT: Account = Account {
     token_name: "Para qué es",
     token_name_hint: "Un nombre como «ci»: letras minúsculas, dígitos, «.», «_» y «-».",
     days: "Días hasta que expire",
-    days_hint: "Vacío: nunca.",
+    days_hint: "Vacío: el valor predeterminado del servidor, 90 días salvo que se configure otro.",
+    never_expires: "Sin vencimiento",
     scopes: "Qué puede hacer",
     scopes_hint: "Si no se elige nada, todo lo que permite la cuenta.",
     make: "Crear token",
@@ -77,6 +82,7 @@ pub(super) const ACCOUNT: Account = Account {
     new_password: "Contraseña nueva",
     change: "Cambiar contraseña",
     sessions: "Sesiones iniciadas",
+    session_lengths: Phrase("La sesión termina tras {0} sin uso y {1} después de iniciarla."),
     this_browser: "Este navegador",
     end: "Cerrar sesión",
     end_text: "Quien use ese navegador tendrá que iniciar sesión de nuevo.",
@@ -96,7 +102,7 @@ pub(super) const PEOPLE: People = People {
     shut_out: "sin acceso",
     add: "Añadir una persona",
     role: "Rol",
-    password_optional: "Mínimo 10 caracteres. Sin contraseña, la persona no puede iniciar sesión hasta que se le asigne una.",
+    password_optional: "Mínimo 12 caracteres. Sin contraseña, la persona no puede iniciar sesión hasta que se le asigne una.",
     add_submit: "Añadir",
     person_intro: "Qué puede hacer esta persona y qué sesiones y tokens tiene.",
     access: "Acceso",

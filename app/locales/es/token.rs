@@ -16,6 +16,7 @@ pub(super) const TOKEN: WorkerToken = WorkerToken {
     token_used: "Último uso",
     token_ends: "Expira",
     token_never_ends: "nunca",
+    token_ends_unused: Phrase("{0}, si ningún agente se registra antes con él"),
     token_ends_at: "El token expira el",
     token_has_ended: "Token expirado",
     old_token_ends: "El anterior expira",

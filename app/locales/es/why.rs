@@ -52,6 +52,8 @@ pub(super) const WHY: Why = Why {
     withheld_help: "Atenderlas en su host. El agente las devuelve cuando estén bien y libres.",
     spent: "Es un worker efímero y ya ejecutó su trabajo.",
     spent_help: "Iniciar otro worker.",
+    sandbox: Phrase("El trabajo pide un aislamiento de nivel {0}, y este worker llega como máximo a {1}."),
+    sandbox_help: Phrase("Pedir «{0}», o ver en su host por qué no puede más: «simpletuner-worker doctor»."),
     cannot_stop: "El trabajo es exclusivo, y este agente antiguo no puede detenerse solo si pierde el contacto.",
     cannot_stop_help: "Instalar el agente más reciente en su host, o enviar el trabajo sin exclusividad.",
     draining: "Está drenando: alguien quiere que no tome nada nuevo.",

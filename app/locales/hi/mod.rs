@@ -1,5 +1,6 @@
 //! Hindi.
 
+mod account;
 mod bulk;
 mod charts;
 mod configs;

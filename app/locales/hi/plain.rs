@@ -1,5 +1,6 @@
 //! Hindi: pages that only the server renders.
 
+use super::account::{FACTORS, NOTICES};
 use super::bulk::BULK;
 use super::configs::CONFIGS;
 use super::count;
@@ -14,6 +15,8 @@ pub(in crate::ui::locales) const PLAIN: Plain = Plain {
     preferences: super::habits::PREFERENCES,
     login: LOGIN,
     account: ACCOUNT,
+    factors: FACTORS,
+    notices: NOTICES,
     people: PEOPLE,
     secrets: SECRETS,
     confirm: CONFIRM,
@@ -45,7 +48,7 @@ pub(super) const LOGIN: Login = Login {
     code: "सेटअप कोड",
     code_hint: "सर्वर ने शुरू होते समय इसे अपने लॉग में लिखा था। यह एक ही बार काम करता है।",
     name_hint: "छोटे अंग्रेज़ी अक्षर, अंक, “.”, “_” और “-”।",
-    password_hint: "कम से कम 10 वर्ण।",
+    password_hint: "कम से कम 12 वर्ण।",
     setup_submit: "सेटअप करके साइन इन करें",
 };
 
@@ -58,6 +61,7 @@ pub(super) const ACCOUNT: Account = Account {
     used: "पिछला उपयोग:",
     never_used: "कभी उपयोग नहीं हुआ",
     ends: "समाप्ति:",
+    never_ends: "कभी समाप्त नहीं होता",
     revoke: "निरस्त करें",
     revoke_text: "इसे भेजने वाले को तुरंत मना कर दिया जाएगा। इसे वापस नहीं लाया जा सकता।",
     revoke_confirm: "यह टोकन रद्द करें",
@@ -65,7 +69,8 @@ pub(super) const ACCOUNT: Account = Account {
     token_name: "यह किस काम के लिए है",
     token_name_hint: "“ci” जैसा कोई नाम: छोटे अंग्रेज़ी अक्षर, अंक, “.”, “_” और “-”।",
     days: "कितने दिन में समाप्त हो",
-    days_hint: "कभी समाप्त न हो, तो खाली छोड़ें।",
+    days_hint: "खाली छोड़ने पर सर्वर का डिफ़ॉल्ट, 90 दिन (जब तक बदला न गया हो)।",
+    never_expires: "कोई समाप्ति नहीं",
     scopes: "यह क्या कर सकता है",
     scopes_hint: "कुछ न चुनने पर टोकन वह सब कर सकता है जो आप कर सकते हैं।",
     make: "टोकन बनाएँ",
@@ -77,6 +82,7 @@ pub(super) const ACCOUNT: Account = Account {
     new_password: "नया पासवर्ड",
     change: "पासवर्ड बदलें",
     sessions: "साइन इन किए हुए ब्राउज़र",
+    session_lengths: Phrase("बिना उपयोग के {0} बाद, और साइन इन के {1} बाद सत्र समाप्त होता है।"),
     this_browser: "यह ब्राउज़र",
     end: "साइन आउट करें",
     end_text: "उस ब्राउज़र का उपयोग करने वाले को फिर से साइन इन करना होगा।",
@@ -96,7 +102,7 @@ pub(super) const PEOPLE: People = People {
     shut_out: "प्रवेश बंद",
     add: "किसी को जोड़ें",
     role: "भूमिका",
-    password_optional: "कम से कम 10 वर्ण। इसके बिना वे तब तक साइन इन नहीं कर सकते जब तक आप उन्हें पासवर्ड न दें।",
+    password_optional: "कम से कम 12 वर्ण। इसके बिना वे तब तक साइन इन नहीं कर सकते जब तक आप उन्हें पासवर्ड न दें।",
     add_submit: "जोड़ें",
     person_intro: "वे क्या कर सकते हैं, और उनके नाम से कहाँ-कहाँ साइन इन है।",
     access: "एक्सेस",

@@ -16,6 +16,7 @@ pub(super) const TOKEN: WorkerToken = WorkerToken {
     token_used: "पिछला उपयोग",
     token_ends: "समाप्ति",
     token_never_ends: "कभी नहीं",
+    token_ends_unused: Phrase("{0}, अगर तब तक कोई एजेंट इससे पंजीकरण न करे"),
     token_ends_at: "टोकन की समाप्ति:",
     token_has_ended: "टोकन समाप्त हो गया",
     old_token_ends: "पुराने टोकन की समाप्ति",

@@ -12,6 +12,9 @@ pub(super) const CHARTS: Charts = Charts {
     linear: "線形",
     log: "対数",
     no_points: "トレーナーが最初のステップを報告すると、曲線が表示されます。",
+    kept_every: Phrase(
+        "トレーナーが報告したステップは、サーバーの保存上限を超えたため、{0} 件に 1 件だけ保存されています。",
+    ),
     throughput: "毎秒ステップ数",
     at_step: Phrase("ステップ {0}"),
     summary: Phrase("最初{0}、最後{1}、最小{2}、最大{3}"),

@@ -1,5 +1,6 @@
 //! Japanese.
 
+mod account;
 mod bulk;
 mod charts;
 mod configs;

@@ -1,5 +1,6 @@
 //! Japanese: pages that only the server renders.
 
+use super::account::{FACTORS, NOTICES};
 use super::bulk::BULK;
 use super::configs::CONFIGS;
 use super::count;
@@ -14,6 +15,8 @@ pub(in crate::ui::locales) const PLAIN: Plain = Plain {
     preferences: super::habits::PREFERENCES,
     login: LOGIN,
     account: ACCOUNT,
+    factors: FACTORS,
+    notices: NOTICES,
     people: PEOPLE,
     secrets: SECRETS,
     confirm: CONFIRM,
@@ -45,7 +48,7 @@ pub(super) const LOGIN: Login = Login {
     code: "セットアップコード",
     code_hint: "サーバーが起動時にログへ出力したものです。1回だけ使えます。",
     name_hint: "英小文字、数字、「.」「_」「-」を使用できます。",
-    password_hint: "10文字以上。",
+    password_hint: "12文字以上。",
     setup_submit: "セットアップしてサインイン",
 };
 
@@ -58,6 +61,7 @@ pub(super) const ACCOUNT: Account = Account {
     used: "最終使用",
     never_used: "未使用",
     ends: "有効期限",
+    never_ends: "無期限",
     revoke: "無効化",
     revoke_text: "以後、このトークンを送っても拒否されます。元に戻せません。",
     revoke_confirm: "このトークンを失効させる",
@@ -65,7 +69,8 @@ pub(super) const ACCOUNT: Account = Account {
     token_name: "用途",
     token_name_hint: "「ci」のような名前。英小文字、数字、「.」「_」「-」を使用できます。",
     days: "有効日数",
-    days_hint: "空欄の場合は無期限です。",
+    days_hint: "空欄の場合はサーバーの既定値（変更がなければ90日）です。",
+    never_expires: "無期限にする",
     scopes: "許可する操作",
     scopes_hint: "何も選択しないと、自分に許可されたすべての操作が対象になります。",
     make: "トークンを作成",
@@ -77,6 +82,7 @@ pub(super) const ACCOUNT: Account = Account {
     new_password: "新しいパスワード",
     change: "パスワードを変更",
     sessions: "サインイン中",
+    session_lengths: Phrase("セッションは、未使用のまま{0}経過するか、サインインから{1}経過すると終了します。"),
     this_browser: "このブラウザ",
     end: "サインアウト",
     end_text: "そのブラウザーでは、もう一度サインインが必要になります。",
@@ -96,7 +102,7 @@ pub(super) const PEOPLE: People = People {
     shut_out: "アクセス停止中",
     add: "ユーザーを追加",
     role: "ロール",
-    password_optional: "10文字以上。設定しない場合、後で設定するまでこのユーザーはサインインできません。",
+    password_optional: "12文字以上。設定しない場合、後で設定するまでこのユーザーはサインインできません。",
     add_submit: "追加",
     person_intro: "このユーザーの権限と、サインインの状況。",
     access: "アクセス",

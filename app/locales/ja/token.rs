@@ -16,6 +16,7 @@ pub(super) const TOKEN: WorkerToken = WorkerToken {
     token_used: "最終使用",
     token_ends: "有効期限",
     token_never_ends: "なし",
+    token_ends_unused: Phrase("{0}（それまでにエージェントが登録しない場合）"),
     token_ends_at: "トークンの有効期限",
     token_has_ended: "トークン期限切れ",
     old_token_ends: "旧トークンの有効期限",

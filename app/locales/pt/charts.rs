@@ -12,6 +12,9 @@ pub(super) const CHARTS: Charts = Charts {
     linear: "Linear",
     log: "Log",
     no_points: "As curvas começam com o primeiro passo que o treinamento informar.",
+    kept_every: Phrase(
+        "Dos passos que o treinamento informou, um em cada {0} é mantido: são mais do que o servidor guarda.",
+    ),
     throughput: "Passos por segundo",
     at_step: Phrase("Passo {0}"),
     summary: Phrase("primeiro {0}, último {1}, mínimo {2}, máximo {3}"),

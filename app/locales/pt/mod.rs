@@ -1,5 +1,6 @@
 //! Brazilian Portuguese.
 
+mod account;
 mod bulk;
 mod charts;
 mod configs;

@@ -1,5 +1,6 @@
 //! Brazilian Portuguese: pages that only the server renders.
 
+use super::account::{FACTORS, NOTICES};
 use super::bulk::BULK;
 use super::configs::CONFIGS;
 use super::count;
@@ -14,6 +15,8 @@ pub(in crate::ui::locales) const PLAIN: Plain = Plain {
     preferences: super::habits::PREFERENCES,
     login: LOGIN,
     account: ACCOUNT,
+    factors: FACTORS,
+    notices: NOTICES,
     people: PEOPLE,
     secrets: SECRETS,
     confirm: CONFIRM,
@@ -45,7 +48,7 @@ pub(super) const LOGIN: Login = Login {
     code: "Código de configuração inicial",
     code_hint: "O servidor o escreveu no log ao iniciar. Funciona uma única vez.",
     name_hint: "Letras minúsculas, dígitos, “.”, “_” e “-”.",
-    password_hint: "No mínimo 10 caracteres.",
+    password_hint: "No mínimo 12 caracteres.",
     setup_submit: "Configurar e entrar",
 };
 
@@ -58,6 +61,7 @@ pub(super) const ACCOUNT: Account = Account {
     used: "Último uso",
     never_used: "Nunca usado",
     ends: "expira em",
+    never_ends: "não expira",
     revoke: "Revogar",
     revoke_text: "Quem o enviar será recusado a partir de então. Não há como recuperá-lo.",
     revoke_confirm: "Revogar este token",
@@ -65,7 +69,8 @@ pub(super) const ACCOUNT: Account = Account {
     token_name: "Para que serve",
     token_name_hint: "Um nome como “ci”: letras minúsculas, dígitos, “.”, “_” e “-”.",
     days: "Dias até expirar",
-    days_hint: "Vazio: nunca.",
+    days_hint: "Vazio: o padrão do servidor, 90 dias, salvo configuração diferente.",
+    never_expires: "Sem expiração",
     scopes: "O que pode fazer",
     scopes_hint: "Se nada for escolhido, tudo o que a conta permite.",
     make: "Criar token",
@@ -77,6 +82,7 @@ pub(super) const ACCOUNT: Account = Account {
     new_password: "Nova senha",
     change: "Alterar senha",
     sessions: "Sessões abertas",
+    session_lengths: Phrase("A sessão termina após {0} sem uso e {1} depois de entrar."),
     this_browser: "Este navegador",
     end: "Encerrar sessão",
     end_text: "Quem usa esse navegador terá de entrar de novo.",
@@ -96,7 +102,7 @@ pub(super) const PEOPLE: People = People {
     shut_out: "sem acesso",
     add: "Adicionar uma pessoa",
     role: "Papel",
-    password_optional: "No mínimo 10 caracteres. Sem senha, a pessoa não pode entrar até que você defina uma.",
+    password_optional: "No mínimo 12 caracteres. Sem senha, a pessoa não pode entrar até que você defina uma.",
     add_submit: "Adicionar",
     person_intro: "O que esta pessoa pode fazer e quais sessões e tokens ela tem.",
     access: "Acesso",

@@ -16,6 +16,7 @@ pub(super) const TOKEN: WorkerToken = WorkerToken {
     token_used: "Último uso",
     token_ends: "Expira",
     token_never_ends: "nunca",
+    token_ends_unused: Phrase("{0}, se nenhum agente se registrar com ele antes"),
     token_ends_at: "O token expira em",
     token_has_ended: "Token expirado",
     old_token_ends: "O anterior expira",

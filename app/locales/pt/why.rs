@@ -50,6 +50,8 @@ pub(super) const WHY: Why = Why {
     withheld_help: "Verificá-las no host. O agente devolve cada uma quando estiver bem e livre.",
     spent: "É um worker efêmero e já executou seu trabalho.",
     spent_help: "Iniciar outro worker.",
+    sandbox: Phrase("O trabalho pede isolamento de nível {0}, e este worker chega no máximo a {1}."),
+    sandbox_help: Phrase("Pedir “{0}”, ou ver no host por que ele não consegue mais: “simpletuner-worker doctor”."),
     cannot_stop: "O trabalho é exclusivo, e este agente antigo não consegue parar sozinho ao perder o contato.",
     cannot_stop_help: "Instalar o agente mais novo no host, ou enviar o trabalho sem exclusividade.",
     draining: "Está drenando: alguém quer que ele não pegue nada novo.",

@@ -1,5 +1,7 @@
 //! Which sentences there are, by page. What only the server renders stays out of the browser's half.
 
+#[cfg(feature = "ssr")]
+pub(crate) mod account;
 pub(crate) mod bulk;
 pub(crate) mod charts;
 #[cfg(feature = "ssr")]

@@ -29,12 +29,12 @@ words! {
         several_workers: Count,
         // By `Severity` and `AttentionKind` of `protocol::overview`.
         severities: [Text; 3],
-        concerns: [Text; 14],
+        concerns: [Text; 15],
         fleet: Text,
         all_workers: Text,
         events: Text,
         // By `ACTIONS` of `ui::trail`.
-        actions: [Text; 51],
+        actions: [Text; 55],
         start_title: Text,
         start_intro: Text,
         none_joined: Text,

@@ -1,5 +1,6 @@
 //! The words of pages that only the server renders.
 
+use super::account::{Factors, Notices};
 use super::bulk::Bulk;
 use super::configs::Configs;
 use super::desk::{Audit, Refused, System, Usage};
@@ -14,6 +15,8 @@ words! {
         preferences: Preferences,
         login: Login,
         account: Account,
+        factors: Factors,
+        notices: Notices,
         people: People,
         secrets: Secrets,
         confirm: Confirm,
@@ -58,6 +61,7 @@ words! {
         used: Text,
         never_used: Text,
         ends: Text,
+        never_ends: Text,
         revoke: Text,
         revoke_text: Text,
         revoke_confirm: Text,
@@ -66,6 +70,7 @@ words! {
         token_name_hint: Text,
         days: Text,
         days_hint: Text,
+        never_expires: Text,
         scopes: Text,
         scopes_hint: Text,
         make: Text,
@@ -77,6 +82,7 @@ words! {
         new_password: Text,
         change: Text,
         sessions: Text,
+        session_lengths: Phrase,
         this_browser: Text,
         end: Text,
         end_text: Text,

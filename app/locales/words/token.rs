@@ -14,6 +14,7 @@ words! {
         token_used: Text,
         token_ends: Text,
         token_never_ends: Text,
+        token_ends_unused: Phrase,
         token_ends_at: Text,
         token_has_ended: Text,
         old_token_ends: Text,

@@ -44,6 +44,8 @@ words! {
         withheld_help: Text,
         spent: Text,
         spent_help: Text,
+        sandbox: Phrase,
+        sandbox_help: Phrase,
         cannot_stop: Text,
         cannot_stop_help: Text,
         draining: Text,

@@ -1,5 +1,6 @@
 //! Chinese (simplified).
 
+mod account;
 mod bulk;
 mod charts;
 mod configs;

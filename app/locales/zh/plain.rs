@@ -1,5 +1,6 @@
 //! Chinese (simplified): pages that only the server renders.
 
+use super::account::{FACTORS, NOTICES};
 use super::bulk::BULK;
 use super::configs::CONFIGS;
 use super::count;
@@ -14,6 +15,8 @@ pub(in crate::ui::locales) const PLAIN: Plain = Plain {
     preferences: super::habits::PREFERENCES,
     login: LOGIN,
     account: ACCOUNT,
+    factors: FACTORS,
+    notices: NOTICES,
     people: PEOPLE,
     secrets: SECRETS,
     confirm: CONFIRM,
@@ -45,7 +48,7 @@ pub(super) const LOGIN: Login = Login {
     code: "初始设置码",
     code_hint: "服务器启动时已将其输出到日志，仅可使用一次。",
     name_hint: "可使用小写字母、数字、“.”、“_”和“-”。",
-    password_hint: "至少10个字符。",
+    password_hint: "至少12个字符。",
     setup_submit: "完成设置并登录",
 };
 
@@ -58,6 +61,7 @@ pub(super) const ACCOUNT: Account = Account {
     used: "上次使用",
     never_used: "从未使用",
     ends: "到期时间",
+    never_ends: "永不到期",
     revoke: "撤销",
     revoke_text: "此后使用它的请求都会被拒绝，且无法恢复。",
     revoke_confirm: "撤销此令牌",
@@ -65,7 +69,8 @@ pub(super) const ACCOUNT: Account = Account {
     token_name: "用途",
     token_name_hint: "例如“ci”这样的名称。可使用小写字母、数字、“.”、“_”和“-”。",
     days: "有效天数",
-    days_hint: "留空则永不到期。",
+    days_hint: "留空则使用服务器的默认值（未更改时为90天）。",
+    never_expires: "永不到期",
     scopes: "允许的操作",
     scopes_hint: "不选择任何一项，则允许您有权执行的全部操作。",
     make: "创建令牌",
@@ -77,6 +82,7 @@ pub(super) const ACCOUNT: Account = Account {
     new_password: "新密码",
     change: "更改密码",
     sessions: "已登录",
+    session_lengths: Phrase("会话在{0}未使用后结束，并在登录{1}后结束。"),
     this_browser: "当前浏览器",
     end: "退出登录",
     end_text: "使用该浏览器的人需要重新登录。",
@@ -96,7 +102,7 @@ pub(super) const PEOPLE: People = People {
     shut_out: "已禁止访问",
     add: "添加用户",
     role: "角色",
-    password_optional: "至少10个字符。如不设置，则在您为其设置密码之前，该用户无法登录。",
+    password_optional: "至少12个字符。如不设置，则在您为其设置密码之前，该用户无法登录。",
     add_submit: "添加",
     person_intro: "该用户的权限及其登录情况。",
     access: "访问权限",

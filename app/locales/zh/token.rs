@@ -16,6 +16,7 @@ pub(super) const TOKEN: WorkerToken = WorkerToken {
     token_used: "上次使用",
     token_ends: "到期时间",
     token_never_ends: "永不到期",
+    token_ends_unused: Phrase("{0}（若此前没有代理用它注册）"),
     token_ends_at: "令牌到期时间",
     token_has_ended: "令牌已到期",
     old_token_ends: "旧令牌到期时间",

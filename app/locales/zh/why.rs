@@ -44,6 +44,8 @@ pub(super) const WHY: Why = Why {
     withheld_help: "请在主机上处理。GPU 恢复正常且空闲后，代理会重新提供。",
     spent: "这是临时工作节点，已运行过它的任务。",
     spent_help: "启动另一个工作节点。",
+    sandbox: Phrase("任务要求 {0} 级沙箱，而此工作节点最高只支持 {1}。"),
+    sandbox_help: Phrase("改为“{0}”，或在其主机上运行“simpletuner-worker doctor”查看原因。"),
     cannot_stop: "任务为独占任务，而此旧版代理在失去联系时无法自行停止。",
     cannot_stop_help: "在其主机上安装最新代理，或以非独占方式提交任务。",
     draining: "正在排空：有人要求它不再接收新任务。",

@@ -83,7 +83,7 @@ fn place(entry: &AttentionView) -> (String, bool) {
         (Some(id), _, AttentionKind::GpusWithheld) => (format!("/admin/workers/{id}?show=gpus"), false),
         (Some(id), _, _) => (format!("/admin/workers/{id}"), false),
         (None, Some(id), _) => (format!("/jobs/{id}#why"), false),
-        (None, None, AttentionKind::DiskFull) => ("/admin/system".to_owned(), true),
+        (None, None, AttentionKind::DiskFull | AttentionKind::AuditNotShipped) => ("/admin/system".to_owned(), true),
         (None, None, _) => ("/admin/workers".to_owned(), false),
     }
 }

@@ -10,6 +10,7 @@ pub(crate) fn is_lasting(code: BlockerCode) -> bool {
         | BlockerCode::Accelerator
         | BlockerCode::GpuCount
         | BlockerCode::Vram
+        | BlockerCode::Sandbox
         | BlockerCode::Spent
         | BlockerCode::CannotStop => true,
         BlockerCode::GpusWithheld

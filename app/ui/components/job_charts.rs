@@ -66,7 +66,11 @@ fn Charts(now: RwSignal<JobMetrics>, group: Group) -> impl IntoView {
         let mut charts = charts.into_iter();
         let first = charts.next().map(|chart| view! { <ChartView chart=chart group=group sizes=WIDE/> });
         let others = charts.map(|chart| view! { <ChartView chart=chart group=group sizes=SMALL/> });
-        view! { {first}<div class="chart-grid">{others.collect_view()}</div> }.erased()
+        let thinned = now.with(|now| now.kept_every);
+        let thinned = thinned.map(|every| {
+            view! { <p class="panel-note" data-test="thinned">{words.kept_every.of(every)}</p> }
+        });
+        view! { {first}<div class="chart-grid">{others.collect_view()}</div>{thinned} }.erased()
     };
     view! {
         <section class="panel" aria-labelledby="metrics">

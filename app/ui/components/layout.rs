@@ -28,6 +28,15 @@ pub(crate) fn Layout() -> impl IntoView {
     let live = use_live();
     let is_stale = move || live.is_stale();
     let administers = places(&prefs).any(|place| place.group == Group::Administration);
+    let unread = prefs.session.as_ref().is_some_and(|session| session.unread_notices > 0);
+    let activity = unread.then(|| {
+        view! {
+            <p class="notice notice-warn">
+                <Icon glyph=Glyph::Warning/>
+                <a class="row-link" rel="external" href="/account#notices">{words.nav.account_activity}</a>
+            </p>
+        }
+    });
     view! {
         <a class="skip-link" href="#content">{words.common.skip_to_content}</a>
         <div class="frame" class:is-stale=is_stale>
@@ -63,6 +72,7 @@ pub(crate) fn Layout() -> impl IntoView {
             <main id="content" class="content" tabindex="-1">
                 {living("session", view! { <SessionOver/> }.erased())}
                 <FlashBanner/>
+                {activity}
                 <Outlet/>
             </main>
             <nav class="tabbar" aria-label=words.nav.main>

@@ -51,6 +51,8 @@ pub(crate) mod palette;
 pub(crate) mod picking;
 #[cfg(feature = "ssr")]
 pub(crate) mod preview;
+#[cfg(feature = "ssr")]
+pub(crate) mod qr;
 pub(crate) mod samples;
 pub(crate) mod scale;
 pub(crate) mod start_steps;

@@ -82,7 +82,11 @@ fn facts(worker: &WorkerView) -> AnyView {
         view! { <div><dt>{words.token_made}</dt><dd><Moment at=at/>{by}</dd></div> }
     });
     let from = worker.last_used_from.as_ref().map(|from| format!(" {}", t().worker.contact_from.of(from)));
-    let ends = worker.token_expires_at.map_or_else(|| words.token_never_ends.to_owned(), |at| t().moment(at));
+    let ends = match (worker.token_expires_at, worker.token_unused_ends_at) {
+        (Some(at), _) => t().moment(at),
+        (None, Some(at)) => words.token_ends_unused.of(t().moment(at)),
+        (None, None) => words.token_never_ends.to_owned(),
+    };
     let old = worker.old_token_ends_at.map(|at| {
         view! { <div><dt>{words.old_token_ends}</dt><dd>{t().moment(at)}</dd></div> }
     });

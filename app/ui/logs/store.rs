@@ -95,7 +95,16 @@ mod tests {
 
     fn told(from: u64, texts: impl IntoIterator<Item = String>, total: u64) -> LogLines {
         let lines = texts.into_iter().map(|text| LogLine { text, ..LogLine::default() }).collect();
-        LogLines { attempt: Attempt(1), from: from + 1, offset: None, lines, total, open: false, size: 0 }
+        LogLines {
+            attempt: Attempt(1),
+            from: from + 1,
+            offset: None,
+            lines,
+            unmarked_from: None,
+            total,
+            open: false,
+            size: 0,
+        }
     }
 
     fn numbered(from: u64, end: u64, total: u64) -> LogLines {

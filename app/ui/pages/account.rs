@@ -1,10 +1,16 @@
-//! What is the reader's own: password, API tokens, and browsers that are logged in.
+//! What is the reader's own: password, second factor, API tokens, and browsers that are logged in.
 
 use leptos::prelude::*;
 
+use super::account_notices::Notices;
+use super::second_factor::{NewCodes, SecondFactor};
 use super::{Skeleton, use_desk};
 use crate::domain::access::Permission;
+use crate::domain::password::SHORTEST;
+use crate::domain::time::Millis;
 use crate::protocol::access::{CreatedToken, SessionEntry, SessionsPage, TokenView, TokensPage};
+use crate::protocol::factors::FactorsView;
+use crate::protocol::notices::NoticesPage;
 use crate::protocol::problem::Problem;
 use crate::ui::components::action::Question;
 use crate::ui::components::copy::CopyBlock;
@@ -22,7 +28,7 @@ use crate::ui::prefs::Prefs;
 const HERE: &str = "/account";
 
 /// Everything on the page, asked for together.
-type Snapshot = (TokensPage, SessionsPage);
+type Snapshot = (TokensPage, SessionsPage, FactorsView, NoticesPage);
 
 /// The page.
 #[component]
@@ -34,18 +40,23 @@ pub(crate) fn AccountPage() -> impl IntoView {
         || (),
         move |()| {
             let desk = desk.clone();
-            async move { Ok::<Snapshot, Problem>((desk.tokens().await?, desk.sessions().await?)) }
+            async move {
+                let (tokens, sessions) = (desk.tokens().await?, desk.sessions().await?);
+                Ok::<Snapshot, Problem>((tokens, sessions, desk.factors().await?, desk.notices().await?))
+            }
         },
     );
     let shown = move || {
         Suspend::new(async move {
             match snapshot.await {
-                Ok((tokens, sessions)) => view! {
+                Ok((tokens, sessions, factors, notices)) => view! {
                     <div class="space-y-6">
+                        <Notices notices=notices.notices/>
                         <Tokens tokens=tokens.tokens back=HERE none=t().plain().account.no_tokens/>
                         <NewToken/>
                         <Password/>
-                        <Sessions sessions=sessions.sessions back=HERE/>
+                        <SecondFactor factors=factors/>
+                        <Sessions lengths=Some(lengths(&sessions)) sessions=sessions.sessions back=HERE/>
                     </div>
                 }
                 .erased(),
@@ -55,6 +66,7 @@ pub(crate) fn AccountPage() -> impl IntoView {
     };
     view! {
         <PageHead title=name intro=words.intro/>
+        <NewCodes/>
         {made_now().map(|made| view! { <Made made=made/> })}
         <Suspense fallback=Skeleton>{shown}</Suspense>
     }
@@ -112,7 +124,10 @@ fn Token(token: TokenView, back: String) -> impl IntoView {
         Some(at) => view! { {words.used}" "<Moment at=at/> }.erased(),
         None => view! { {words.never_used} }.erased(),
     };
-    let ends = token.expires_at.map(|at| format!(" · {} {}", words.ends, t().moment(at)));
+    let ends = match token.expires_at {
+        Some(at) => format!(" · {} {}", words.ends, t().moment(at)),
+        None => format!(" · {}", words.never_ends),
+    };
     view! {
         <li class="fleet-row">
             <span class="min-w-0">
@@ -157,9 +172,13 @@ fn NewToken() -> impl IntoView {
                         aria-describedby="name-hint" value=name/>
                 </Field>
                 <Field id="days" label=words.days hint=words.days_hint optional=true>
-                    <input class="input w-full" id="days" name="days" type="number" min="1" max="3660" value="90"
+                    <input class="input w-full" id="days" name="days" type="number" min="1" max="3660"
                         aria-describedby="days-hint"/>
                 </Field>
+                <label class="flex items-center gap-2" for="never_expires">
+                    <input type="checkbox" class="checkbox checkbox-sm" id="never_expires" name="never_expires"/>
+                    {words.never_expires}
+                </label>
                 <fieldset class="field">
                     <legend>{words.scopes}</legend>
                     <p class="field-hint">{words.scopes_hint}</p>
@@ -188,7 +207,7 @@ fn Password() -> impl IntoView {
                 </Field>
                 <Field id="new" label=words.new_password hint=t().plain().login.password_hint>
                     <input class="input w-full" id="new" name="new" type="password" autocomplete="new-password" required=true
-                        minlength="10" aria-describedby="new-hint"/>
+                        minlength=SHORTEST.to_string() aria-describedby="new-hint"/>
                 </Field>
                 <div class="form-actions"><button class="btn">{words.change}</button></div>
             </form>
@@ -197,9 +216,19 @@ fn Password() -> impl IntoView {
     .erased()
 }
 
+/// How long a session lasts, in a sentence.
+fn lengths(page: &SessionsPage) -> String {
+    let span = |seconds: u64| t().span(Millis::seconds(seconds.cast_signed()));
+    t().plain().account.session_lengths.with(&[&span(page.idle_seconds), &span(page.longest_seconds)])
+}
+
 /// Somebody's browsers; the button that signs one out leads back to `back`.
 #[component]
-pub(super) fn Sessions(sessions: Vec<SessionEntry>, #[prop(into)] back: String) -> impl IntoView {
+pub(super) fn Sessions(
+    sessions: Vec<SessionEntry>,
+    #[prop(into)] back: String,
+    #[prop(optional_no_strip)] lengths: Option<String>,
+) -> impl IntoView {
     let words = &t().plain().account;
     let none = sessions.is_empty().then(|| view! { <p class="p-5 text-muted">{t().plain().people.no_sessions}</p> });
     let row = |session: SessionEntry| {
@@ -221,6 +250,7 @@ pub(super) fn Sessions(sessions: Vec<SessionEntry>, #[prop(into)] back: String) 
                 <span class="min-w-0">
                     <span class="break-words">{session.agent}</span>
                     <span class="row-sub">{session.host}" · "{words.used}" "<Moment at=session.seen_at/></span>
+                    <span class="row-sub">{words.ends}" "{t().moment(session.idle_ends_at.min(session.expires_at))}</span>
                 </span>
                 {end}
             </li>
@@ -229,6 +259,7 @@ pub(super) fn Sessions(sessions: Vec<SessionEntry>, #[prop(into)] back: String) 
     view! {
         <section class="panel" aria-labelledby="sessions" data-part="sessions">
             <h2 id="sessions" class="panel-head">{words.sessions}</h2>
+            {lengths.map(|text| view! { <p class="px-5 pb-2 text-sm text-muted">{text}</p> })}
             {none}
             <ul class="rows">{sessions.into_iter().map(row).collect_view()}</ul>
         </section>

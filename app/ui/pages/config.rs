@@ -101,6 +101,9 @@ fn Shown(asked: Asked, snapshot: Snapshot) -> impl IntoView {
     let submits = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::JobSubmit)) && !page.removed;
     let edits = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::ConfigEdit)) && !page.removed;
     let edit = format!("{}/edit", config_address(&asked.name));
+    let owner = shown.config.owner.clone();
+    let is_theirs = use_context::<Prefs>().is_some_and(|prefs| prefs.may_change(owner.as_deref()));
+    let edit_label = if is_theirs { words.edit } else { words.copy };
     let train = format!("/train{}", query_string(&[("config", Some(asked.name.clone()))]));
     let asked = Asked { revision: Some(shown.config.revision), ..asked };
     let config = shown.config.clone();
@@ -111,7 +114,7 @@ fn Shown(asked: Asked, snapshot: Snapshot) -> impl IntoView {
     let removed = page.removed;
     view! {
         <PageHead title=asked.name.clone() above=("/configs", words.title)>
-            {edits.then(|| view! { <a class="btn btn-sm" href=edit><Icon glyph=Glyph::File/>{words.edit}</a> })}
+            {edits.then(|| view! { <a class="btn btn-sm" href=edit><Icon glyph=Glyph::File/>{edit_label}</a> })}
             {submits.then(|| view! { <a class="btn btn-sm btn-primary" href=train><Icon glyph=Glyph::Train/>{words.train}</a> })}
         </PageHead>
         {removed.then(|| view! { <div class="notice notice-warn"><Icon glyph=Glyph::Warning/><p>{words.removed}</p></div> })}
@@ -119,6 +122,7 @@ fn Shown(asked: Asked, snapshot: Snapshot) -> impl IntoView {
             <div class="min-w-0 space-y-4">
                 <div class="config-head">
                     <h2 class="text-base font-semibold">{heading}</h2>
+                    {owner.map(|owner| view! { <p class="text-sm text-muted wrap-anywhere">{words.owner.of(owner)}</p> })}
                     {if earlier.is_some() { view! { <ViewSwitch asked=asked.clone()/> }.erased() } else { view! { <Summary config=config/> }.erased() }}
                 </div>
                 {match earlier {
@@ -166,7 +170,7 @@ fn ViewSwitch(asked: Asked) -> impl IntoView {
 
 /// What changed: the values of JSON files first, then each file's lines.
 #[component]
-fn Compared(earlier: ConfigDetail, shown: ConfigDetail, split: bool) -> impl IntoView {
+pub(super) fn Compared(earlier: ConfigDetail, shown: ConfigDetail, split: bool) -> impl IntoView {
     let words = &t().plain().configs;
     let (old, new) = (earlier.bundle.files, shown.bundle.files);
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();

@@ -17,11 +17,14 @@ use crate::ui::erase::Erase;
 use crate::ui::flash::{FormName, refused};
 use crate::ui::format::{config_address, html_text, query_string};
 use crate::ui::i18n::t;
+use crate::ui::prefs::Prefs;
 
 /// The file that every configuration has.
 const MAIN: &str = "config.json";
 /// What a new one begins with.
 const BLANK: &str = "{\n}\n";
+/// The longest name, in characters.
+const LONGEST_NAME: usize = 64;
 /// So many files more can be added at once.
 const MORE: usize = 2;
 /// The most text that is edited here, in bytes: sent as a form, it is up to three times as long.
@@ -115,6 +118,8 @@ pub(crate) fn ConfigEditPage() -> impl IntoView {
 fn Edit(newest: ConfigDetail, problem: Option<Problem>, typed: BTreeMap<String, String>) -> impl IntoView {
     let words = &t().plain().configs;
     let ConfigDetail { config, bundle } = newest;
+    let prefs = use_context::<Prefs>().unwrap_or_default();
+    let is_theirs = prefs.may_change(config.owner.as_deref());
     if bundle.files.values().map(String::len).sum::<usize>() > LARGEST {
         return view! {
             <div class="panel form">
@@ -143,11 +148,26 @@ fn Edit(newest: ConfigDetail, problem: Option<Problem>, typed: BTreeMap<String, 
         files.sort_by_key(|file| file.name != MAIN);
     }
     let address = config_address(&config.name);
-    let action = format!("/ui{address}");
+    let action = if is_theirs { format!("/ui{address}") } else { "/ui/configs".to_owned() };
+    let of = if is_theirs {
+        view! { <input type="hidden" name="revision" value=config.revision.to_string()/> }.erased()
+    } else {
+        let name: String = format!("{}-{}", config.name, prefs.reader()).chars().take(LONGEST_NAME).collect();
+        view! {
+            <div class="notice"><Icon glyph=Glyph::Copy/><p class="grow">{words.copy_intro}</p></div>
+            <section class="panel form">
+                <Field id="name" label=words.name>
+                    <input class="input w-full" id="name" name="name" required=true maxlength="64" autocomplete="off"
+                        spellcheck="false" value=name/>
+                </Field>
+            </section>
+        }
+        .erased()
+    };
     view! {
         {meanwhile}
         <form method="post" action=action class="config-form">
-            <input type="hidden" name="revision" value=config.revision.to_string()/>
+            {of}
             <Files files=files problem=problem.filter(|_| !is_late)/>
             <Actions back=address/>
         </form>

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_query_map;
 
+use crate::domain::password::SHORTEST;
 use crate::ui::components::failure::Refusal;
 use crate::ui::components::field::Field;
 use crate::ui::components::flash_banner::FlashBanner;
@@ -109,7 +110,7 @@ fn SetupForm(name: String) -> impl IntoView {
                     type="password"
                     autocomplete="new-password"
                     required=true
-                    minlength="10"
+                    minlength=SHORTEST.to_string()
                     aria-describedby="password-hint"
                 />
             </Field>

@@ -3,6 +3,8 @@
 #[cfg(feature = "ssr")]
 pub(crate) mod account;
 #[cfg(feature = "ssr")]
+mod account_notices;
+#[cfg(feature = "ssr")]
 pub(crate) mod audit;
 #[cfg(feature = "ssr")]
 pub(crate) mod audit_verify;
@@ -22,6 +24,8 @@ pub(crate) mod job_log;
 pub(crate) mod jobs;
 #[cfg(feature = "ssr")]
 pub(crate) mod login;
+#[cfg(feature = "ssr")]
+pub(crate) mod login_code;
 pub(crate) mod not_found;
 pub(crate) mod overview;
 #[cfg(feature = "ssr")]
@@ -34,6 +38,8 @@ mod plain_page;
 pub(crate) mod preferences;
 #[cfg(feature = "ssr")]
 pub(crate) mod search;
+#[cfg(feature = "ssr")]
+pub(crate) mod second_factor;
 #[cfg(feature = "ssr")]
 pub(crate) mod secrets;
 #[cfg(feature = "ssr")]

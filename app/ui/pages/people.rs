@@ -6,6 +6,7 @@ use leptos_router::params::ParamsMap;
 
 use super::{Skeleton, asked, use_desk};
 use crate::domain::access::Role;
+use crate::domain::password::SHORTEST;
 use crate::protocol::access::{ListedUser, UserCounts, UsersPage, UsersQuery};
 use crate::ui::components::empty::Empty;
 use crate::ui::components::failure::{Failure, Refusal};
@@ -183,7 +184,7 @@ fn Add() -> impl IntoView {
                 <Field id="role" label=words.role><RoleSelect chosen=role/></Field>
                 <Field id="password" label=t().plain().login.password hint=words.password_optional optional=true>
                     <input class="input w-full" id="password" name="password" type="password" autocomplete="new-password"
-                        minlength="10" aria-describedby="password-hint"/>
+                        minlength=SHORTEST.to_string() aria-describedby="password-hint"/>
                 </Field>
                 <div class="form-actions">
                     <button class="btn btn-primary"><Icon glyph=Glyph::Plus/>{words.add_submit}</button>

@@ -5,8 +5,10 @@ use leptos_router::hooks::use_params_map;
 
 use super::account::{Sessions, Tokens};
 use super::people::RoleSelect;
+use super::second_factor::FactorsOf;
 use super::{Skeleton, use_desk};
 use crate::domain::ids::UserId;
+use crate::domain::password::SHORTEST;
 use crate::protocol::access::{UserDetail, UserView};
 use crate::protocol::problem::Problem;
 use crate::ui::components::action::Question;
@@ -49,7 +51,7 @@ pub(crate) fn PersonPage() -> impl IntoView {
 #[component]
 fn Somebody(person: UserDetail) -> impl IntoView {
     let words = &t().plain().people;
-    let UserDetail { user, tokens, sessions } = person;
+    let UserDetail { user, tokens, sessions, factors } = person;
     let page = format!("/admin/users/{}", user.id);
     let form = format!("/ui/users/{}", user.id);
     view! {
@@ -57,6 +59,7 @@ fn Somebody(person: UserDetail) -> impl IntoView {
         <div class="space-y-6">
             <Access form=form.clone() user=user/>
             <NewPassword form=format!("{form}/password")/>
+            <FactorsOf factors=factors form=form.clone()/>
             <Tokens tokens=tokens back=page.clone() none=words.no_tokens/>
             <Sessions sessions=sessions back=page/>
         </div>
@@ -115,7 +118,7 @@ fn NewPassword(form: String) -> impl IntoView {
             <Question action=form label=words.reset text=words.reset_text confirm=words.reset_confirm glyph=Glyph::Key open=open>
                 <Field id="new" label=t().plain().account.new_password hint=t().plain().login.password_hint>
                     <input class="input w-full" id="new" name="new" type="password" autocomplete="new-password" required=true
-                        minlength="10" aria-describedby="new-hint"/>
+                        minlength=SHORTEST.to_string() aria-describedby="new-hint"/>
                 </Field>
             </Question>
         </section>

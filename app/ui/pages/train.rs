@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
+use super::config::Compared;
 use super::configs::NoConfigs;
 use super::{Skeleton, use_desk, use_port};
+use crate::domain::sandbox::SandboxLevel;
 use crate::protocol::configs::{ConfigDetail, ConfigView, ConfigsPage};
 use crate::protocol::dispatch::CheckpointPolicy;
 use crate::protocol::problem::Problem;
@@ -30,7 +32,7 @@ use crate::ui::erase::Erase;
 use crate::ui::flash::{FormName, refused};
 use crate::ui::format::config_address;
 use crate::ui::i18n::t;
-use crate::ui::port::Draft;
+use crate::ui::port::{Draft, Unseen};
 
 /// What the page is made of.
 struct Snapshot {
@@ -40,6 +42,8 @@ struct Snapshot {
     labels: FleetLabels,
     secrets: SecretsPage,
     draft: Draft,
+    /// The revision that the reader ran last, if others have changed the configuration since.
+    earlier: Option<ConfigDetail>,
     /// Whether no new jobs are taken.
     disk_full: bool,
 }
@@ -59,6 +63,10 @@ pub(crate) fn TrainPage() -> impl IntoView {
             let found = async {
                 let draft = desk.draft(query, typed).await?;
                 let named = draft.fields.get("config").cloned().unwrap_or_default();
+                let earlier = match &draft.unseen {
+                    Some(unseen) => desk.config(named.clone(), Some(unseen.last_run)).await.ok(),
+                    None => None,
+                };
                 Ok::<_, Problem>(Snapshot {
                     configs: desk.configs().await?,
                     // Whether it is there at all, the draft says.
@@ -66,6 +74,7 @@ pub(crate) fn TrainPage() -> impl IntoView {
                     labels: desk.fleet_labels().await?,
                     secrets: desk.secrets().await?,
                     draft,
+                    earlier,
                     disk_full: port.jobs(JobsQuery { limit: Some(1), ..JobsQuery::default() }).await?.disk_full,
                 })
             };
@@ -116,8 +125,11 @@ impl Fields {
 #[component]
 fn Submit(snapshot: Snapshot) -> impl IntoView {
     let words = &t().plain().train;
-    let Snapshot { configs, chosen, labels, secrets, draft, .. } = snapshot;
+    let Snapshot { configs, chosen, labels, secrets, draft, earlier, .. } = snapshot;
     let fields = Fields(draft.fields);
+    let changed = chosen.clone().zip(earlier).zip(draft.unseen).map(|((shown, earlier), unseen)| {
+        view! { <Changed fields=fields.clone() shown=shown earlier=earlier unseen=unseen/> }
+    });
     let name = fields.text("config");
     let choices = configs.configs.into_iter().map(|config| {
         let checked = config.name == name;
@@ -135,6 +147,7 @@ fn Submit(snapshot: Snapshot) -> impl IntoView {
                         <div data-part="content">{chosen.map(|chosen| view! { <Content chosen=chosen/> })}</div>
                     </details>
                 </section>
+                <div data-part="changed">{changed}</div>
                 <section class="panel form" aria-labelledby="needs">
                     <h2 id="needs" class="panel-title">{words.requirements}</h2>
                     <Needs fields=fields.clone() labels=labels/>
@@ -172,6 +185,31 @@ fn ConfigChoice(config: ConfigView, checked: bool) -> impl IntoView {
             </label>
             <LookLink href=config_address(&config.name) name=config.name.clone()/>
         </div>
+    }
+    .erased()
+}
+
+/// What others have changed since the reader ran it last, to be looked at before it runs.
+#[component]
+fn Changed(fields: Fields, shown: ConfigDetail, earlier: ConfigDetail, unseen: Unseen) -> impl IntoView {
+    let words = &t().plain().train;
+    let (newest, by) = (shown.config.revision, unseen.changed_by.unwrap_or_else(|| "?".to_owned()));
+    let reviewed = format!("{}@{newest}", shown.config.name);
+    let checked = fields.text("reviewed") == reviewed;
+    view! {
+        <section class="space-y-4" aria-labelledby="changed">
+            <div class="panel form">
+                <h2 id="changed" class="panel-title"><Icon glyph=Glyph::Warning/>{words.changed_title}</h2>
+                <p>{words.changed_text.with(&[&unseen.last_run, &by, &newest])}</p>
+            </div>
+            <Compared earlier=earlier shown=shown split=false/>
+            <div class="panel form">
+                <span class="tick">
+                    <input type="checkbox" class="checkbox checkbox-sm checkbox-primary" id="reviewed" name="reviewed" value=reviewed checked=checked required=true/>
+                    <label for="reviewed">{words.changed_tick.of(newest)}</label>
+                </span>
+            </div>
+        </section>
     }
     .erased()
 }
@@ -230,12 +268,14 @@ fn Needs(fields: Fields, labels: FleetLabels) -> impl IntoView {
 fn Limits(fields: Fields) -> impl IntoView {
     let words = &t().plain().train;
     let checkpoints = CheckpointPolicy::parse(&fields.text("checkpoints")).unwrap_or_default();
+    let sandbox = SandboxLevel::parse(&fields.text("sandbox")).unwrap_or_default();
     let usual = [
         ("priority", "10"),
         ("max_runtime", ""),
         ("max_retries", "3"),
         ("retry_on_failure", ""),
         ("exclusive", ""),
+        ("sandbox", "none"),
         ("checkpoints", "last"),
     ];
     let open = fields.differ(&usual);
@@ -264,6 +304,13 @@ fn Limits(fields: Fields) -> impl IntoView {
                         <option value="none" selected={checkpoints == CheckpointPolicy::None}>{words.checkpoints_none}</option>
                     </select>
                 </Field>
+                <Field id="sandbox" label=words.sandbox hint=words.sandbox_hint>
+                    <select class="select w-full" id="sandbox" name="sandbox" aria-describedby="sandbox-hint">
+                        <option value="none" selected={sandbox == SandboxLevel::None}>{words.sandbox_none}</option>
+                        <option value="files" selected={sandbox == SandboxLevel::Files}>{words.sandbox_files}</option>
+                        <option value="full" selected={sandbox == SandboxLevel::Full}>{words.sandbox_full}</option>
+                    </select>
+                </Field>
                 <Tick name="exclusive" checked=fields.is_set("exclusive") label=words.exclusive text=words.exclusive_text/>
             </div>
         </details>
@@ -283,12 +330,12 @@ fn Tick(name: &'static str, checked: bool, label: &'static str, text: &'static s
     .erased()
 }
 
-/// Which secrets it is given: all, or some.
+/// Which secrets it is given.
 #[component]
 fn Secrets(fields: Fields, secrets: SecretsPage) -> impl IntoView {
     let words = &t().plain().train;
-    let some = fields.text("secrets") == "chosen";
     let ticked = fields.text("secret");
+    let some = !ticked.is_empty();
     let mut names: Vec<String> = secrets.secrets.into_iter().map(|secret| secret.name).collect();
     names.dedup();
     let is_empty = names.is_empty();
@@ -306,8 +353,7 @@ fn Secrets(fields: Fields, secrets: SecretsPage) -> impl IntoView {
         <details class="fold" open=some>
             <summary>{words.secrets}</summary>
             <div class="fold-body">
-                <span class="tick"><input type="radio" class="radio radio-sm radio-primary" id="secrets-all" name="secrets" value="" checked=!some/><label for="secrets-all">{words.secrets_all}</label></span>
-                <span class="tick"><input type="radio" class="radio radio-sm radio-primary" id="secrets-chosen" name="secrets" value="chosen" checked=some/><label for="secrets-chosen">{words.secrets_chosen}</label></span>
+                <p class="field-hint">{words.secrets_hint}</p>
                 <div class="ticks">{boxes}</div>
                 {is_empty.then(|| view! { <p class="text-muted">{words.secrets_none}" "<a class="quiet-link" href="/secrets">{t().nav.secrets}</a></p> })}
             </div>

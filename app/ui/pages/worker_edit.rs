@@ -50,6 +50,13 @@ fn Editing(worker: WorkerView, known: FleetLabels) -> impl IntoView {
             <input type="hidden" name="revision" value=worker.revision.clone()/>
             <Named name=filled("name") kind=WorkerType::parse(&filled("worker_type"))/>
             <Labelled typed=filled("labels") known=known ignores={filled("ignore_reported_labels") == "true"} worker=worker.clone()/>
+            <div class="field">
+                <div class="choice">
+                    <input type="checkbox" class="checkbox checkbox-sm" id="older" name="refuse_older_agents" value="true"
+                        checked={filled("refuse_older_agents") == "true"}/>
+                    <label for="older"><span class="font-medium">{words.older}</span><span class="choice-text">{words.older_hint}</span></label>
+                </div>
+            </div>
             <Field id="networks" label=t().plain().create.networks hint=t().plain().create.networks_hint optional=true>
                 <input class="input w-full font-mono" id="networks" name="networks" autocomplete="off" spellcheck="false"
                     aria-describedby="networks-hint" value=filled("networks")/>
@@ -81,6 +88,7 @@ fn stored(worker: &WorkerView) -> AnyView {
                 <div><dt>{create.kind}</dt><dd>{type_word(&t().status, worker.worker_type)}</dd></div>
                 <div><dt>{create.labels}</dt><dd><LabelChips labels=set.labels list="/admin/workers" none=t().worker.no_labels/></dd></div>
                 {set.ignore_reported_labels.then(|| view! { <div><dt>{words.reported}</dt><dd>{words.not_counted}</dd></div> })}
+                {set.refuse_older_agents.then(|| view! { <div><dt>{words.older_agents}</dt><dd>{words.older_refused}</dd></div> })}
                 <div><dt>{create.networks}</dt><dd>{networks}</dd></div>
             </dl>
         </section>

@@ -8,6 +8,8 @@ use app::protocol::audit::{AuditEntry, AuditQuery};
 use app::protocol::checkpoints::WholeCheckpoint;
 use app::protocol::configs::Bundle;
 use app::protocol::dispatch::WorkerEvent;
+use app::protocol::factors::ConfirmTotp;
+use app::protocol::notices::ReadNotices;
 use app::protocol::problem::Problem;
 use app::protocol::queue::{JobView, JobsQuery, LogChunk, SetPriority, SubmitJob};
 use app::protocol::secrets::{JobSecrets, PutSecret, SecretQuery};
@@ -68,6 +70,9 @@ const CHECKS: &[Check] = &[
     body::<WholeCheckpoint>,
     body::<EarlierCheckpoint>,
     body::<Uploaded>,
+    // Of accounts.
+    body::<ConfirmTotp>,
+    body::<ReadNotices>,
 ];
 
 /// See the module.

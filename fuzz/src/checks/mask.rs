@@ -1,7 +1,7 @@
 //! Secrets in a log: the first line has the secrets, between tabs, the second the cuts, the rest is the log. However it is
 //! cut, what is sent is the whole with stars in the place of every secret, and everything else as it was.
 
-use crate::secret::mask::Mask;
+use crate::secret::mask::{Mask, Tail};
 
 /// The most bytes of one piece.
 const LIMIT: usize = 16;
@@ -22,7 +22,9 @@ pub fn check(data: &[u8]) {
 fn hidden(secrets: &[&str], log: &[u8], masked: &[u8]) {
     assert_eq!(log.len(), masked.len());
     assert!(log.iter().zip(masked).all(|(before, after)| before == after || *after == b'*'));
-    for secret in secrets.iter().filter(|secret| secret.len() >= app::domain::secret::SHORTEST) {
+    // Control characters are passed over, also those of a secret.
+    let plain = |secret: &&&str| !secret.chars().any(char::is_control);
+    for secret in secrets.iter().filter(|secret| secret.len() >= app::domain::secret::SHORTEST).filter(plain) {
         for (place, found) in log.windows(secret.len()).enumerate() {
             let gone = || masked[place..place + secret.len()].iter().all(|byte| *byte == b'*');
             assert!(found != secret.as_bytes() || gone(), "{secret:?} at {place}");
@@ -38,7 +40,8 @@ fn sent(mask: &Mask, log: &[u8], mut cuts: impl Iterator<Item = usize>) -> Vec<u
         let start = sent.len().saturating_sub(mask.reach());
         let end = there.min(sent.len() + LIMIT + mask.reach());
         let open = end == there && there < log.len();
-        let piece = mask.piece(log[start..end].to_vec(), sent.len() - start, LIMIT, open);
+        let tail = if open { Tail::Growing } else { Tail::Known };
+        let piece = mask.piece(log[start..end].to_vec(), sent.len() - start, LIMIT, tail);
         assert!(piece.len() <= LIMIT && (open || !piece.is_empty()), "it goes on");
         sent.extend(piece);
     }

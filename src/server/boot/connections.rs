@@ -7,6 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use app::domain::network::Network;
 use ipnet::IpNet;
+use nix::sys::resource::{Resource, getrlimit};
+
+use crate::cli::ServerArgs;
+use crate::cli::limits::LimitArgs;
 
 /// So many open files are for the database, logs and whatever else is not a connection, and one of sixteen beyond them:
 /// uploads and downloads open a file each.
@@ -36,6 +40,13 @@ pub struct Admitted {
 }
 
 impl Connections {
+    /// As many as the flags allow, or as there is room for.
+    pub fn of(args: &ServerArgs) -> Self {
+        let files = getrlimit(Resource::RLIMIT_NOFILE).map_or(1_024, |(now, _)| now);
+        let LimitArgs { max_connections, max_connections_per_network, .. } = args.limits;
+        Self::within(files, max_connections, max_connections_per_network, args.edge.trusted_proxies.clone())
+    }
+
     /// So many in all and of one network; whom trusted proxies speak for is not seen here, so they count for none.
     pub fn new(most: usize, most_of_network: usize, trusted: Vec<IpNet>) -> Self {
         Self { most, most_of_network, trusted, open: Mutex::default() }

@@ -1,11 +1,13 @@
 //! From a command line to a server that listens, and back.
 
+mod audit;
 pub mod connections;
 pub mod exit;
 pub mod import;
 pub mod local;
 pub mod offline;
 mod operator;
+mod policy;
 pub mod restored;
 pub mod serve;
 mod site;
@@ -15,13 +17,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
-use app::domain::plan::Limits;
-use app::domain::time::Millis;
 use app::domain::watermark::Floor;
 use app::logging::{Format, Lines};
 use app::protocol::system::SettingView;
-use nix::sys::resource::{Resource, getrlimit};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -31,7 +31,6 @@ use self::connections::Connections;
 use self::exit::Exit;
 use self::local::LocalAgent;
 use self::operator::Operator;
-use crate::cli::limits::LimitArgs;
 use crate::cli::visible;
 use crate::cli::{Secret, ServerArgs};
 use crate::clock::{Clock, SteadyClock};
@@ -54,7 +53,6 @@ use crate::service::gpu_history::Histories;
 use crate::service::gpus::Readings;
 use crate::service::leader::Leadership;
 use crate::service::presence::Presence;
-use crate::service::rates::Quotas;
 use crate::service::space::Room;
 use crate::service::storing::Storing;
 use crate::service::{Core, Policy, access, dispatch};
@@ -87,7 +85,7 @@ pub fn main(args: &ServerArgs, settings: Vec<SettingView>) -> ExitCode {
 }
 
 /// Nobody but root may read this process's memory and environment, which have the secrets of everybody; no core dump has
-/// them either. Trainers of a local agent are the same user.
+/// them either.
 fn keep_memory_private() {
     if let Err(error) = nix::sys::prctl::set_dumpable(false) {
         tracing::warn!(%error, "other processes of this user can read the memory of this one");
@@ -109,19 +107,23 @@ fn start_logging(verbose: bool, format: Format) {
 
 async fn run(args: &ServerArgs, settings: Vec<SettingView>) -> Result<(), Exit> {
     refuse_open_single_user(args)?;
+    let account = args.local.account()?;
     let wanted = Wanted::of(args.edge.ssl, args.edge.ssl_cert.as_deref(), args.edge.ssl_key.as_deref())
         .map_err(|why| Exit::usage(why.to_owned()))?;
     let data = data_directory(args.data_dir.as_deref())?;
     let shutdown = CancellationToken::new();
     lifecycle::stop_on_signals(shutdown.clone()).map_err(|error| Exit::failed(error.to_string()))?;
-    let mut core = open(args.database_url.as_ref(), &policy(args), &data).await?;
+    let mut core = open(args.database_url.as_ref(), &policy::of(args), &data).await?;
     if let Some(file) = &args.secret_key_file {
         core.vault = Vault::at(file.clone());
     }
-    core.room = Room::new(Arc::new(DiskOf(data.clone())), args.ops.disk_min_free);
+    core.doors.blocklist = args.accounts.blocklist().map_err(Exit::config)?;
+    core.room = Room::new(Arc::new(DiskOf(data.clone())), args.ops.disk_min_free, args.ops.disk_min_free_running);
     let core = Arc::new(core);
     core.store.attach(dispatch::hooks(&core));
     core.set_clock().await.map_err(Exit::refused)?;
+    // Before anything is recorded, so that a chain of which nobody has signed the beginning is not ours.
+    core.sign_audit().await.map_err(Exit::refused)?;
     restored::take_up(&core, &data).await?;
     admit(args, &core).await?;
     if let Some(directory) = &args.configs_dir {
@@ -144,7 +146,7 @@ async fn run(args: &ServerArgs, settings: Vec<SettingView>) -> Result<(), Exit> 
         address: address.to_string(),
         tls: tls.clone(),
         trusted_proxies: args.edge.trusted_proxies.clone(),
-        flashes: Flashes::default(),
+        flashes: Flashes::within(args.limits.flashes()),
         making: Making::default(),
         data: data.clone(),
         settings,
@@ -152,8 +154,19 @@ async fn run(args: &ServerArgs, settings: Vec<SettingView>) -> Result<(), Exit> 
     });
     let tasks = TaskTracker::new();
     loops::start(&core, &tasks, &shutdown);
+    let shipper = audit::shipper(args, &core, &data);
+    if let Some(shipper) = shipper.clone() {
+        let shutdown = shutdown.clone();
+        tasks.spawn(async move { shipper.keep(shutdown).await });
+    }
+    tasks.spawn(shutdown.clone().run_until_cancelled_owned(forget_flashes(app.clone())));
     match &tls {
-        None => tracing::info!("listening on http://{address}"),
+        None => {
+            tracing::info!("listening on http://{address}");
+            if app.speaks_plainly() {
+                tracing::warn!("{}", http::system::PLAIN_HTTP);
+            }
+        }
         Some(tls) => {
             tracing::info!("listening on https://{address}");
             tracing::info!("agents know this server by --orchestrator-fingerprint {}", tls.fingerprint());
@@ -163,10 +176,11 @@ async fn run(args: &ServerArgs, settings: Vec<SettingView>) -> Result<(), Exit> 
     }
     let operator = Operator::let_in(&core, &data, address, tls.as_ref());
     tasks.spawn(operator.keep(shutdown.clone()));
-    let log_format = args.ops.log_format;
-    let local = LocalAgent { address, tls: tls.clone(), work_dir: data.join("local-agent"), log_format };
-    tasks.spawn(local.keep(Arc::clone(&core), args.local, shutdown.clone()));
-    let room = connections(args);
+    if let Some(account) = account {
+        let local = LocalAgent::new(args, account, address, tls.clone(), &data);
+        tasks.spawn(local.keep(Arc::clone(&core), args.local.local, shutdown.clone()));
+    }
+    let room = Arc::new(Connections::of(args));
     if let Some(listener) = watched {
         tracing::info!("metrics are on http://{}/metrics", listener.local_addr().unwrap_or(address));
         let (router, shutdown, room) = (http::health::apart(app.clone()), shutdown.clone(), Arc::clone(&room));
@@ -184,9 +198,7 @@ async fn run(args: &ServerArgs, settings: Vec<SettingView>) -> Result<(), Exit> 
     if let Err(refusal) = core.keep_histories().await {
         tracing::warn!(?refusal, "how GPUs did was not written");
     }
-    if let Err(refusal) = core.sign_audit().await {
-        tracing::warn!(?refusal, "the end of the audit trail was not signed");
-    }
+    audit::end_audit(&core, shipper.as_deref()).await;
     if let Err(refusal) = core.leave().await {
         tracing::warn!(?refusal, "the other servers were not told; they find out by themselves");
     }
@@ -195,12 +207,12 @@ async fn run(args: &ServerArgs, settings: Vec<SettingView>) -> Result<(), Exit> 
     Ok(())
 }
 
-/// As many connections as there is room for.
-fn connections(args: &ServerArgs) -> Arc<Connections> {
-    let files = getrlimit(Resource::RLIMIT_NOFILE).map_or(1_024, |(now, _)| now);
-    let LimitArgs { max_connections, max_connections_per_network, .. } = args.limits;
-    let trusted = args.edge.trusted_proxies.clone();
-    Arc::new(Connections::within(files, max_connections, max_connections_per_network, trusted))
+/// Gives back the memory of flashes whose page did not come.
+async fn forget_flashes(app: App) {
+    loop {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        app.flashes.sweep(app.core.now());
+    }
 }
 
 /// The data directory that is meant, whether it exists or not.
@@ -273,6 +285,8 @@ async fn open(database_url: Option<&Secret>, policy: &Policy, data: &Path) -> Re
         clock: Arc::clone(&clock),
         random,
         logs: Logs::open(data.join("logs")).map_err(|error| files(error.to_string()))?,
+        searches: policy.bounds.searches(),
+        event_streams: policy.bounds.event_streams(),
         artifacts: Artifacts::open(&data.join("artifacts")).map_err(|error| files(error.to_string()))?,
         uploads: Uploads::open(data.join("uploads")).map_err(|error| files(error.to_string()))?,
         storing: Storing::default(),
@@ -280,8 +294,9 @@ async fn open(database_url: Option<&Secret>, policy: &Policy, data: &Path) -> Re
         vault: Vault::at(key_beside(data)),
         server: chain,
         leadership: Leadership::default(),
+        file_bytes: crate::service::file_bytes::FileBytes::default(),
         metrics: Metrics::new(clock.now()),
-        room: Room::new(Arc::new(DiskOf(data.to_owned())), Floor::Bytes(0)),
+        room: Room::new(Arc::new(DiskOf(data.to_owned())), Floor::Bytes(0), Floor::Bytes(0)),
     })
 }
 
@@ -296,23 +311,6 @@ async fn open_store(database_url: Option<&Secret>, data: &Path, chain: &str) -> 
         None => Arc::new(SqliteStore::open(data, chain).await?),
         Some(url) => Arc::new(PostgresStore::open(&url.0, chain).await?),
     })
-}
-
-fn policy(args: &ServerArgs) -> Policy {
-    if args.heartbeat_timeout < 60 {
-        tracing::warn!("a heartbeat timeout under 60 s is too short for older agents, which send one each 30 s");
-    }
-    let limits = &args.limits;
-    Policy {
-        heartbeat_timeout: Millis::seconds(i64::from(args.heartbeat_timeout)),
-        ignore_reported_labels: args.ignore_reported_labels,
-        audit_retention: args.audit_retention_days.map(|days| Millis::seconds(i64::from(days) * 86_400)),
-        kept: args.ops.kept(),
-        log_limit: args.ops.log_max_size,
-        limits: Limits { jobs: args.max_running_jobs, jobs_per_user: args.max_running_jobs_per_user },
-        quotas: Quotas::new(limits.rate_limit, limits.stranger_rate_limit, limits.wrong_password_limit),
-        ..Policy::default()
-    }
 }
 
 /// Refuses a server that anybody could use.

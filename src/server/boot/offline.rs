@@ -76,6 +76,7 @@ impl Offline {
     pub async fn close(self) {
         // The next server signs what this did if it cannot be signed now.
         let _ = self.core.sign_audit().await;
+        let _ = self.core.close_audit().await;
         self.core.store.close().await;
     }
 }

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
 use axum::serve::Listener;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -140,8 +142,15 @@ where
     let asked = AtomicBool::new(false);
     let answer = service_fn(|mut request: Request<Incoming>| {
         asked.store(true, Ordering::Relaxed);
+        let is_long = head_length(&request) > LONGEST_HEAD;
         request.extensions_mut().insert(peer);
-        router.clone().call(request)
+        let answer = (!is_long).then(|| router.clone().call(request));
+        async move {
+            match answer {
+                Some(answer) => answer.await,
+                None => Ok(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE.into_response()),
+            }
+        }
     });
     let mut http = http1::Builder::new();
     let http = http.timer(TokioTimer::new()).header_read_timeout(SILENCE).max_buf_size(LONGEST_HEAD);
@@ -167,6 +176,20 @@ where
     if let Err(error) = ended {
         tracing::trace!(%error, "a connection ended");
     }
+}
+
+/// How many bytes a request's head had. The connection reads ahead, and takes a head that is longer than its buffer.
+fn head_length(request: &Request<Incoming>) -> usize {
+    let uri = request.uri();
+    let target = uri.path_and_query().map_or(1, |target| target.as_str().len());
+    let host = uri.authority().map_or(0, |host| host.as_str().len() + "https://".len());
+    let first = request.method().as_str().len() + host + target + "  HTTP/1.1\r\n\r\n".len();
+    first
+        + request
+            .headers()
+            .iter()
+            .map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len())
+            .sum::<usize>()
 }
 
 fn set_options(socket: &TcpStream) -> std::io::Result<()> {

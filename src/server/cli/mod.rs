@@ -1,5 +1,6 @@
 //! The command line: `simpletuner server …`, `simpletuner worker …` and the commands beside them.
 
+mod accounts;
 pub mod audit;
 pub mod auth;
 mod backup;
@@ -11,6 +12,7 @@ mod generate;
 mod gpus;
 mod jobs;
 pub mod limits;
+pub mod local;
 mod operate;
 mod ops;
 pub mod screen;
@@ -29,13 +31,14 @@ use std::process::ExitCode;
 use clap::builder::BoolishValueParser;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use self::accounts::AccountArgs;
 use self::client::way::WayArgs;
 use self::edge::EdgeArgs;
 use self::limits::LimitArgs;
+use self::local::LocalArgs;
 use self::ops::OpsArgs;
 use self::screen::OutputArgs;
 use crate::boot;
-use crate::boot::local::Local;
 
 /// An orchestrator for training jobs on a fleet of GPU machines.
 #[derive(Debug, Parser)]
@@ -115,6 +118,9 @@ pub struct ServerArgs {
     /// Rates and connections.
     #[command(flatten)]
     pub limits: LimitArgs,
+    /// Passwords, sessions and tokens.
+    #[command(flatten)]
+    pub accounts: AccountArgs,
     /// Metrics and free space.
     #[command(flatten)]
     pub ops: OpsArgs,
@@ -131,9 +137,9 @@ pub struct ServerArgs {
     /// Import every directory below this one that holds a `config.json`, at start.
     #[arg(long, env = "SIMPLETUNER_CONFIGS_DIR")]
     pub configs_dir: Option<PathBuf>,
-    /// Whether jobs may run on this machine too (target `local`): if it has a GPU and a trainer, in any case, or not.
-    #[arg(long, env = "SIMPLETUNER_LOCAL", value_enum, default_value_t = Local::Auto)]
-    pub local: Local,
+    /// Jobs on this machine.
+    #[command(flatten)]
+    pub local: LocalArgs,
     /// No accounts: whoever reaches this machine's loopback address is the admin.
     #[arg(long, env = "SIMPLETUNER_SINGLE_USER", value_parser = BoolishValueParser::new())]
     pub single_user: bool,

@@ -8,6 +8,7 @@ use app::logging::Format;
 use clap::Args;
 
 use crate::service::retention::Kept;
+use crate::shipping::target::Target;
 
 /// Flags of `simpletuner server` about that.
 #[derive(Debug, Clone, Args)]
@@ -18,6 +19,18 @@ pub struct OpsArgs {
     /// Answer /metrics, /healthz and /readyz on this address too, to whoever reaches it.
     #[arg(long, env = "SIMPLETUNER_METRICS_ADDR", value_name = "ADDR:PORT")]
     pub metrics_addr: Option<SocketAddr>,
+    /// Send signed checkpoints of the audit trail elsewhere as they are made: to a file on another host's mount, to a syslog,
+    /// or to a webhook [default: do not].
+    #[arg(
+        long,
+        env = "SIMPLETUNER_AUDIT_SHIP",
+        value_name = "file:/PATH|syslog:[HOST[:PORT]]|https://…",
+        hide_env_values = true
+    )]
+    pub audit_ship: Option<Target>,
+    /// Give up a try to send checkpoints after so many seconds; the next one follows within a minute.
+    #[arg(long, env = "SIMPLETUNER_AUDIT_SHIP_TIMEOUT", value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=300))]
+    pub audit_ship_timeout: u16,
     /// Remove ended jobs, with all that belongs to them, so many days after their end [default: keep them].
     #[arg(long, env = "SIMPLETUNER_JOB_RETENTION_DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
     pub job_retention_days: Option<u32>,
@@ -36,6 +49,12 @@ pub struct OpsArgs {
     /// Take no new jobs when less than this is free on the data directory's disk: a size, or a part like 5%; 0 never.
     #[arg(long, env = "SIMPLETUNER_DISK_MIN_FREE", value_name = "SIZE", default_value = "2GiB", value_parser = Floor::parse)]
     pub disk_min_free: Floor,
+    /// Store configurations that bring code (.py, .so, .pkl …); workers run it only if they are started with --allow-code too.
+    #[arg(long, env = "SIMPLETUNER_ALLOW_CODE", value_parser = clap::builder::BoolishValueParser::new())]
+    pub allow_code: bool,
+    /// Refuse logs, points and files of running jobs when less than this is free: a size, or a part like 1%; 0 never.
+    #[arg(long, env = "SIMPLETUNER_DISK_MIN_FREE_RUNNING", value_name = "SIZE", default_value = "512MiB", value_parser = Floor::parse)]
+    pub disk_min_free_running: Floor,
 }
 
 impl OpsArgs {
@@ -51,7 +70,8 @@ impl OpsArgs {
     }
 }
 
-fn size(text: &str) -> Result<u64, String> {
+/// A size in bytes, like `500GiB`.
+pub(super) fn size(text: &str) -> Result<u64, String> {
     match Floor::parse(text)? {
         Floor::Bytes(bytes) => Ok(bytes),
         Floor::Percent(_) => Err("write a size like 500GiB".to_owned()),

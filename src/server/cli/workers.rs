@@ -61,6 +61,7 @@ pub struct List {
 
 /// `simpletuner workers create`
 #[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct Create {
     /// Its name, of 1 to 64 characters.
     name: String,
@@ -76,6 +77,9 @@ pub struct Create {
     /// Labels that the agent reports are not to count.
     #[arg(long)]
     ignore_reported_labels: bool,
+    /// Refuse agents of the older protocol, which use the worker's token for everything.
+    #[arg(long)]
+    refuse_older_agents: bool,
     /// The agent may come from this network only (repeatable).
     #[arg(long = "network", value_name = "CIDR")]
     networks: Vec<String>,
@@ -86,7 +90,7 @@ pub struct Create {
 /// When a new token ends.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct Life {
-    /// The token ends after so many days [default: never].
+    /// The token ends after so many days [default: never, once an agent has registered with it].
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3_660))]
     expires_in_days: Option<u32>,
 }
@@ -200,6 +204,7 @@ async fn create(create: Create, client: &Client, screen: &mut Screen<'_>) -> Res
         worker_type,
         labels: super::operate::labels(create.labels),
         ignore_reported_labels: create.ignore_reported_labels,
+        refuse_older_agents: create.refuse_older_agents,
         allowed_networks: create.networks,
         life: create.life.into(),
     };
@@ -237,6 +242,9 @@ fn secret(document: &Value, screen: &mut Screen<'_>) -> Result<(), Exit> {
     let created: CreatedWorker = read(document)?;
     let command = created.connection_command.replace(&created.token, "wt_…");
     screen.say(format!("{} ({}) has this token, shown this once:", created.name, created.worker_id))?;
+    if let Some(end) = created.token_unused_ends_at {
+        screen.say(format!("It expires on {} if no agent registers with it by then.", terminal::moment(end)))?;
+    }
     match screen.form {
         Form::Json => screen.line(format!("{document:#}"))?,
         Form::Words | Form::Ids => screen.line(&created.token)?,
@@ -291,12 +299,22 @@ fn show(document: &Value, screen: &mut Screen<'_>) -> Result<(), Exit> {
             ("host", worker.hostname.clone().unwrap_or_else(none).into()),
             ("agent", worker.agent_version.clone().unwrap_or_else(none).into()),
             ("made", terminal::moment(worker.created_at).into()),
+            ("token ends", token_end(&worker).into()),
         ]);
         if worker.gpus.is_empty() {
             return facts;
         }
         format!("{facts}\n{}", screen.table(&gpus::table(&worker.gpus, now)))
     })
+}
+
+/// When a worker's token expires.
+fn token_end(worker: &WorkerView) -> String {
+    match (worker.token_expires_at, worker.token_unused_ends_at) {
+        (Some(at), _) => terminal::moment(at),
+        (None, Some(at)) => format!("{}, unless an agent registers before", terminal::moment(at)),
+        (None, None) => "never".to_owned(),
+    }
 }
 
 fn status(worker: &WorkerView) -> Cell {

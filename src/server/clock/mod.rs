@@ -28,6 +28,13 @@ pub trait Clock: Send + Sync {
     }
 }
 
+/// The CPU time that this thread has used. What is bounded by it costs as much on a machine that is busy.
+pub fn thread_time() -> Duration {
+    let used = nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID);
+    // Linux has had this clock since 2.6.12.
+    used.map(Duration::from).unwrap_or_default()
+}
+
 /// How long to wait for what ends in so long: a moment longer, since it has ended only after it.
 pub fn past(left: Millis) -> Duration {
     Duration::from_millis(left.0.max(0).unsigned_abs() + 1)

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use app::domain::log_text::last_write;
 
@@ -46,8 +47,9 @@ pub struct Line {
 }
 
 impl Lines {
-    /// Opens a log, and counts what has come since its index was used last.
-    pub fn open(path: &Path, index: &Mutex<Index>) -> io::Result<Self> {
+    /// Opens a log, and counts what has come since its index was used last, until `stop` is set. What was counted is
+    /// kept.
+    pub fn open(path: &Path, index: &Mutex<Index>, stop: &AtomicBool) -> io::Result<Self> {
         let file = match File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::none()),
@@ -57,7 +59,12 @@ impl Lines {
         let mut buffer = vec![0; usize::try_from(BLOCK).unwrap_or_default()];
         let index = {
             let mut index = index.lock().expect("no panic while it is held");
-            index.extend(size, |from, to| count_ends(&file, &gaps, (from, to), &mut buffer))?;
+            index.extend(size, |from, to| {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(io::Error::new(ErrorKind::Interrupted, "nobody waits for the answer"));
+                }
+                count_ends(&file, &gaps, (from, to), &mut buffer)
+            })?;
             index.clone()
         };
         let last = parts(&gaps, size, 0).last();
@@ -247,7 +254,7 @@ mod tests {
         ) {
             let directory = tempfile::tempdir().expect("a temporary directory");
             let path = written(directory.path(), &pieces);
-            let lines = Lines::open(&path, &Mutex::default()).expect("disk");
+            let lines = Lines::open(&path, &Mutex::default(), &AtomicBool::new(false)).expect("disk");
             let expected = oracle(&pieces);
             prop_assert_eq!(lines.count, expected.len() as u64);
             for first in 0..lines.count {
@@ -267,7 +274,7 @@ mod tests {
         let long = "x".repeat(3 * LINE);
         let text = format!("{}{}\n{long}\r\nend\n", bar.repeat(3), &long[..LINE + 5]);
         let path = written(directory.path(), &[(text, None)]);
-        let lines = Lines::open(&path, &Mutex::default()).expect("disk");
+        let lines = Lines::open(&path, &Mutex::default(), &AtomicBool::new(false)).expect("disk");
         let found = all(&lines, 0, u64::MAX);
         let told: Vec<_> = found.iter().map(|line| (line.bytes.len(), line.omitted)).collect();
         assert_eq!(told, [(LINE, 5), (LINE, 2 * LINE as u64), (3, 0)]);
@@ -281,11 +288,11 @@ mod tests {
     fn an_index_follows_its_log() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let index = Mutex::default();
-        let none = Lines::open(&directory.path().join("1.log"), &index).expect("disk");
+        let none = Lines::open(&directory.path().join("1.log"), &index, &AtomicBool::new(false)).expect("disk");
         assert_eq!((none.count, none.open, all(&none, 0, 9).len()), (0, false, 0));
         for (text, count, open) in [("one\ntw", 2, true), ("o\n", 2, false), ("three", 3, true)] {
             let path = written(directory.path(), &[(text.to_owned(), None)]);
-            let lines = Lines::open(&path, &index).expect("disk");
+            let lines = Lines::open(&path, &index, &AtomicBool::new(false)).expect("disk");
             assert_eq!((lines.count, lines.open), (count, open));
         }
     }

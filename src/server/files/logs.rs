@@ -7,13 +7,13 @@ use std::fs::{self, File, OpenOptions};
 use std::hash::{Hash, Hasher};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use app::domain::ids::{Attempt, JobId};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
-use tokio::sync::Semaphore;
 use tokio_util::io::ReaderStream;
 
 use super::gaps::{self, Gap, Look};
@@ -22,8 +22,6 @@ use super::log_lines::{Lines, parts};
 
 /// Writers of one log take turns; so few locks serve all logs.
 pub(super) const STRIPES: usize = 64;
-/// So many read many lines at a time: workers that append come before people who search.
-const SEARCHES: usize = 2;
 
 /// The directory of logs.
 #[derive(Clone)]
@@ -31,7 +29,6 @@ pub struct Logs {
     root: PathBuf,
     turns: Arc<Vec<Mutex<()>>>,
     indexes: Arc<Indexes>,
-    searches: Arc<Semaphore>,
 }
 
 /// What became of a chunk.
@@ -75,12 +72,7 @@ impl Logs {
     /// Logs below this directory, which is made if need be.
     pub fn open(root: PathBuf) -> io::Result<Self> {
         fs::create_dir_all(&root)?;
-        Ok(Self {
-            root,
-            turns: Arc::new((0..STRIPES).map(|_| Mutex::default()).collect()),
-            indexes: Arc::default(),
-            searches: Arc::new(Semaphore::new(SEARCHES)),
-        })
+        Ok(Self { root, turns: Arc::new((0..STRIPES).map(|_| Mutex::default()).collect()), indexes: Arc::default() })
     }
 
     /// Writes what is new of a chunk, and returns when it is on disk.
@@ -100,27 +92,17 @@ impl Logs {
         blocking(move || read(&path, offset, limit)).await
     }
 
-    /// Reads it by lines, on a thread that may block.
+    /// Reads it by lines, on a thread that may block. Counting the lines of a long log ends when `stop` is set.
     pub async fn lines<T: Send + 'static>(
         &self,
         job: &JobId,
         attempt: Attempt,
+        stop: Arc<AtomicBool>,
         read: impl FnOnce(&Lines) -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
         let path = self.path(job, attempt);
         let index = self.indexes.of(&path);
-        blocking(move || read(&Lines::open(&path, &index)?)).await
-    }
-
-    /// Reads many of its lines: as [`Self::lines`], when it is one's turn.
-    pub async fn search<T: Send + 'static>(
-        &self,
-        job: &JobId,
-        attempt: Attempt,
-        read: impl FnOnce(&Lines) -> io::Result<T> + Send + 'static,
-    ) -> io::Result<T> {
-        let _turn = self.searches.acquire().await.map_err(io::Error::other)?;
-        self.lines(job, attempt, read).await
+        blocking(move || read(&Lines::open(&path, &index, &stop)?)).await
     }
 
     /// How long the log is.

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use app::domain::audit::flood::Refused;
 use app::domain::ids::{Attempt, JobId, WorkerId};
+use app::domain::worker::Refused as WorkerRefused;
+use app::ui::pending::PendingLogin;
 use axum::extract::{FromRequest, OriginalUri, Request, State};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
@@ -15,13 +17,13 @@ use serde_json::json;
 use super::arrival::Scheme;
 use super::headers::{bearer, is_loopback, text};
 use super::json::OptionalJson;
-use super::problem::{ApiError, unknown_host};
-use super::request::{Peer, caller_named};
+use super::problem::{ApiError, several_hosts, unknown_host};
+use super::request::{Peer, as_person, caller_named};
 use super::session_cookie;
 use super::worker::actor;
 use crate::service::access::{Admission, Person, Ticket};
 use crate::service::audit::refused::harmless;
-use crate::service::keys::WorkerKey;
+use crate::service::keys::{Means, TokenUse, WorkerKey};
 use crate::service::refusal::Refusal;
 use crate::service::reports::Subject;
 use crate::state::App;
@@ -46,8 +48,10 @@ pub enum Mode {
 /// What a job route was opened with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobKey {
-    /// A worker's token: any attempt that this worker holds.
-    Worker(WorkerId),
+    /// The token of a worker with an older agent: any attempt that this worker holds.
+    Older(WorkerId),
+    /// The session of a worker's agent: it may report where an attempt stands of which it has lost the token.
+    Agent(WorkerId),
     /// A job's token: this attempt only.
     Job(Subject),
 }
@@ -55,10 +59,18 @@ pub enum JobKey {
 impl JobKey {
     /// The attempt that is meant, if the key opens it.
     pub fn subject(self, job: &str, attempt: Option<u32>) -> Result<Subject, ApiError> {
+        if matches!(self, Self::Agent(_)) {
+            return Err(ApiError::job_token_required());
+        }
+        self.reporter(job, attempt)
+    }
+
+    /// The attempt that is meant, if the key may report where it stands.
+    pub fn reporter(self, job: &str, attempt: Option<u32>) -> Result<Subject, ApiError> {
         let job = JobId::parse(job).map_err(|_| ApiError::bad_id("job"))?;
         let attempt = attempt.map(Attempt);
         match self {
-            Self::Worker(worker) => Ok(Subject { worker, job, attempt }),
+            Self::Older(worker) | Self::Agent(worker) => Ok(Subject { worker, job, attempt }),
             Self::Job(subject) if subject.job == job && attempt.is_none_or(|n| subject.attempt == Some(n)) => {
                 Ok(subject)
             }
@@ -106,7 +118,28 @@ pub async fn login(State(app): State<App>, mut request: Request, next: Next) -> 
     {
         request.extensions_mut().insert(SessionOver);
     }
+    let path = request.uri().path();
+    if path != "/login" {
+        let scheme = Scheme::of(request.extensions());
+        let Ok(Some(pending)) = pending(&app, request.headers(), scheme, path == "/login/enrol").await else {
+            return Redirect::to("/login").into_response();
+        };
+        request.extensions_mut().insert(pending);
+    }
     next.run(request).await
+}
+
+/// Who is in the middle of logging in.
+async fn pending(
+    app: &App,
+    headers: &HeaderMap,
+    scheme: Scheme,
+    enrols: bool,
+) -> Result<Option<PendingLogin>, Refusal> {
+    let Some(cookie) = session_cookie::read_pending(headers, scheme) else { return Ok(None) };
+    let Some(found) = app.core.pending_login(cookie).await? else { return Ok(None) };
+    let enrolment = if enrols { Some(app.core.enrolment_of(&found.user.id).await?) } else { None };
+    Ok(Some(PendingLogin { name: found.user.name, enrolment }))
 }
 
 /// What is open to everybody, but not without end.
@@ -156,16 +189,17 @@ pub async fn page(State(app): State<App>, mut request: Request, next: Next) -> R
             Redirect::to(&format!("/login?next={}", percent_escaped(wanted))).into_response()
         }
         Ok(person) => {
+            let name = person.name.clone();
             request.extensions_mut().insert(person);
-            next.run(request).await
+            as_person(name, next.run(request)).await
         }
     }
 }
 
 /// Lets in workers; what they send is a sign of life.
-pub async fn worker(State(app): State<App>, mut request: Request, next: Next) -> Response {
+pub async fn worker(State((app, to)): State<(App, TokenUse)>, mut request: Request, next: Next) -> Response {
     let peer = peer_of(&request);
-    match heard_of(&app, request.headers(), peer).await {
+    match heard_of(&app, request.headers(), peer, to).await {
         Err(refusal) => shut_out(&app, refusal, worker_error, wanted(&request), peer).await,
         Ok(key) => {
             request.extensions_mut().insert(key.worker.clone());
@@ -178,7 +212,9 @@ pub async fn worker(State(app): State<App>, mut request: Request, next: Next) ->
 /// Lets in workers that register: whether it is the one that is known is seen then.
 pub async fn newcomer(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let peer = peer_of(&request);
-    match worker_of(&app, request.headers(), peer).await {
+    let key = worker_of(&app, request.headers(), peer).await;
+    // A session is no proof of the token that it was got for.
+    match key.and_then(|key| if key.means == Means::Token { Ok(key) } else { Err(Refusal::WrongToken) }) {
         Err(refusal @ Refusal::TooMany { .. }) => shut_out(&app, refusal, worker_error, wanted(&request), peer).await,
         Err(refusal) => {
             let known = refusal.worker().map(ToString::to_string);
@@ -216,7 +252,10 @@ pub async fn job(State(app): State<App>, mut request: Request, next: Next) -> Re
     let peer = peer_of(&request);
     let key = match text(request.headers(), "x-upload-token") {
         Some(token) => attempt_of(&app, token, peer).await.map(JobKey::Job),
-        None => heard_of(&app, request.headers(), peer).await.map(|key| JobKey::Worker(key.worker)),
+        None => heard_of(&app, request.headers(), peer, TokenUse::Work).await.map(|key| match key.means {
+            Means::Token => JobKey::Older(key.worker),
+            Means::Session => JobKey::Agent(key.worker),
+        }),
     };
     match key {
         Err(refusal) => shut_out(&app, refusal, worker_error, wanted(&request), peer).await,
@@ -230,6 +269,10 @@ pub async fn job(State(app): State<App>, mut request: Request, next: Next) -> Re
 /// In single-user mode, nothing but loopback names is answered: a foreign page must not reach us by a name of its own
 /// that points here (DNS rebinding).
 pub async fn known_host(State(app): State<App>, request: Request, next: Next) -> Response {
+    // Two hosts are read as one by one program and as the other by the next.
+    if request.headers().get_all(header::HOST).iter().count() > 1 {
+        return several_hosts().into_response();
+    }
     let host = request.uri().host().or_else(|| text(request.headers(), "host")).unwrap_or_default();
     if app.mode == Mode::SingleUser && !is_loopback(host) {
         return unknown_host().into_response();
@@ -238,10 +281,22 @@ pub async fn known_host(State(app): State<App>, request: Request, next: Next) ->
 }
 
 /// The worker that asks, which is a sign of life.
-async fn heard_of(app: &App, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<WorkerKey, Refusal> {
+async fn heard_of(app: &App, headers: &HeaderMap, peer: Option<IpAddr>, to: TokenUse) -> Result<WorkerKey, Refusal> {
     let key = worker_of(app, headers, peer).await?;
+    if let Err(refusal) = app.core.check_holder(&key, to).await {
+        return Err(alarm(app, &key, refusal).await);
+    }
     app.core.heard_of(&key.worker, peer);
     Ok(key)
+}
+
+/// Puts on record that a token is used by another than the agent that registered.
+async fn alarm(app: &App, key: &WorkerKey, refusal: Refusal) -> Refusal {
+    if matches!(refusal, Refusal::Worker(WorkerRefused::TokenInUse)) {
+        let host = key.peer.map(|peer| peer.to_string());
+        app.core.record_token_in_use(caller_named(actor(&key.worker)), &key.worker, host.as_deref()).await;
+    }
+    refusal
 }
 
 /// Says no. A token that is some worker's and does not open is on record, and who asks too often.

@@ -1,9 +1,10 @@
 //! `/api/account`: what is the caller's own. Password, API tokens, and browsers that are logged in.
 
+use app::domain::access::Permission;
 use app::domain::ids::{SessionId, TokenId};
 use app::protocol::access::{ChangePassword, CreateToken, CreatedToken, SessionsPage, TokensPage};
 use app::protocol::worker::Accepted;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::State;
 use axum::{Extension, Json};
 
 use super::address::Path;
@@ -17,21 +18,25 @@ use super::ui::forms::access::with_password;
 use crate::service::access::{Needs, Person};
 use crate::state::App;
 
+/// What it takes to revoke tokens and to end sessions: one's own, or those of others.
+pub const ENDS: &[Permission] = &[Permission::AccountManage, Permission::AdminUsers];
+
 /// The routes.
 pub fn routes(app: &App) -> Routes {
+    let own = Needs::To(Permission::AccountManage);
     Routes::new(app, "Account")
-        .post("/account/password", Needs::Login, CHANGE_PASSWORD, change_password)
-        .get("/account/tokens", Needs::Login, TOKENS, tokens)
-        .post("/account/tokens", Needs::LoginProved, CREATE_TOKEN, create_token)
-        .delete("/account/tokens/{id}", Needs::Login, REVOKE_TOKEN, revoke_token)
-        .get("/account/sessions", Needs::Login, SESSIONS, sessions)
-        .delete("/account/sessions/{id}", Needs::Login, END_SESSION, end_session)
-        .within(|router| router.layer(DefaultBodyLimit::max(limits::API)))
+        .post("/account/password", own, CHANGE_PASSWORD, change_password)
+        .get("/account/tokens", own, TOKENS, tokens)
+        .post("/account/tokens", Needs::ToProved(Permission::AccountManage), CREATE_TOKEN, create_token)
+        .delete("/account/tokens/{id}", Needs::OwnTokenOr(ENDS), REVOKE_TOKEN, revoke_token)
+        .get("/account/sessions", own, SESSIONS, sessions)
+        .delete("/account/sessions/{id}", Needs::AnyOf(ENDS), END_SESSION, end_session)
+        .within(|router| limits::bounded(router, limits::API))
 }
 
 const CHANGE_PASSWORD: Doc = Doc {
     detail: "The caller's other sessions end.",
-    problems: &["wrong_password", "out_of_range", "no_accounts", "no_person"],
+    problems: &["wrong_password", "weak_password", "no_accounts", "no_person"],
     ..Doc::of("changePassword", "Changes the caller's password.")
 };
 
@@ -72,8 +77,9 @@ async fn create_token(
 }
 
 const REVOKE_TOKEN: Doc = Doc {
-    detail: "It opens nothing from then on, and sessions that it opened end.",
-    problems: &["token_not_found", "no_accounts", "no_person"],
+    detail: "It opens nothing from then on, and sessions that it opened end. A token can revoke itself, whatever its \
+             scopes. `admin.users` is for tokens of people who can do no more than the caller.",
+    problems: &["permission_denied", "token_not_found", "no_accounts", "no_person"],
     ..Doc::of("revokeToken", "Revokes an API token of the caller's.")
 };
 
@@ -96,11 +102,11 @@ async fn sessions(
     State(app): State<App>,
     Extension(person): Extension<Person>,
 ) -> Result<Json<SessionsPage>, ApiError> {
-    let user = person.account()?;
-    Ok(Json(SessionsPage { sessions: app.core.sessions_of(&person, &user).await? }))
+    Ok(Json(app.core.sessions_page(&person).await?))
 }
 
 const END_SESSION: Doc = Doc {
+    detail: "`admin.users` is for sessions of people who can do no more than the caller.",
     problems: &["session_not_found", "no_accounts", "no_person"],
     ..Doc::of("endSession", "Logs a browser of the caller's out.")
 };

@@ -3,7 +3,7 @@
 use app::domain::access::Permission;
 use app::protocol::configs::{Bundle, ConfigDetail, ConfigView, ConfigsPage, RevisionsPage};
 use app::protocol::worker::Accepted;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::State;
 use axum::{Extension, Json};
 
 use super::address::Path;
@@ -28,7 +28,7 @@ pub fn routes(app: &App) -> Routes {
         .get("/configs/{name}/revisions/{revision}", sees, SHOW_REVISION, show_revision)
         .put("/configs/{name}", edits, PUT, put)
         .delete("/configs/{name}", edits, DELETE, delete)
-        .within(|router| router.layer(DefaultBodyLimit::max(limits::CONFIG)))
+        .within(|router| limits::bounded(router, limits::CONFIG))
 }
 
 const LIST: Doc = Doc::of("listConfigs", "Lists configurations, by name.");
@@ -79,8 +79,19 @@ async fn show_revision(
 }
 
 const PUT: Doc = Doc {
-    detail: "Jobs that were submitted before keep the revision that they were submitted with.",
-    problems: &["invalid_name", "invalid_path", "config_json_missing", "config_json_broken", "too_much"],
+    detail: "Jobs that were submitted before keep the revision that they were submitted with. A configuration of somebody \
+             else takes `config.manage`; without it, store yours under another name.",
+    problems: &[
+        "config_not_yours",
+        "invalid_name",
+        "config_code",
+        "invalid_path",
+        "disk_full",
+        "limit_reached",
+        "config_json_missing",
+        "config_json_broken",
+        "too_much",
+    ],
     ..Doc::of("putConfig", "Adds a configuration, or a new revision of it.")
 };
 
@@ -97,8 +108,8 @@ async fn put(
 }
 
 const DELETE: Doc = Doc {
-    detail: "Jobs that use it are not touched.",
-    problems: &["config_not_found"],
+    detail: "Jobs that use it are not touched. A configuration of somebody else takes `config.manage`.",
+    problems: &["config_not_yours", "config_not_found"],
     ..Doc::of("deleteConfig", "Removes a configuration from the list.")
 };
 

@@ -11,10 +11,11 @@ use axum::{Json, Router};
 use serde_json::{Map, Value, json};
 
 use super::access;
-use super::metrics::{METRICS, metrics, open_metrics};
+use super::metrics::{METRICS, metrics};
 use super::openapi::doc::{Answer, Doc};
 use super::request;
 use super::routes::{Access, Routes};
+use crate::service::access::Needs;
 use crate::service::readiness::Found;
 use crate::state::App;
 
@@ -23,12 +24,18 @@ pub fn routes(app: &App) -> Routes {
     ready(app, "/api/cloud/health/ready", Doc { id: "isReadyToo", ..READYZ })
         .and(probes(app))
         .get("/api/cloud/health/live", Access::Anyone, Doc { id: "isAliveToo", ..HEALTHZ }, healthz)
-        .get("/metrics", Access::NearOr(Permission::OpsMetrics), METRICS, metrics)
+        .and(measured(app))
+}
+
+fn measured(app: &App) -> Routes {
+    let known = from_fn_with_state(app.clone(), access::person);
+    let routes = Routes::new(app, "Health").get("/metrics", Needs::To(Permission::OpsMetrics), METRICS, metrics);
+    routes.within(|router| router.route_layer(known))
 }
 
 /// What a listener of its own answers (`--metrics-addr`), and nothing else. Who reaches it may read it all.
 pub fn apart(app: App) -> Router {
-    let routes = probes(&app).get("/metrics", Access::Anyone, METRICS, open_metrics).into_router();
+    let routes = probes(&app).get("/metrics", Access::Anyone, METRICS, metrics).into_router();
     routes.layer(from_fn_with_state(app.clone(), request::in_context)).with_state(app)
 }
 

@@ -1,32 +1,21 @@
 //! `/metrics`: what is measured, for Prometheus.
 //!
-//! Who asks from this machine needs no token, as an exporter beside the server has none; everybody else needs
-//! `ops.metrics`. A request that came through a proxy is not from this machine.
+//! It takes the permission `ops.metrics`, also from the server's own machine: a reverse proxy there asks from loopback
+//! for whoever asks the proxy. The listener of `--metrics-addr` takes none.
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use app::domain::access::Permission;
-use axum::Extension;
 use axum::extract::State;
-use axum::http::{HeaderMap, header};
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
-use super::access::identify;
-use super::arrival::Scheme;
-use super::headers::is_loopback;
 use super::openapi::doc::{Answer, Content, Doc};
-use super::problem::ApiError;
-use super::request::Peer;
 use crate::metrics::Metrics;
 use crate::metrics::page::{CONTENT_TYPE, Labels, Page};
 use crate::process;
 use crate::service::Core;
-use crate::service::access::Needs;
 use crate::service::measure::Measured;
 use crate::state::App;
-
-/// What proxies add to a request.
-const FORWARDED: [&str; 4] = ["x-forwarded-for", "forwarded", "x-real-ip", "via"];
 
 /// See [`metrics`].
 pub const METRICS: Doc = Doc {
@@ -35,29 +24,8 @@ pub const METRICS: Doc = Doc {
 };
 
 /// `GET /metrics`
-pub async fn metrics(
-    State(app): State<App>,
-    peer: Option<Extension<Peer>>,
-    scheme: Option<Extension<Scheme>>,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    if !is_from_here(peer.as_ref(), &headers) {
-        let scheme = scheme.map(|Extension(scheme)| scheme).unwrap_or_default();
-        let person = identify(&app, &headers, scheme, peer.map(|Extension(Peer(host))| host)).await?;
-        app.core.permit(&person, Needs::To(Permission::OpsMetrics), None).await?;
-    }
-    Ok(page(&app).await)
-}
-
-/// The same for whoever reaches the listener that `--metrics-addr` opens.
-pub async fn open_metrics(State(app): State<App>) -> Response {
+pub async fn metrics(State(app): State<App>) -> Response {
     page(&app).await
-}
-
-fn is_from_here(peer: Option<&Extension<Peer>>, headers: &HeaderMap) -> bool {
-    let near = peer.is_some_and(|Extension(Peer(host))| host.to_canonical().is_loopback());
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    near && host.is_some_and(is_loopback) && !FORWARDED.iter().any(|name| headers.contains_key(*name))
 }
 
 async fn page(app: &App) -> Response {
@@ -133,6 +101,15 @@ fn counted(page: &mut Page, metrics: &Metrics) {
     page.histogram("commit_group_size", "Use cases that were committed together.", metrics.commits.sizes.counted());
     let undone = metrics.commits.undone.load(Relaxed);
     page.counters("commit_rollbacks", "Groups that were rolled back.", [(Labels::new(), undone)]);
+    let (lines, failures) = (&metrics.shipping.lines, &metrics.shipping.failures);
+    page.counters(
+        "audit_shipped_lines",
+        "Signed checkpoints that were sent elsewhere.",
+        [(Labels::new(), lines.load(Relaxed))],
+    );
+    page.counters("audit_ship_failures", "Tries to send them that failed.", [(Labels::new(), failures.load(Relaxed))]);
+    let failing = u64::from(metrics.shipping.failing_since().is_some());
+    page.gauge("audit_ship_failing", "Whether the last try to send them failed: 1 or 0.", real(failing));
     let loops = metrics.loops.all();
     let each = |value: fn(&crate::metrics::loops::Passes) -> u64| -> Vec<_> {
         loops.iter().map(|(name, passes)| (label("loop", name), value(passes))).collect()

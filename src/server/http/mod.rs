@@ -16,6 +16,7 @@ mod configs;
 mod csv;
 mod docs;
 mod events;
+mod factors;
 mod headers;
 pub mod health;
 pub mod json;
@@ -80,6 +81,7 @@ pub fn people(app: &App) -> Routes {
     admin::routes(app)
         .and(overview::routes(app))
         .and(account::routes(app))
+        .and(factors::routes(app))
         .and(audit::routes(app))
         .and(usage::routes(app))
         .and(system::routes(app))

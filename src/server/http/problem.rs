@@ -2,6 +2,8 @@
 
 mod access;
 pub mod codes;
+mod configs;
+mod invalid;
 mod misread;
 mod secrets;
 mod turned_away;
@@ -14,7 +16,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
 use super::request::current_id;
-use crate::service::refusal::{Invalid, Refusal};
+use crate::service::refusal::Refusal;
 use crate::store::StoreError;
 
 /// An answer that is a problem document.
@@ -60,6 +62,12 @@ impl ApiError {
     /// A job token for something else.
     pub fn other_attempt() -> Self {
         Self::new(StatusCode::FORBIDDEN, "other_attempt", "This job token belongs to another job or attempt.")
+    }
+
+    /// An agent that has job tokens used its session.
+    pub fn job_token_required() -> Self {
+        let detail = "This takes the token of the attempt, which its offer has, as X-Upload-Token.";
+        Self::new(StatusCode::FORBIDDEN, "job_token_required", detail)
     }
 
     /// An id in the path or query that is none.
@@ -182,7 +190,7 @@ impl From<Refusal> for ApiError {
                 "name_taken",
                 format!("A worker named {name:?} exists. Choose another name, or delete that worker first."),
             ),
-            Refusal::Invalid(invalid) => invalid_input(&invalid),
+            Refusal::Invalid(invalid) => invalid::input(&invalid),
             Refusal::Job(refused) => job_refused(&refused),
             Refusal::Worker(refused) => worker_refused(refused),
             Refusal::LogGap { durable } => {
@@ -205,15 +213,12 @@ impl From<Refusal> for ApiError {
                 error.extra.insert("path".to_owned(), path.into());
                 error
             }
-            Refusal::WrongToken => Self::new(
-                S::UNAUTHORIZED,
-                "wrong_token",
-                "This token or code opens nothing here. Check it for typing errors.",
-            ),
             Refusal::TooMany { kind, wait, .. } => turned_away::too_many(kind, wait),
             Refusal::Nobody => Self::not_authenticated(),
             Refusal::WorkerKey(closed, _) => turned_away::worker_key_refused(closed),
             Refusal::WrongPassword
+            | Refusal::WrongToken
+            | Refusal::Factor(_)
             | Refusal::Denied(_)
             | Refusal::ProofNeeded
             | Refusal::NoUser(_)
@@ -224,6 +229,7 @@ impl From<Refusal> for ApiError {
             | Refusal::LastAdmin
             | Refusal::NoAccounts
             | Refusal::NoPerson => access::refused(&refusal),
+            changed @ (Refusal::ConfigNotYours { .. } | Refusal::ConfigChanged { .. }) => configs::refused(changed),
             Refusal::NoSecret(name) => secrets::not_found(&name),
             Refusal::SecretGone(name) => secrets::gone(&name),
             Refusal::SecretUnreadable(name, locked) => secrets::unreadable(&name, &locked),
@@ -238,6 +244,8 @@ impl From<Refusal> for ApiError {
                 Self::new(status, "upload_refused", format!("The file was not stored: {what}. {left}"))
             }
             Refusal::DiskFull { free, floor } => turned_away::disk_full(free, floor),
+            Refusal::DiskFullToRun { free, floor } => turned_away::disk_full_to_run(free, floor),
+            Refusal::OverLimit(limit) => turned_away::over_limit(limit),
             Refusal::Files(why) => {
                 tracing::error!(error = %why, "the disk failed");
                 unavailable(
@@ -279,51 +287,6 @@ fn store_failed(error: &StoreError) -> ApiError {
     }
 }
 
-fn invalid_input(invalid: &Invalid) -> ApiError {
-    let (code, detail) = match invalid {
-        Invalid::Name(name) => (
-            "invalid_name",
-            format!("{name:?} is not usable as a name: names have 1 to 64 characters and no control characters."),
-        ),
-        Invalid::SecretName(name) => (
-            "invalid_secret_name",
-            format!(
-                "{name:?} is no name of a secret: those are variables like HF_TOKEN, WANDB_API_KEY or AWS_ACCESS_KEY_ID, which end in _TOKEN, _KEY, _SECRET, _PASSWORD, _PASSPHRASE, _CREDENTIALS, _AUTH, _ID, _USER, _USERNAME or _DSN."
-            ),
-        ),
-        Invalid::Labels(bad) => ("invalid_labels", format!("The labels are not usable: {bad}.")),
-        Invalid::Network(text) => (
-            "invalid_network",
-            format!("{text:?} is no network: write one like 10.0.0.0/8 or 2001:db8::/32, or a single address."),
-        ),
-        Invalid::Status(word) => ("invalid_status", format!("{word:?} is no status that a worker can report.")),
-        Invalid::Range { field, allowed } => ("out_of_range", format!("`{field}` must be {allowed}.")),
-        Invalid::Pattern(error) => ("invalid_pattern", format!("The regular expression is not usable: {error}.")),
-        Invalid::Search(misread) => ("invalid_search", misread::in_words(misread)),
-        Invalid::Path(path) => (
-            "invalid_path",
-            format!("{path:?} is not usable as a path: paths are relative, without `..`, and printable."),
-        ),
-        Invalid::NoConfigJson => ("config_json_missing", "A configuration needs a file `config.json`.".to_owned()),
-        Invalid::BrokenJson { file, error } => {
-            ("config_json_broken", format!("`{file}` is no usable JSON object: {error}."))
-        }
-        Invalid::TooMuch { what, limit } => ("too_much", format!("More than {limit} {what} are not taken.")),
-        Invalid::OtherWorker => {
-            ("other_worker", "The worker's id is not the one that the token belongs to.".to_owned())
-        }
-    };
-    let mut error = ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail);
-    if let Invalid::Search(misread) = invalid {
-        let parts = misread::parts(misread).map(|(name, value)| (name.to_owned(), value.into()));
-        error.extra.extend(parts);
-    }
-    if let Invalid::Range { field, .. } = invalid {
-        error.extra.insert("field".to_owned(), (*field).into());
-    }
-    error
-}
-
 fn job_refused(refused: &job::Refused) -> ApiError {
     let (code, detail) = match refused {
         job::Refused::Ended => ("job_ended", "The job has ended; nothing changes it any more.".to_owned()),
@@ -357,6 +320,13 @@ fn worker_refused(refused: worker::Refused) -> ApiError {
             "token_in_use",
             "Another agent, on another host or with another work directory, uses this token and is alive. Give each host a worker and a token of its own; if that agent is gone for good, this one is let in when it has not been heard of for the heartbeat timeout.",
         ),
+        worker::Refused::Older => {
+            return ApiError::new(
+                StatusCode::FORBIDDEN,
+                "older_agent_refused",
+                "This worker does not allow agents of the older protocol. Install simpletuner-worker of this release, or allow older agents on the worker's page.",
+            );
+        }
         worker::Refused::NotRegistered => ("not_registered", "The worker is not registered here. Register first."),
     };
     ApiError::new(StatusCode::CONFLICT, code, detail)
@@ -388,6 +358,11 @@ pub fn unknown_host() -> ApiError {
         "unknown_host",
         "A server in single-user mode answers to localhost and loopback addresses only.",
     )
+}
+
+/// A request that names two hosts.
+pub fn several_hosts() -> ApiError {
+    ApiError::new(StatusCode::BAD_REQUEST, "several_hosts", "The request has more than one `Host` header. Send one.")
 }
 
 /// A defect of ours.

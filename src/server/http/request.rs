@@ -30,6 +30,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 tokio::task_local! {
     static CURRENT: Ids;
+    static PERSON: String;
 }
 
 /// What is known of a request wherever it leads.
@@ -52,6 +53,16 @@ pub fn address(peer: Option<Extension<Peer>>) -> Option<IpAddr> {
 /// The id of the request that is being answered.
 pub fn current_id() -> Option<String> {
     CURRENT.try_with(|ids| ids.request.clone()).ok()
+}
+
+/// Answers a request of this person.
+pub async fn as_person<T>(name: String, work: impl Future<Output = T>) -> T {
+    PERSON.scope(name, work).await
+}
+
+/// Whose request is being answered, if somebody is logged in.
+pub fn current_person() -> Option<String> {
+    PERSON.try_with(String::clone).ok()
 }
 
 /// The trace that the request belongs to which is being answered.
@@ -135,8 +146,9 @@ pub async fn in_context(State(app): State<App>, mut request: Request, next: Next
     }
     // Pages have said what they need. Nothing else is to be looked at as one.
     if !headers.contains_key(header::CONTENT_SECURITY_POLICY) {
-        let nothing =
-            HeaderValue::from_static("default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+        let nothing = HeaderValue::from_static(
+            "default-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        );
         headers.insert(header::CONTENT_SECURITY_POLICY, nothing);
     }
     if scheme.is_secure() {

@@ -1,6 +1,5 @@
 //! Routes. None can be added without saying who may use it, and what it is for.
 
-use app::domain::access::Permission;
 use app::domain::audit::flood::Refused;
 use app::domain::ids::JobId;
 use axum::Router;
@@ -20,6 +19,7 @@ use super::problem::ApiError;
 use super::request::{Peer, caller};
 use super::ui::forms;
 use crate::service::access::{Needs, Person};
+use crate::service::keys::TokenUse;
 use crate::service::refusal::Refusal;
 use crate::state::App;
 
@@ -28,15 +28,13 @@ use crate::state::App;
 pub enum Access {
     /// Everybody.
     Anyone,
-    /// Whoever asks from the server's own machine, and who has this permission: the handler looks.
-    NearOr(Permission),
     /// A person or a script of theirs, with what it takes. Who it is, the group's guard finds out.
     Person(Needs),
     /// A worker that registers.
     Newcomer,
-    /// A worker.
-    Worker,
-    /// A worker, or the job that it runs.
+    /// A worker's agent, by its session, or for this by its token.
+    Worker(TokenUse),
+    /// The job that a worker runs; for older agents, and to report where it stands, the worker's agent.
     Job,
 }
 
@@ -176,10 +174,10 @@ impl Routes {
 /// Nothing gets past this that is not what the route is for.
 fn guarded(app: &App, access: Access, methods: MethodRouter<App>) -> MethodRouter<App> {
     match access {
-        Access::Anyone | Access::NearOr(_) => methods,
+        Access::Anyone => methods,
         Access::Person(needs) => methods.route_layer(from_fn_with_state((app.clone(), needs), permitted)),
         Access::Newcomer => methods.route_layer(from_fn_with_state(app.clone(), access::newcomer)),
-        Access::Worker => methods.route_layer(from_fn_with_state(app.clone(), access::worker)),
+        Access::Worker(to) => methods.route_layer(from_fn_with_state((app.clone(), to), access::worker)),
         Access::Job => methods.route_layer(from_fn_with_state(app.clone(), access::job)),
     }
 }

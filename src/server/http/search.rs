@@ -1,5 +1,6 @@
 //! `GET /api/search`
 
+use app::domain::access::Permission;
 use app::protocol::search::{SearchPage, SearchQuery};
 use axum::extract::State;
 use axum::{Extension, Json};
@@ -11,9 +12,12 @@ use super::routes::Routes;
 use crate::service::access::{Needs, Person};
 use crate::state::App;
 
+/// What can be found takes one of these.
+pub const FINDS: &[Permission] = &[Permission::JobViewOwn, Permission::ConfigView, Permission::AdminWorkers];
+
 /// The route.
 pub fn routes(app: &App) -> Routes {
-    Routes::new(app, "Search").get("/search", Needs::Login, SEARCH, search)
+    Routes::new(app, "Search").get("/search", Needs::AnyOf(FINDS), SEARCH, search)
 }
 
 const SEARCH: Doc = Doc {

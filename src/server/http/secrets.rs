@@ -3,7 +3,7 @@
 use app::domain::access::Permission;
 use app::protocol::secrets::{PutSecret, SecretQuery, SecretView, SecretsPage};
 use app::protocol::worker::Accepted;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::State;
 use axum::{Extension, Json};
 
 use super::address::{Path, Query};
@@ -23,7 +23,7 @@ pub fn routes(app: &App) -> Routes {
         .get("/secrets", submits, LIST, list)
         .put("/secrets/{name}", submits, PUT, put)
         .delete("/secrets/{name}", submits, REMOVE, remove)
-        .within(|router| router.layer(DefaultBodyLimit::max(limits::API)))
+        .within(|router| limits::bounded(router, limits::API))
 }
 
 const LIST: Doc =
@@ -35,8 +35,16 @@ async fn list(State(app): State<App>, Extension(person): Extension<Person>) -> R
 
 const PUT: Doc = Doc {
     detail: "The name is that of a variable in the job's environment; `hf_token` is `HF_TOKEN`. One that is there is \
-             replaced. A shared one takes `secret.manage`.",
-    problems: &["invalid_secret_name", "out_of_range", "too_much", "permission_denied", "secret_key_unavailable"],
+             replaced. A shared one takes `secret.manage`, and a browser's session must have given its password in \
+             the last 15 minutes.",
+    problems: &[
+        "password_needed",
+        "invalid_secret_name",
+        "out_of_range",
+        "too_much",
+        "permission_denied",
+        "secret_key_unavailable",
+    ],
     ..Doc::of("putSecret", "Keeps a value for jobs; nobody can read it back.")
 };
 
@@ -46,13 +54,14 @@ async fn put(
     Path(name): Path<String>,
     Body(put): Body<PutSecret>,
 ) -> Result<Json<SecretView>, ApiError> {
-    check_shared(&person, put.shared)?;
+    check_shared(&app, &person, put.shared)?;
     Ok(Json(app.core.put_secret(caller(&person), &person, &name, put).await?))
 }
 
 const REMOVE: Doc = Doc {
-    detail: "Attempts that run keep what they were given. A shared one takes `secret.manage`.",
-    problems: &["secret_not_found", "permission_denied"],
+    detail: "Attempts that run keep what they were given. A shared one takes `secret.manage`, and a browser's \
+             session must have given its password in the last 15 minutes.",
+    problems: &["password_needed", "secret_not_found", "permission_denied"],
     ..Doc::of("deleteSecret", "Removes a secret.")
 };
 
@@ -62,12 +71,16 @@ async fn remove(
     Path(name): Path<String>,
     Query(query): Query<SecretQuery>,
 ) -> Result<Json<Accepted>, ApiError> {
-    check_shared(&person, query.shared)?;
+    check_shared(&app, &person, query.shared)?;
     app.core.remove_secret(caller(&person), &person, &name, query.shared).await?;
     Ok(Json(Accepted { success: true }))
 }
 
-/// What everybody's jobs are given is not for everybody to change.
-pub fn check_shared(person: &Person, shared: bool) -> Result<(), crate::service::refusal::Refusal> {
-    if shared { person.need(Permission::SecretManage) } else { Ok(()) }
+/// What everybody's jobs can use takes a permission and a recent password to change.
+pub fn check_shared(app: &App, person: &Person, shared: bool) -> Result<(), crate::service::refusal::Refusal> {
+    if shared {
+        person.need(Permission::SecretManage)?;
+        app.core.need_proof(person)?;
+    }
+    Ok(())
 }

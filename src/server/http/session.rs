@@ -60,7 +60,9 @@ pub fn view(app: &App, person: &Person, scheme: Scheme, headers: &HeaderMap) -> 
     let Address { base_url, fingerprint } = address(app, scheme, headers);
     SessionView {
         name: person.name.clone(),
+        token_id: person.token().cloned(),
         permissions: person.permissions,
+        unread_notices: person.unread_notices,
         single_user: app.mode == Mode::SingleUser,
         server_version: env!("CARGO_PKG_VERSION").to_owned(),
         base_url,

@@ -2,7 +2,7 @@
 
 use app::domain::access::Permission;
 use app::domain::time::Timestamp;
-use app::protocol::system::{SupportBundle, SystemView, TlsView};
+use app::protocol::system::{CheckView, SupportBundle, SystemView, TlsView};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -18,6 +18,10 @@ use crate::state::App;
 
 /// In a data directory: when its newest backup was taken, as RFC 3339.
 pub const BACKED_UP: &str = "backed-up-at";
+
+/// What is wrong where passwords and tokens go over a network as they are.
+pub const PLAIN_HTTP: &str = "The server speaks plain HTTP on a network address: passwords and tokens can be read on the way. \
+     Use --ssl; or let a proxy on this host end TLS, listen on 127.0.0.1, and name the proxy in --trusted-proxies.";
 
 /// The routes.
 pub fn routes(app: &App) -> Routes {
@@ -63,7 +67,13 @@ pub async fn view(app: &App) -> Result<SystemView, Refusal> {
     let system = app.core.system().await?;
     // Without a note there was no backup, or it was taken elsewhere.
     let note = tokio::fs::read_to_string(app.data.join(BACKED_UP)).await.ok();
+    let mut checks = system.checks;
+    if app.speaks_plainly() {
+        let (name, detail) = ("encryption".to_owned(), Some(PLAIN_HTTP.to_owned()));
+        checks.push(CheckView { name, status: "warning".to_owned(), detail });
+    }
     Ok(SystemView {
+        checks,
         backed_up_at: note.and_then(|note| Timestamp::parse_rfc3339(note.trim())),
         tls: app.tls.as_ref().map(|tls| TlsView {
             fingerprint: tls.fingerprint(),

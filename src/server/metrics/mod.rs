@@ -6,6 +6,7 @@ pub mod histogram;
 pub mod http;
 pub mod loops;
 pub mod page;
+pub mod shipping;
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
@@ -17,6 +18,7 @@ use self::dispatch::Dispatch;
 use self::histogram::{Histogram, SIZES, TIMES, WAITS};
 use self::http::Http;
 use self::loops::Loops;
+use self::shipping::Shipping;
 
 /// See the module.
 #[derive(Debug)]
@@ -35,6 +37,8 @@ pub struct Metrics {
     pub refused: Refusals,
     /// The reconcilers.
     pub loops: Loops,
+    /// Checkpoints of the audit trail that are sent elsewhere.
+    pub shipping: Shipping,
 }
 
 impl Metrics {
@@ -48,6 +52,7 @@ impl Metrics {
             silence: Histogram::of_seconds(WAITS),
             refused: Refusals::default(),
             loops: Loops::default(),
+            shipping: Shipping::default(),
         }
     }
 }

@@ -26,10 +26,9 @@ use super::refusal::{Invalid, Refusal};
 use super::registration::{MAX_GPUS, capability};
 use super::unit::{Caller, Unit};
 use super::workers::withdraw_offers;
-use crate::clock::NEVER_RIGHT;
 use crate::store::Work;
 use crate::store::known::Known;
-use crate::store::workers::{Seen, StoredWorker};
+use crate::tokens;
 
 /// What a worker should do, and how long it may listen for it.
 pub struct Listening {
@@ -54,13 +53,15 @@ impl Core {
         let claims = claims(&register);
         // An older agent does not say which work directory it uses: where it comes from has to do.
         let turn = if capability.is_older() { self.take_turn(&key.worker, &host_at(key.peer)).await } else { Ok(()) };
-        let input = Arc::new((key, capability, kind, claims));
+        let session = (!capability.is_older()).then(|| tokens::mint("ws_", &*self.random));
+        let input = Arc::new((key, capability, kind, claims, session));
         let (again, who) = (Arc::clone(&input), caller.clone());
         let registration = self.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
-                let (key, capability, kind, claims) = &*input;
-                register_in(unit, key, capability, *kind, claims).await
+                let (key, capability, kind, claims, session) = &*input;
+                let registered = register_in(unit, key, capability, *kind, claims, session.as_deref()).await?;
+                Ok(Registered { session: session.clone(), ..registered })
             })
         });
         let registered = match turn {
@@ -95,6 +96,7 @@ impl Core {
             Box::pin(async move {
                 let before = unit.worker(&worker).await?.worker;
                 let after = before.clone().listening(unit.now, &stream)?;
+                unit.core.may_become(&before, &after)?;
                 unit.save_worker(&before, &after, Action::WorkerOnline, &json!({})).await?;
                 unit.plan_after();
                 Ok(())
@@ -126,7 +128,11 @@ impl Core {
     pub async fn desired_on(&self, key: &WorkerKey, stream: &str) -> Result<Option<Listening>, Refusal> {
         let mut tx = self.recent().await?;
         let Some(stored) = tx.worker(&key.worker).await? else { return Ok(None) };
-        let Ok(until) = key.opens(&stored, self.now()) else { return Ok(None) };
+        let until = match self.opens(key, &stored).await {
+            Ok(until) => until,
+            Err(Refusal::WorkerKey(..)) => return Ok(None),
+            Err(refusal) => return Err(refusal),
+        };
         if stored.worker.stream() != Some(stream) {
             return Ok(None);
         }
@@ -141,7 +147,7 @@ impl Core {
     pub async fn desired(&self, key: &WorkerKey) -> Result<Desired, Refusal> {
         let mut tx = self.recent().await?;
         let stored = tx.worker(&key.worker).await?.ok_or_else(|| Refusal::NoWorker(key.worker.clone()))?;
-        key.opens(&stored, self.now()).map_err(|closed| Refusal::WorkerKey(closed, key.worker.clone()))?;
+        self.opens(key, &stored).await?;
         desired(self, &mut *tx, &stored, &[]).await
     }
 
@@ -284,6 +290,7 @@ async fn register_in(
     capability: &Capability,
     kind: Kind,
     claims: &[Claim],
+    session: Option<&str>,
 ) -> Result<Registered, Refusal> {
     let worker = &key.worker;
     let stored = unit.worker(worker).await?;
@@ -301,7 +308,7 @@ async fn register_in(
     let after = before.clone().registered(unit.now, capability.clone(), kind);
     let after = Worker { lease: Some(unit.core.policy.heartbeat_timeout), ..after };
     let gpus: Vec<&str> = capability.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
-    let old_token_ended = take_up(unit, key, &stored).await?;
+    let old_token_ended = take_up(unit, key, &stored, session).await?;
     let mut detail = json!({"gpus": gpus, "hostname": capability.hostname, "agent_version": capability.agent_version});
     if old_token_ended {
         detail["old_token_ended"] = json!(true);
@@ -312,6 +319,7 @@ async fn register_in(
     if let Some(why) = &capability.unfit {
         detail["unfit"] = json!(why);
     }
+    unit.core.may_become(&before, &after)?;
     unit.save_worker(&before, &after, Action::WorkerRegistered, &detail).await?;
     keep_claims(unit, &after, claims).await?;
     for job in unit.tx.leased_jobs(Some(worker)).await? {
@@ -332,6 +340,7 @@ async fn register_in(
         heartbeat_timeout_seconds: (unit.core.policy.heartbeat_timeout.0 / 1_000).unsigned_abs(),
         protocol: PROTOCOL,
         server_time: unit.now,
+        session: None,
         resume_job: kept.filter(|_| older).map(|claim| ResumeJob { job_id: claim.job.clone() }),
         abandon_job: older
             && !claims.is_empty()
@@ -380,18 +389,4 @@ fn check_heartbeat(worker: &WorkerId, beat: &Heartbeat) -> Result<(), Refusal> {
         return Err(Invalid::TooMuch { what: "attempts", limit: MAX_GPUS.into() }.into());
     }
     Ok(())
-}
-
-/// When a worker was last heard of, by memory or by the database.
-pub fn last_seen(core: &Core, stored: &StoredWorker) -> Option<Timestamp> {
-    last_sight(core, stored).map(|seen| seen.at)
-}
-
-/// The same, with the address from which.
-pub fn last_sight(core: &Core, stored: &StoredWorker) -> Option<Seen> {
-    let seen = core.presence.last_seen(&stored.worker.id).max(stored.last_seen)?;
-    let now = core.now();
-    // Another server's clock is a little ahead of ours; or ours was set back by more than it could follow since.
-    let at = if seen.at - now > NEVER_RIGHT { core.clock.unbroken_since() } else { seen.at.min(now) };
-    Some(Seen { at, ..seen })
 }

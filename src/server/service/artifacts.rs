@@ -8,11 +8,11 @@ use app::protocol::status::ArtifactKind;
 use app::protocol::topic::Topic;
 use app::protocol::worker::ArtifactAck;
 use bytes::Bytes;
-use futures_util::Stream;
 use futures_util::stream::BoxStream;
+use futures_util::{Stream, StreamExt};
 
 use super::Core;
-use super::refusal::{Invalid, Refusal};
+use super::refusal::{Invalid, Limit, Refusal};
 use super::reports::Subject;
 use super::unit::Caller;
 use crate::files::artifacts::{Stored, UploadError};
@@ -29,6 +29,8 @@ pub struct Announced {
     pub kind: ArtifactKind,
     /// Its SHA-256 in hex, if the sender took it.
     pub sha256: Option<String>,
+    /// How many bytes it has, as far as its sender says so.
+    pub size: u64,
 }
 
 /// A file to send to somebody.
@@ -53,10 +55,22 @@ impl Core {
         }
         let attempt = self.check_attempt(&subject).await?;
         self.need_room_for(&subject.job, attempt).await?;
+        self.need_file_quota(&subject.job, (attempt, &announced.path), announced.size).await?;
         let place = (&subject.job, attempt, announced.path.as_str());
         let limit = self.policy.artifact_limit;
-        let received =
-            self.artifacts.receive(place, body, announced.sha256.as_deref(), limit).await.map_err(refused)?;
+        // A file of many gigabytes may take up what was free when it began.
+        let body = body.map(|bytes| match self.need_room_to_run() {
+            Ok(()) => bytes.map_err(|error| error.to_string()),
+            Err(_) => Err("the server's disk is full".to_owned()),
+        });
+        let received = self.artifacts.receive(place, body, announced.sha256.as_deref(), limit).await;
+        let received = match received {
+            Err(UploadError::Broken(_)) => {
+                self.need_room_to_run()?;
+                received.map_err(refused)?
+            }
+            other => other.map_err(refused)?,
+        };
         // Whoever sent it may be gone before it is written down, or taken away again.
         let core = Arc::clone(self);
         let kept = tokio::spawn(async move {
@@ -69,6 +83,26 @@ impl Core {
             core.record(caller, subject, attempt, announced, stored).await
         });
         kept.await.unwrap_or_else(|error| Err(Refusal::Files(error.to_string())))
+    }
+
+    /// Refuses a file of so many bytes that would be more than its job, or its person, may have.
+    pub(super) async fn need_file_quota(&self, job: &JobId, but: (Attempt, &str), new: u64) -> Result<(), Refusal> {
+        let bounds = self.policy.bounds;
+        let mut tx = self.read().await?;
+        if tx.bytes_beside(job, but).await?.saturating_add(new) > bounds.file_bytes_per_job {
+            return Err(Refusal::OverLimit(Limit::FilesOfJob { most: bounds.file_bytes_per_job }));
+        }
+        let owner = tx.job(job).await?.ok_or_else(|| Refusal::NoJob(job.clone()))?.submitted_by.clone();
+        let fits = |used: u64| used.saturating_add(new) <= bounds.file_bytes_per_user;
+        if self.file_bytes.recent(&owner, self.now()).is_some_and(fits) {
+            return Ok(());
+        }
+        // A file that took the place of another was added to the sum all the same.
+        let used = self.file_bytes.note(&owner, tx.bytes_of_person(&owner).await?, self.now());
+        if !fits(used) {
+            return Err(Refusal::OverLimit(Limit::FilesOfPerson { most: bounds.file_bytes_per_user }));
+        }
+        Ok(())
     }
 
     /// Writes down that a file is here, if its attempt still counts. If not, the file goes.
@@ -98,8 +132,15 @@ impl Core {
                 if unit.tx.has_artifacts(&job.id, (artifact.attempt, &artifact.path), limit).await? {
                     return Err(Invalid::TooMuch { what: "files of a job", limit }.into());
                 }
+                // Several may have come at once.
+                let most = unit.core.policy.bounds.file_bytes_per_job;
+                let others = unit.tx.bytes_beside(&job.id, (artifact.attempt, &artifact.path)).await?;
+                if others.saturating_add(artifact.size) > most {
+                    return Err(Refusal::OverLimit(Limit::FilesOfJob { most }));
+                }
                 unit.answers(&job).await?;
                 unit.tx.put_artifact(&job.id, artifact).await?;
+                unit.core.file_bytes.add(&job.submitted_by, artifact.size);
                 unit.touch(Topic::Job(job.id));
                 let StoredArtifact { path, size, sha256, .. } = artifact.clone();
                 Ok(ArtifactAck { path, size_bytes: size, sha256 })

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use app::domain::access::Permission;
 use app::domain::ids::{JobId, WorkerId};
 use app::protocol::bulk::MOST;
+use app::protocol::queue::RetryJob;
 use app::protocol::status::BulkAction;
 use app::protocol::workers::DrainWorker;
 use futures_util::future::join_all;
@@ -97,7 +98,7 @@ impl Core {
                 let job = job(Needs::SeeJobAnd(Permission::JobSubmit)).await?;
                 // A key is of one submit.
                 let key = key.map(|key| format!("{key}/{id}"));
-                return Ok(Became::Again(self.retry(caller, job, key).await?.id));
+                return Ok(Became::Again(self.retry(caller, job, RetryJob::default(), key).await?.id));
             }
         };
         Ok(if changed { Became::Done } else { Became::Unchanged })

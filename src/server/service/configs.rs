@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use app::domain::access::Permission;
 use app::domain::audit::Action;
+use app::domain::code::is_code;
 use app::protocol::configs::{Bundle, ConfigDetail, ConfigView, ConfigsPage};
 use app::protocol::topic::Topic;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::Core;
-use super::refusal::{Invalid, Refusal};
+use super::refusal::{Invalid, Limit, Refusal};
 use super::unit::{Caller, Unit};
 use super::workers::checked_name;
+use crate::store::Tx;
 use crate::store::configs::StoredConfig;
 use crate::text::is_plain_path;
 use crate::tokens::hex;
@@ -50,7 +53,7 @@ impl Core {
         seen: Seen,
     ) -> Result<ConfigView, Refusal> {
         let name = checked_config_name(&name)?;
-        check(&bundle)?;
+        check(&bundle, self.policy.allow_code)?;
         let input = Arc::new((name, bundle, seen));
         self.change(caller, move |unit| {
             let input = Arc::clone(&input);
@@ -69,9 +72,8 @@ impl Core {
             let (name, seen) = (name.clone(), seen.clone());
             Box::pin(async move {
                 as_seen(unit, &name, &seen).await?;
-                if unit.tx.config(&name).await?.is_none() {
-                    return Err(Refusal::NoConfig(name));
-                }
+                let config = unit.tx.config(&name).await?.ok_or_else(|| Refusal::NoConfig(name.clone()))?;
+                may_change(unit, &config)?;
                 unit.tx.remove_config(&name).await?;
                 unit.record(Action::ConfigDeleted, &name, &json!({})).await?;
                 unit.touch(Topic::Configs);
@@ -79,6 +81,14 @@ impl Core {
             })
         })
         .await
+    }
+
+    /// The revision that somebody ran last, the newest one, and who has changed the configuration since, if others have.
+    pub async fn unseen_change(&self, by: &str, name: &str) -> Result<Option<(u32, u32, Option<String>)>, Refusal> {
+        let mut tx = self.read().await?;
+        let Some(config) = tx.config(name).await? else { return Ok(None) };
+        let unseen = unseen(&mut *tx, by, &config).await?;
+        Ok(unseen.map(|(last, changed_by)| (last, config.revision, changed_by)))
     }
 
     /// The list.
@@ -112,16 +122,89 @@ async fn as_seen(unit: &mut Unit<'_>, name: &str, seen: &Seen) -> Result<(), Ref
 
 async fn put_in(unit: &mut Unit<'_>, name: &str, bundle: &Bundle) -> Result<ConfigView, Refusal> {
     let sha256 = hex(&Sha256::digest(bundle_bytes(&bundle.files)));
-    if let Some(current) = unit.tx.config(name).await?.filter(|current| current.sha256 == sha256) {
-        return Ok(view(&current));
+    let current = unit.tx.config(name).await?;
+    if let Some(current) = &current {
+        may_change(unit, current)?;
+        if current.sha256 == sha256 {
+            return Ok(view(current));
+        }
     }
-    let revision = unit.tx.newest_revision(name).await? + 1;
-    let config =
-        StoredConfig { name: name.to_owned(), revision, sha256, files: bundle.files.clone(), created_at: unit.now };
+    unit.core.need_room()?;
+    need_quota(unit, bundle).await?;
+    let author = Some(unit.owner().to_owned());
+    let config = StoredConfig {
+        name: name.to_owned(),
+        revision: unit.tx.newest_revision(name).await? + 1,
+        sha256,
+        files: bundle.files.clone(),
+        created_at: unit.now,
+        owner: current.map_or_else(|| author.clone(), |current| current.owner.clone()),
+        created_by: author,
+    };
+    let revision = config.revision;
     unit.tx.insert_config(&config).await?;
     unit.record(Action::ConfigStored, name, &json!({"revision": revision, "sha256": config.sha256})).await?;
     unit.touch(Topic::Configs);
     Ok(view(&config))
+}
+
+/// Refuses who changes a configuration that is not theirs. Whoever runs it trusts its owner.
+fn may_change(unit: &Unit<'_>, config: &StoredConfig) -> Result<(), Refusal> {
+    if config.owner.as_deref() == Some(unit.owner()) || unit.may(Permission::ConfigManage) {
+        return Ok(());
+    }
+    Err(Refusal::ConfigNotYours { name: config.name.clone(), owner: config.owner.clone() })
+}
+
+/// Refuses a submit by somebody who has not seen what others have changed since they last ran the configuration, or who
+/// has seen another revision than the newest.
+pub async fn check_seen(tx: &mut dyn Tx, by: &str, config: &StoredConfig, seen: Option<u32>) -> Result<(), Refusal> {
+    let unseen = match seen {
+        Some(seen) if seen == config.revision => None,
+        Some(seen) => Some((seen, config.created_by.clone())),
+        None => unseen(tx, by, config).await?,
+    };
+    match unseen {
+        None => Ok(()),
+        Some((seen, changed_by)) => {
+            Err(Refusal::ConfigChanged { name: config.name.clone(), seen, newest: config.revision, changed_by })
+        }
+    }
+}
+
+/// The revision that somebody ran last, and who has changed the configuration since, if others have.
+pub async fn unseen(
+    tx: &mut dyn Tx,
+    by: &str,
+    config: &StoredConfig,
+) -> Result<Option<(u32, Option<String>)>, Refusal> {
+    // A first revision has no change, and most people run what they ran last.
+    if config.revision == 1 {
+        return Ok(None);
+    }
+    let Some(last) = tx.last_run(&config.name, by).await?.filter(|last| *last != config.revision) else {
+        return Ok(None);
+    };
+    let since = tx.revisions(&config.name).await?.into_iter().filter(|revision| revision.revision > last);
+    let mut others = since.filter(|revision| revision.created_by.as_deref() != Some(by));
+    Ok(others.next().map(|revision| (last, revision.created_by)))
+}
+
+/// Refuses what would be more than a person may have, or all may. What the server imports at its start is its operator's.
+async fn need_quota(unit: &mut Unit<'_>, bundle: &Bundle) -> Result<(), Refusal> {
+    let bounds = unit.core.policy.bounds;
+    let new = bundle_bytes(&bundle.files).len() as u64;
+    let by = unit.owner().to_owned();
+    if by == Caller::system().owner {
+        return Ok(());
+    }
+    if unit.tx.config_bytes(Some(&by)).await? + new > bounds.config_bytes_per_user {
+        return Err(Refusal::OverLimit(Limit::ConfigsOfPerson { most: bounds.config_bytes_per_user }));
+    }
+    if unit.tx.config_bytes(None).await? + new > bounds.config_bytes {
+        return Err(Refusal::OverLimit(Limit::Configs { most: bounds.config_bytes }));
+    }
+    Ok(())
 }
 
 /// The bytes that a worker fetches, and whose SHA-256 names the bundle.
@@ -129,8 +212,8 @@ pub fn bundle_bytes(files: &BTreeMap<String, String>) -> Vec<u8> {
     serde_json::to_vec(&Bundle { files: files.clone() }).expect("text by text")
 }
 
-/// Checks names, sizes, and that `config.json` is an object.
-pub fn check(bundle: &Bundle) -> Result<(), Refusal> {
+/// Checks names, sizes, that `config.json` is an object, and that there is no code unless that is allowed.
+pub fn check(bundle: &Bundle, allow_code: bool) -> Result<(), Refusal> {
     if bundle.files.len() > MAX_FILES {
         return Err(Invalid::TooMuch { what: "files", limit: MAX_FILES as u64 }.into());
     }
@@ -139,6 +222,9 @@ pub fn check(bundle: &Bundle) -> Result<(), Refusal> {
     }
     if let Some(path) = bundle.files.keys().find(|path| !is_plain_path(path)) {
         return Err(Invalid::Path(path.chars().take(80).collect()).into());
+    }
+    if let Some(path) = bundle.files.keys().find(|path| !allow_code && is_code(path)) {
+        return Err(Invalid::Code(path.chars().take(80).collect()).into());
     }
     let text = bundle.files.get("config.json").ok_or(Invalid::NoConfigJson)?;
     let broken = |error: String| Invalid::BrokenJson { file: "config.json".to_owned(), error };
@@ -192,6 +278,7 @@ pub fn view(config: &StoredConfig) -> ConfigView {
         revision: config.revision,
         sha256: config.sha256.clone(),
         updated_at: config.created_at,
+        owner: config.owner.clone(),
         files: config.files.keys().cloned().collect(),
         summary: shown.iter().filter_map(|key| plain(key)).collect(),
     }

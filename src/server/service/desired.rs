@@ -100,6 +100,8 @@ async fn offer(
         exclusive: job.spec.exclusive,
         checkpoints: policy(job.spec.checkpoints),
         max_runtime_seconds: job.spec.max_runtime.map(|time| (time.0 / 1_000).unsigned_abs()),
+        submitted_by: Some(job.submitted_by.clone()),
+        sandbox: job.spec.demand.sandbox,
         traceparent: job.trace.as_ref().map(ToString::to_string),
     })
 }

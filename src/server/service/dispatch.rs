@@ -11,6 +11,7 @@ use app::protocol::topic::Topic;
 
 use super::Core;
 use super::refusal::Refusal;
+use super::secrets::record_hub_token;
 use super::unit::{Caller, Unit};
 use crate::metrics::dispatch::Step;
 use crate::store::attempts::StoredAttempt;
@@ -102,6 +103,9 @@ async fn make(unit: &mut Unit<'_>, offer: Offer) -> Result<(), Refusal> {
     };
     let token = tokens::job_token(&unit.core.job_token_key, &after.id, after.attempt);
     unit.tx.insert_attempt(&attempt, &tokens::digest(&token)).await?;
+    if worker.is_older() {
+        record_hub_token(unit, &after, &worker.id).await?;
+    }
     if after.attempt == Attempt(1) {
         unit.core.metrics.dispatch.decided(Step::Offered, after.submitted_at);
     }

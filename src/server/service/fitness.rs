@@ -32,6 +32,10 @@ impl Core {
     pub(super) fn is_news_of_fitness(&self, worker: &Worker, unfit: Option<&str>) -> bool {
         let Some(capability) = worker.capability() else { return false };
         let known = capability.unfit.as_deref();
+        if known.is_some() && unfit.is_none() {
+            // It is written each time: a host that is now fit and now not stays unfit meanwhile.
+            return self.worker_may_change(&worker.id).is_ok();
+        }
         known.is_some() != unfit.is_some() || (known != unfit && self.readings.may_reword(&worker.id, self.now()))
     }
 }

@@ -178,6 +178,13 @@ pub async fn gpus_said(unit: &mut Unit<'_>, worker: &WorkerId, said: &[Word]) ->
     Ok(())
 }
 
+/// Whether a GPU leaves quarantine, which is on record. What is withheld is taken at once: no job may get it.
+fn gives_back(worker: &Worker, said: &[Word]) -> bool {
+    let known = worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
+    let held = |word: &Word| known.iter().any(|gpu| gpu.uuid == word.uuid && is_quarantine(gpu.withheld.as_ref()));
+    said.iter().any(|word| !is_quarantine(word.withheld.as_ref()) && held(word))
+}
+
 fn is_quarantine(withheld: Option<&Withheld>) -> bool {
     withheld.is_some_and(|withheld| withheld.reason == WithheldReason::Quarantined)
 }
@@ -198,7 +205,7 @@ impl Core {
         match worker.capability().map_or(Novelty::None, |capability| novelty(&capability.gpus, said)) {
             Novelty::None => false,
             Novelty::Words => self.readings.may_reword(&worker.id, self.now()),
-            Novelty::State => true,
+            Novelty::State => !gives_back(worker, said) || self.worker_may_change(&worker.id).is_ok(),
         }
     }
 

@@ -12,7 +12,7 @@ use app::protocol::topic::Topic;
 use serde_json::json;
 
 use super::Core;
-use super::agents::last_seen;
+use super::presence::last_seen;
 use super::refusal::Refusal;
 use super::unit::{Caller, Unit};
 use super::workers::{lose_leases, remove};

@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
+use app::domain::access::{Permission, Permissions};
 use app::domain::audit::Action;
 use app::domain::ids::JobId;
 use app::domain::job::{Checkpoints, Demand, Job, Spec, Target};
-use app::domain::queue::MAX_PRIORITY;
+use app::domain::queue::{DEFAULT_PRIORITY, MAX_PRIORITY};
 use app::domain::secret::variable;
 use app::domain::time::{Millis, Timestamp};
 use app::protocol::dispatch::CheckpointPolicy;
-use app::protocol::queue::SubmitJob;
+use app::protocol::queue::{RetryJob, SubmitJob};
 use app::protocol::status::Target as TargetWord;
 use app::protocol::topic::Topic;
 use serde_json::{Value, json};
 
 use super::Core;
-use super::refusal::{Invalid, Refusal};
+use super::refusal::{Invalid, Limit, Refusal};
 use super::unit::{Caller, Unit};
 use crate::store::configs::StoredConfig;
 use crate::tokens;
@@ -66,28 +67,39 @@ impl Core {
         let mut tx = self.read().await?;
         let config = tx.config(&submit.config_name).await?;
         let config = config.ok_or_else(|| Refusal::NoConfig(submit.config_name.clone()))?;
+        super::configs::check_seen(&mut *tx, &by, &config, submit.config_revision).await?;
         super::secrets::check_named(&mut *tx, &by, submit.secrets.as_deref()).await?;
         let id = JobId::new(self.now(), self.entropy());
         Ok(made(id, submit, &config, self.now(), by))
     }
 
     /// Submits again what has ended: the same demands and the same revision, as a job of its own. A `key` is as with a
-    /// submit.
-    pub async fn retry(self: &Arc<Self>, caller: Caller, id: JobId, key: Option<String>) -> Result<Job, Refusal> {
+    /// submit. With somebody else's job, secrets of one's own are used only if they are named.
+    pub async fn retry(
+        self: &Arc<Self>,
+        caller: Caller,
+        id: JobId,
+        retry: RetryJob,
+        key: Option<String>,
+    ) -> Result<Job, Refusal> {
         check_key(key.as_deref())?;
-        let input = Arc::new((id, JobId::new(self.now(), self.entropy()), key));
+        check_number(retry.secrets.as_deref())?;
+        let input = Arc::new((id, JobId::new(self.now(), self.entropy()), retry, key));
         self.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
-                let (id, new, key) = &*input;
-                let asked = format!("retry {id}");
+                let (id, new, RetryJob { secrets }, key) = &*input;
+                let named = secrets.as_ref().map(|names| names.join(" "));
+                let asked = format!("retry {id} {}", named.unwrap_or_default());
                 if let Some(job) = made_before(unit, key.as_deref(), &asked).await? {
                     return Ok(job);
                 }
                 let ended = unit.job(id).await?;
-                let again = ended.retried(new.clone(), unit.now, unit.owner().to_owned())?;
-                let job = Job { trace: Some(unit.trace()), ..again };
-                let job = add(unit, &job, &json!({"retry_of": id})).await?;
+                let again = ended.retried(new.clone(), unit.now, unit.owner().to_owned(), highest_priority(unit))?;
+                let spec = with_secrets(unit, &ended, secrets.as_deref()).await?;
+                let job = Job { trace: Some(unit.trace()), spec, ..again };
+                let detail = json!({"retry_of": id, "secrets": job.spec.secrets});
+                let job = add(unit, &job, &detail).await?;
                 remember(unit, key.as_deref(), &asked, job).await
             })
         })
@@ -144,11 +156,26 @@ async fn submit_in(unit: &mut Unit<'_>, id: &JobId, submit: &SubmitJob) -> Resul
     let config = unit.tx.config(&submit.config_name).await?;
     let config = config.ok_or_else(|| Refusal::NoConfig(submit.config_name.clone()))?;
     let owner = unit.owner().to_owned();
+    super::configs::check_seen(unit.tx, &owner, &config, submit.config_revision).await?;
     super::secrets::check_named(unit.tx, &owner, submit.secrets.as_deref()).await?;
     let job = made(id.clone(), submit, &config, unit.now, owner);
     let job = Job { trace: Some(unit.trace()), ..job };
     let detail = json!({"config": config.name, "revision": config.revision, "target": submit.target});
     add(unit, &job, &detail).await
+}
+
+/// What a job that has ended asked for, with the secrets that it is given when it is submitted again.
+async fn with_secrets(unit: &mut Unit<'_>, ended: &Job, named: Option<&[String]>) -> Result<Spec, Refusal> {
+    let (owner, spec) = (unit.owner().to_owned(), ended.spec.clone());
+    if let Some(named) = named {
+        super::secrets::check_named(unit.tx, &owner, Some(named)).await?;
+        return Ok(Spec { secrets: Some(variables(named)), shared_secrets_only: false, ..spec });
+    }
+    if ended.submitted_by == owner {
+        return Ok(spec);
+    }
+    let secrets = super::secrets::shared_of(unit.tx, spec.secrets.as_deref()).await?;
+    Ok(Spec { secrets: Some(secrets), shared_secrets_only: true, ..spec })
 }
 
 /// The job that this key made before, if the same was asked for.
@@ -184,6 +211,11 @@ fn check_key(key: Option<&str>) -> Result<(), Refusal> {
 /// Writes a new job down, and looks whether somebody can take it.
 async fn add(unit: &mut Unit<'_>, job: &Job, detail: &Value) -> Result<Job, Refusal> {
     unit.core.need_room()?;
+    let most = unit.core.policy.bounds.waiting_jobs_per_user;
+    let owner = job.submitted_by.clone();
+    if unit.tx.see(|known| known.waiting_of(&owner)).await? >= most {
+        return Err(Refusal::OverLimit(Limit::WaitingJobs { most }));
+    }
     unit.tx.insert_job(job).await?;
     unit.record(Action::JobSubmitted, job.id.as_str(), detail).await?;
     unit.touch(Topic::Jobs);
@@ -195,6 +227,19 @@ async fn add(unit: &mut Unit<'_>, job: &Job, detail: &Value) -> Result<Job, Refu
 fn made(id: JobId, submit: &SubmitJob, config: &StoredConfig, now: Timestamp, by: String) -> Job {
     let job = Job::submitted(id, spec(submit, config), now, by);
     Job { priority: submit.priority, ..job }
+}
+
+fn check_number(secrets: Option<&[String]>) -> Result<(), Refusal> {
+    if secrets.is_some_and(|names| names.len() > MAX_SECRETS) {
+        return Err(Invalid::TooMuch { what: "secrets", limit: MAX_SECRETS as u64 }.into());
+    }
+    Ok(())
+}
+
+/// The highest priority that whoever asks may give a job.
+fn highest_priority(unit: &Unit<'_>) -> u8 {
+    let may_raise = unit.covers(Permissions::from_iter([Permission::QueueManage])).is_ok();
+    if may_raise { MAX_PRIORITY } else { DEFAULT_PRIORITY }
 }
 
 fn check_priority(priority: u8) -> Result<(), Refusal> {
@@ -215,9 +260,7 @@ fn check(submit: &SubmitJob) -> Result<(), Refusal> {
         let allowed = "1 to 31536000 (a year), or left out";
         return Err(Invalid::Range { field: "max_runtime_seconds", allowed }.into());
     }
-    if submit.secrets.as_ref().is_some_and(|names| names.len() > MAX_SECRETS) {
-        return Err(Invalid::TooMuch { what: "secrets", limit: MAX_SECRETS as u64 }.into());
-    }
+    check_number(submit.secrets.as_deref())?;
     if submit.max_retries > MAX_RETRIES {
         return Err(Invalid::Range { field: "max_retries", allowed: "0 to 100" }.into());
     }
@@ -226,6 +269,10 @@ fn check(submit: &SubmitJob) -> Result<(), Refusal> {
         return Err(Invalid::Range { field: "accelerator_type", allowed: "cuda, rocm, mps, xpu or cpu" }.into());
     }
     Ok(())
+}
+
+fn variables(names: &[String]) -> Vec<String> {
+    names.iter().filter_map(|name| variable(name)).collect()
 }
 
 fn spec(submit: &SubmitJob, config: &StoredConfig) -> Spec {
@@ -243,6 +290,7 @@ fn spec(submit: &SubmitJob, config: &StoredConfig) -> Spec {
             gpu_count: submit.gpu_count.or(num_processes.filter(|number| *number > 1)),
             min_vram_gb: submit.min_vram_gb,
             accelerator: submit.accelerator_type.clone(),
+            sandbox: submit.sandbox,
         },
         num_processes,
         max_retries: submit.max_retries,
@@ -254,6 +302,7 @@ fn spec(submit: &SubmitJob, config: &StoredConfig) -> Spec {
             CheckpointPolicy::Last => Checkpoints::Last,
             CheckpointPolicy::All => Checkpoints::All,
         },
-        secrets: submit.secrets.as_ref().map(|names| names.iter().filter_map(|name| variable(name)).collect()),
+        secrets: Some(variables(submit.secrets.as_deref().unwrap_or_default())),
+        shared_secrets_only: false,
     }
 }

@@ -24,6 +24,7 @@ impl Core {
             check_gap(&chunk)?;
         }
         let attempt = self.check_attempt(subject).await?;
+        self.need_room_to_run()?;
         let limit = self.policy.log_limit;
         if chunk.offset.saturating_add(chunk.bytes.len() as u64) > limit {
             return Err(Invalid::TooMuch { what: "bytes of a log (--log-max-size)", limit }.into());

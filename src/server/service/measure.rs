@@ -8,7 +8,7 @@ use app::domain::time::Millis;
 use app::protocol::status::{GpuState, JobStatus, WorkerStatus};
 
 use super::Core;
-use super::agents::last_seen;
+use super::presence::last_seen;
 use super::refusal::Refusal;
 use super::views;
 use crate::store::group::Ended;

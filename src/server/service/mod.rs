@@ -6,6 +6,7 @@ pub mod agents;
 pub mod artifacts;
 mod astray;
 pub mod audit;
+pub mod bounds;
 pub mod bulk;
 pub mod checkpoints;
 pub mod configs;
@@ -13,6 +14,7 @@ pub mod contention;
 pub mod desired;
 pub mod dispatch;
 mod exclusive;
+pub mod file_bytes;
 mod fitness;
 pub mod gpu_history;
 pub mod gpus;
@@ -22,6 +24,8 @@ pub mod keys;
 pub mod leader;
 pub mod local;
 mod log_lines;
+pub mod log_pattern;
+pub mod log_searches;
 pub mod logs;
 pub mod measure;
 pub mod presence;
@@ -34,6 +38,7 @@ pub mod retention;
 mod revisions;
 pub mod search;
 pub mod secrets;
+pub mod shares;
 pub mod space;
 pub mod storing;
 mod superseded;
@@ -51,7 +56,7 @@ use app::domain::ids::Entropy;
 use app::domain::plan::{Fleet, Limits};
 use app::domain::time::{Millis, Timestamp};
 
-use self::access::Doors;
+use self::access::{AccountPolicy, Doors};
 use crate::clock::Clock;
 use crate::files::artifacts::Artifacts;
 use crate::files::logs::Logs;
@@ -65,14 +70,18 @@ use crate::vault::Vault;
 
 use self::audit::checkpoint::Signer;
 use self::audit::refused::Floods;
+use self::bounds::Bounds;
 use self::contention::Contention;
+use self::file_bytes::FileBytes;
 use self::gpu_history::Histories;
 use self::gpus::Readings;
 use self::leader::Leadership;
+use self::log_searches::LogSearches;
 use self::presence::Presence;
 use self::rates::Quotas;
 use self::refusal::Refusal;
 use self::retention::Kept;
+use self::shares::Shares;
 use self::space::Room;
 use self::storing::Storing;
 
@@ -87,6 +96,8 @@ pub struct Policy {
     pub limits: Limits,
     /// Whether no label counts that an agent reports.
     pub ignore_reported_labels: bool,
+    /// Whether configurations may bring code.
+    pub allow_code: bool,
     /// How many workers may listen to this server at once.
     pub max_streams: usize,
     /// A leader among several servers that does not renew for so long leads no more.
@@ -105,6 +116,10 @@ pub struct Policy {
     pub log_limit: u64,
     /// The most files that are kept of a job.
     pub most_artifacts: u64,
+    /// What people, jobs and workers may use up.
+    pub bounds: Bounds,
+    /// How long sessions and tokens last.
+    pub accounts: AccountPolicy,
 }
 
 impl Default for Policy {
@@ -114,6 +129,7 @@ impl Default for Policy {
             offer_timeout: Millis::seconds(30),
             limits: Limits::default(),
             ignore_reported_labels: false,
+            allow_code: false,
             max_streams: 20_000,
             leader_term: Millis::seconds(6),
             server_life: Millis::seconds(8),
@@ -123,6 +139,8 @@ impl Default for Policy {
             artifact_limit: 64 << 30,
             log_limit: 64 << 30,
             most_artifacts: 100_000,
+            bounds: Bounds::default(),
+            accounts: AccountPolicy::default(),
         }
     }
 }
@@ -166,6 +184,10 @@ pub struct Core {
     pub random: Arc<dyn Random>,
     /// Log files.
     pub logs: Logs,
+    /// Who searches in them.
+    pub searches: LogSearches,
+    /// Who listens to events.
+    pub event_streams: Shares,
     /// Artifact files.
     pub artifacts: Artifacts,
     /// Artifact files that are not whole yet.
@@ -180,6 +202,8 @@ pub struct Core {
     pub leadership: Leadership,
     /// Keeps secrets for jobs.
     pub vault: Vault,
+    /// How many bytes the files of people's jobs have.
+    pub file_bytes: FileBytes,
     /// What is counted.
     pub metrics: Metrics,
     /// Whether there is room on the disk.

@@ -6,7 +6,9 @@ use std::sync::Mutex;
 use app::domain::ids::WorkerId;
 use app::domain::time::Timestamp;
 
-use crate::store::workers::Seen;
+use super::Core;
+use crate::clock::NEVER_RIGHT;
+use crate::store::workers::{Seen, StoredWorker};
 
 /// The newest sign of life of each worker.
 #[derive(Default)]
@@ -47,4 +49,18 @@ impl Presence {
         state.seen.remove(worker);
         state.unwritten.remove(worker);
     }
+}
+
+/// When a worker was last heard of, by memory or by the database.
+pub fn last_seen(core: &Core, stored: &StoredWorker) -> Option<Timestamp> {
+    last_sight(core, stored).map(|seen| seen.at)
+}
+
+/// The same, with the address from which.
+pub fn last_sight(core: &Core, stored: &StoredWorker) -> Option<Seen> {
+    let seen = core.presence.last_seen(&stored.worker.id).max(stored.last_seen)?;
+    let now = core.now();
+    // Another server's clock is a little ahead of ours; or ours was set back by more than it could follow since.
+    let at = if seen.at - now > NEVER_RIGHT { core.clock.unbroken_since() } else { seen.at.min(now) };
+    Some(Seen { at, ..seen })
 }

@@ -3,6 +3,7 @@
 use app::domain::access::Permission;
 use app::domain::ids::{JobId, SessionId, TokenId, UserId, WorkerId};
 use app::domain::labels::BadLabels;
+use app::domain::password::Weakness;
 use app::domain::roster::query::Misread;
 use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::credential::Closed;
@@ -60,6 +61,8 @@ pub enum Refusal {
     WorkerKey(Closed, WorkerId),
     /// The name and password do not belong together, or nobody of that name is let in.
     WrongPassword,
+    /// A second factor does not allow it.
+    Factor(FactorRefusal),
     /// That was asked too often; after so long it may be asked again.
     TooMany {
         /// What was.
@@ -89,6 +92,24 @@ pub enum Refusal {
     LastAdmin,
     /// The server has no accounts.
     NoAccounts,
+    /// The configuration is somebody else's.
+    ConfigNotYours {
+        /// Its name.
+        name: String,
+        /// Whose it is, if it is known.
+        owner: Option<String>,
+    },
+    /// Others have changed the configuration since whoever submits has seen it.
+    ConfigChanged {
+        /// Its name.
+        name: String,
+        /// The revision that they have seen.
+        seen: u32,
+        /// The newest one.
+        newest: u32,
+        /// Who stored the newest change of another, if it is known.
+        changed_by: Option<String>,
+    },
     /// There is no such secret.
     NoSecret(String),
     /// A secret that the job names was removed.
@@ -115,10 +136,69 @@ pub enum Refusal {
         /// How much is to be.
         floor: u64,
     },
+    /// Less is free on the disk than what runs may use, in bytes.
+    DiskFullToRun {
+        /// How much is free.
+        free: u64,
+        /// How much is to be.
+        floor: u64,
+    },
+    /// Somebody has as much of something as they may.
+    OverLimit(Limit),
     /// The disk failed.
     Files(String),
     /// The database failed, or somebody else was quicker.
     Store(StoreError),
+}
+
+/// Why something about a second factor is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FactorRefusal {
+    /// The code is not right, or was used before.
+    WrongCode,
+    /// No authenticator app is being set up.
+    NotBegun,
+    /// There is one already.
+    Exists,
+    /// There is none.
+    Missing,
+    /// It takes a session that was opened with a password.
+    NoPasswordSession,
+}
+
+/// What somebody has as much of as they may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// A person's jobs that wait.
+    WaitingJobs {
+        /// How many that are.
+        most: usize,
+    },
+    /// A person's event streams that are open.
+    EventStreams {
+        /// How many that are.
+        most: usize,
+    },
+    /// The revisions of configurations that a person has stored.
+    ConfigsOfPerson {
+        /// How many bytes those have.
+        most: u64,
+    },
+    /// All revisions of configurations.
+    Configs {
+        /// How many bytes those have.
+        most: u64,
+    },
+    /// The files of a job.
+    FilesOfJob {
+        /// How many bytes those have.
+        most: u64,
+    },
+    /// The files of all jobs of a person.
+    FilesOfPerson {
+        /// How many bytes those have.
+        most: u64,
+    },
 }
 
 /// What is wrong with an input.
@@ -134,6 +214,8 @@ pub enum Invalid {
     Network(String),
     /// A status word that is none.
     Status(String),
+    /// A password that is too short, or easy to guess.
+    Password(Weakness),
     /// A number out of its range.
     Range {
         /// Which field.
@@ -143,10 +225,14 @@ pub enum Invalid {
     },
     /// A regular expression that is none, or too large; what is wrong with it.
     Pattern(String),
+    /// A pattern that would take too much time.
+    PatternTooCostly,
     /// A question for workers that has a word which is not understood.
     Search(Misread),
     /// A path that leads elsewhere.
     Path(String),
+    /// A configuration's file that Python could run.
+    Code(String),
     /// A configuration without `config.json`.
     NoConfigJson,
     /// A configuration file that is no JSON.
@@ -182,6 +268,12 @@ impl Refusal {
     /// The worker whose token it is that does not open.
     pub fn worker(&self) -> Option<&WorkerId> {
         if let Self::WorkerKey(_, worker) = self { Some(worker) } else { None }
+    }
+}
+
+impl From<FactorRefusal> for Refusal {
+    fn from(refusal: FactorRefusal) -> Self {
+        Self::Factor(refusal)
     }
 }
 

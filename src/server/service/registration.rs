@@ -3,6 +3,7 @@
 use app::domain::capability::Capability;
 use app::domain::gpu::Gpu;
 use app::domain::ids::WorkerId;
+use app::domain::sandbox::Sandbox;
 use app::domain::text::{acts, is_plain};
 use app::protocol::worker::Register;
 
@@ -49,10 +50,20 @@ pub fn capability(worker: &WorkerId, register: &Register) -> Result<Capability, 
         tls_verify: register.tls_verify,
         max_jobs: max_jobs(register)?,
         unfit: fitness::said(register.unfit.as_deref()),
+        sandbox: register.sandbox.as_ref().map(sandbox),
         gpus,
     };
     check_texts(&capability)?;
     Ok(capability)
+}
+
+/// With the agent's words as short and plain as every other's.
+fn sandbox(reported: &Sandbox) -> Sandbox {
+    Sandbox {
+        why_not_more: fitness::said(reported.why_not_more.as_deref()),
+        least: reported.least,
+        most: reported.most,
+    }
 }
 
 fn max_jobs(register: &Register) -> Result<u32, Refusal> {

@@ -104,6 +104,7 @@ impl Core {
         if report.points.iter().any(|point| point.metrics.len() > MAX_METRICS) {
             return Err(Invalid::TooMuch { what: "metrics", limit: MAX_METRICS as u64 }.into());
         }
+        self.need_room_to_run()?;
         let points: Arc<Vec<StoredPoint>> = Arc::new(report.points.iter().map(stored).collect());
         let subject = Arc::new(Subject { attempt: Some(report.attempt), ..subject });
         self.change(caller, move |unit| {
@@ -112,7 +113,7 @@ impl Core {
                 let (job, attempt) = current(unit, &subject).await?;
                 job.clone().reported(unit.now, &subject.worker, attempt, Report::Running)?;
                 unit.answers(&job).await?;
-                unit.tx.add_points(&job.id, attempt, &points).await?;
+                unit.tx.add_points(&job.id, attempt, &points, unit.core.policy.bounds.points).await?;
                 unit.touch(Topic::Job(job.id.clone()));
                 Ok(())
             })

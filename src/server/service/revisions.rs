@@ -37,7 +37,7 @@ impl Core {
             let RevisionUse { jobs, active } = seen(stored.revision);
             RevisionView {
                 revision: stored.revision,
-                created_by: authors.get(&u64::from(stored.revision)).cloned(),
+                created_by: authors.get(&u64::from(stored.revision)).cloned().or(stored.created_by),
                 sha256: stored.sha256,
                 created_at: stored.created_at,
                 jobs,

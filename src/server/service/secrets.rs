@@ -4,21 +4,25 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use app::domain::audit::Action;
+use app::domain::ids::WorkerId;
 use app::domain::job::{Job, Report};
 use app::domain::secret::{LONGEST, SHORTEST, is_given, variable};
 use app::protocol::secrets::{JobSecrets, PutSecret, SecretView, SecretsPage};
+use app::protocol::topic::Topic;
 use serde_json::json;
 
 use super::Core;
 use super::access::Person;
 use super::refusal::{Invalid, Refusal};
 use super::reports::Subject;
-use super::unit::Caller;
+use super::unit::{Caller, Unit};
 use crate::store::secrets::StoredSecret;
 use crate::store::{StoreError, Tx};
 
 /// Whose the shared ones are.
 const EVERYBODY: &str = "";
+/// Which of them older agents get.
+const HUB_TOKEN: &str = "HF_TOKEN";
 /// The most that one person, or everybody, can keep.
 const MOST: usize = 64;
 
@@ -53,8 +57,9 @@ impl Core {
             updated_by: person.name.clone(),
             given_at: None,
         });
+        let whose = listeners(person, put.shared);
         self.change(caller, move |unit| {
-            let secret = Arc::clone(&secret);
+            let (secret, whose) = (Arc::clone(&secret), whose.clone());
             Box::pin(async move {
                 let there = unit.tx.secrets_for(&secret.owner).await?;
                 let others = there.iter().filter(|one| one.owner == secret.owner && one.name != secret.name);
@@ -62,6 +67,7 @@ impl Core {
                     return Err(Invalid::TooMuch { what: "secrets", limit: MOST as u64 }.into());
                 }
                 unit.tx.put_secret(&secret).await?;
+                unit.touch(whose.clone());
                 let detail = json!({"owner": secret.owner, "key": secret.sealed.key_id});
                 unit.record(Action::SecretSet, &secret.name, &detail).await?;
                 Ok(view(StoredSecret::clone(&secret)))
@@ -81,14 +87,16 @@ impl Core {
         let owner = if shared { EVERYBODY } else { &person.name };
         let name = variable(name).unwrap_or_else(|| name.to_owned());
         let key = Arc::new((owner.to_owned(), name));
+        let whose = listeners(person, shared);
         self.change(caller, move |unit| {
-            let key = Arc::clone(&key);
+            let (key, whose) = (Arc::clone(&key), whose.clone());
             Box::pin(async move {
                 let (owner, name) = &*key;
                 match unit.tx.delete_secret(owner, name).await {
                     Err(StoreError::Conflict) => return Err(Refusal::NoSecret(name.clone())),
                     other => other?,
                 }
+                unit.touch(whose.clone());
                 unit.record(Action::SecretRemoved, name, &json!({"owner": owner})).await
             })
         })
@@ -125,13 +133,31 @@ impl Core {
     /// The hub's token for an older agent, which takes it from the offer.
     pub async fn hub_token(&self, tx: &mut dyn Tx, job: &Job) -> Result<Option<String>, Refusal> {
         let given = given(tx, job).await?;
-        given.iter().find(|secret| secret.name == "HF_TOKEN").map(|secret| self.unsealed(secret)).transpose()
+        given.iter().find(|secret| secret.name == HUB_TOKEN).map(|secret| self.unsealed(secret)).transpose()
     }
 
     fn unsealed(&self, secret: &StoredSecret) -> Result<String, Refusal> {
         let opened = self.vault.open(&secret.owner, &secret.name, &secret.sealed);
         opened.map_err(|locked| Refusal::SecretUnreadable(secret.name.clone(), locked))
     }
+}
+
+/// Puts on record that an older agent gets the hub's token with the offer of this job.
+pub async fn record_hub_token(unit: &mut Unit<'_>, job: &Job, worker: &WorkerId) -> Result<(), Refusal> {
+    // The offer of a job whose secrets are gone has none.
+    let given = match given(unit.tx, job).await {
+        Err(Refusal::SecretGone(_)) => Vec::new(),
+        other => other?,
+    };
+    let Some(secret) = given.iter().find(|secret| secret.name == HUB_TOKEN) else { return Ok(()) };
+    unit.tx.note_given(&secret.owner, &secret.name, unit.now).await?;
+    let detail = json!({"attempt": job.attempt, "names": [HUB_TOKEN], "worker": worker, "with_offer": true});
+    unit.record(Action::SecretsGiven, job.id.as_str(), &detail).await
+}
+
+/// Who hears that a secret changed.
+fn listeners(person: &Person, shared: bool) -> Topic {
+    person.user.clone().filter(|_| !shared).map_or(Topic::Secrets, Topic::Access)
 }
 
 /// Refuses a submit that names a secret which whoever submits does not have.
@@ -145,11 +171,18 @@ pub async fn check_named(tx: &mut dyn Tx, owner: &str, wanted: Option<&[String]>
     }
 }
 
+/// Those of these secrets that are shared; of all, if none are named.
+pub async fn shared_of(tx: &mut dyn Tx, wanted: Option<&[String]>) -> Result<Vec<String>, Refusal> {
+    let shared = tx.secrets_for(EVERYBODY).await?.into_iter().map(|secret| secret.name);
+    Ok(shared.filter(|name| is_given(wanted, name)).collect())
+}
+
 /// The secrets of a job, one of each name: of its owner's own before a shared one.
 async fn given(tx: &mut dyn Tx, job: &Job) -> Result<Vec<StoredSecret>, Refusal> {
     let wanted = job.spec.secrets.as_deref();
     let there = tx.secrets_for(&job.submitted_by).await?;
-    let there = there.into_iter().filter(|secret| is_given(wanted, &secret.name));
+    let usable = |secret: &StoredSecret| !job.spec.shared_secrets_only || secret.owner == EVERYBODY;
+    let there = there.into_iter().filter(|secret| usable(secret) && is_given(wanted, &secret.name));
     let by_name: BTreeMap<String, StoredSecret> = there.map(|secret| (secret.name.clone(), secret)).collect();
     match wanted.into_iter().flatten().find(|name| !by_name.contains_key(*name)) {
         None => Ok(by_name.into_values().collect()),

@@ -16,6 +16,8 @@ use crate::disk::{Disk, Space};
 pub struct Room {
     disk: Arc<dyn Disk>,
     floor: Floor,
+    /// What even that which runs leaves free.
+    running: Floor,
     total: AtomicU64,
     free: AtomicU64,
     /// Since when it counts as full, in milliseconds since 1970; 0 if it does not.
@@ -23,10 +25,10 @@ pub struct Room {
 }
 
 impl Room {
-    /// On this disk, of which so much stays free. Nothing was looked at yet.
-    pub fn new(disk: Arc<dyn Disk>, floor: Floor) -> Self {
+    /// On this disk, of which so much stays free of new jobs, and so much of what runs. Nothing was looked at yet.
+    pub fn new(disk: Arc<dyn Disk>, floor: Floor, running: Floor) -> Self {
         let (total, free) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
-        Self { disk, floor, total, free, full_since: AtomicI64::new(0) }
+        Self { disk, floor, running, total, free, full_since: AtomicI64::new(0) }
     }
 
     /// What was seen last; none if nothing was.
@@ -58,9 +60,18 @@ impl Core {
         Err(Refusal::DiskFull { free, floor: self.room.floor() })
     }
 
+    /// Refuses more of what runs already: the database needs what is left, so that jobs can end in order. Its agent tries
+    /// again until there is room.
+    pub fn need_room_to_run(&self) -> Result<(), Refusal> {
+        let Some(Space { total, free }) = self.room.space() else { return Ok(()) };
+        let floor = self.room.running.of(total);
+        if free < floor { Err(Refusal::DiskFullToRun { free, floor }) } else { Ok(()) }
+    }
+
     /// Refuses files of an attempt that was offered while the disk counted as full: those of the attempts that ran
     /// before have a claim on what is left. Its agent tries again until there is room.
     pub async fn need_room_for(&self, job: &JobId, attempt: Attempt) -> Result<(), Refusal> {
+        self.need_room_to_run()?;
         let Some(since) = self.room.full_since() else { return Ok(()) };
         let attempts = self.read().await?.attempts(job).await?;
         let is_new = attempts.iter().any(|stored| stored.attempt == attempt && stored.offered_at >= since);

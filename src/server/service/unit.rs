@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use app::domain::access::Permissions;
+use app::domain::access::{Permission, Permissions};
 use app::domain::audit::{Action, Entry};
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Failure, Job, Lease, Loss, Previous, State};
@@ -123,13 +123,24 @@ impl<'t> Unit<'t> {
     /// Refuses who was let in and would not be now: a request may take its time between the door and here.
     async fn still_in(&mut self) -> Result<(), Refusal> {
         let Some(admission) = &self.caller.admission else { return Ok(()) };
-        if admission.holds(self.tx, self.now).await? { Ok(()) } else { Err(Refusal::Nobody) }
+        if admission.holds(self.tx, self.now, self.core.policy.accounts.session_idle).await? {
+            Ok(())
+        } else {
+            Err(Refusal::Nobody)
+        }
     }
 
-    /// Refuses a person who would give somebody more than they have.
+    /// Whether whoever asked has a permission; the server itself, and its host, have all.
+    pub fn may(&self, permission: Permission) -> bool {
+        self.caller.admission.as_ref().is_none_or(|admission| admission.permissions().has(permission))
+    }
+
+    /// Refuses a person who would give somebody more than they have, or take from somebody who has more. What everybody
+    /// may do with an account of their own does not count.
     pub fn covers(&self, permissions: Permissions) -> Result<(), Refusal> {
         let theirs = self.caller.admission.as_ref().map(Admission::permissions);
-        let missing = theirs.and_then(|theirs| permissions.iter().find(|one| !theirs.has(*one)));
+        let counts = |one: &Permission| *one != Permission::AccountManage;
+        let missing = theirs.and_then(|theirs| permissions.iter().filter(counts).find(|one| !theirs.has(*one)));
         missing.map_or(Ok(()), |missing| Err(Refusal::Denied(missing)))
     }
 

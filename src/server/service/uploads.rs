@@ -66,6 +66,7 @@ impl Core {
             return Ok(Uploaded::Stored(ack(stored)));
         }
         self.need_room_for(&subject.job, attempt).await?;
+        self.need_file_quota(&subject.job, (attempt, &aim.path), aim.size).await?;
         let taken = self.take(&aim, offset, body).await;
         if !matches!(taken, Ok(received) if received == aim.size)
             // Somebody has sent the same, and it was stored meanwhile.
@@ -118,6 +119,7 @@ impl Core {
                 return Err(Refusal::Upload { what, too_large: false, kept: 0 });
             }
             if block.len() >= BLOCK || !goes_on {
+                self.need_room_to_run()?;
                 let piece = block.split().freeze();
                 let end = offset + piece.len() as u64;
                 let received = self.uploads.append(aim, offset, piece).await?;
@@ -147,7 +149,10 @@ impl Core {
         let store = async move {
             let stored = core.store_whole(caller, subject, announced, &aim).await;
             // What is not what was announced never becomes it, and what was refused is not asked for again.
-            if matches!(stored, Ok(_) | Err(Refusal::Upload { .. } | Refusal::Job(_) | Refusal::Invalid(_))) {
+            if matches!(
+                stored,
+                Ok(_) | Err(Refusal::Upload { .. } | Refusal::Job(_) | Refusal::Invalid(_) | Refusal::OverLimit(_))
+            ) {
                 core.uploads.drop_one(&aim).await?;
             }
             stored

@@ -8,7 +8,7 @@ use app::domain::job::Loss;
 use app::domain::labels::Labels;
 use app::domain::network::{BadNetwork, MAX_NETWORKS, Network};
 use app::domain::text::is_plain;
-use app::domain::time::Millis;
+use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::credential::Credential;
 use app::domain::worker::{Edit, Kind, Worker};
 use app::protocol::status::WorkerType;
@@ -59,6 +59,8 @@ pub struct Created {
     pub worker: Worker,
     /// Its token.
     pub token: String,
+    /// When the token ends if no agent registers with it.
+    pub unused_ends_at: Option<Timestamp>,
 }
 
 impl Core {
@@ -71,13 +73,18 @@ impl Core {
             kind: create.worker_type.map(kind),
             labels: create.labels,
             ignores_reported: create.ignore_reported_labels,
+            allows_older: !create.refuse_older_agents,
             networks: checked_networks(&create.allowed_networks)?,
             ..made
         };
-        let created = Created { worker, token: tokens::mint("wt_", &*self.random) };
+        let created = Created {
+            worker,
+            token: tokens::mint("wt_", &*self.random),
+            unused_ends_at: self.end_if_unused(create.life),
+        };
         let expires_at = self.end_of(create.life)?;
         let fresh = Credential::made(tokens::digest(&created.token), self.now(), &caller.actor);
-        let credential = Credential { expires_at, ..fresh };
+        let credential = Credential { expires_at, unused_ends_at: created.unused_ends_at, ..fresh };
         self.change(caller, move |unit| {
             let (created, credential) = (created.clone(), credential.clone());
             Box::pin(async move {
@@ -89,6 +96,7 @@ impl Core {
                 let detail = json!({
                     "name": worker.name,
                     "token_expires_at": credential.expires_at,
+                    "token_unused_ends_at": credential.unused_ends_at,
                     "allowed_networks": texts(&worker.networks),
                 });
                 unit.record(Action::WorkerCreated, worker.id.as_str(), &detail).await?;
@@ -133,6 +141,7 @@ impl Core {
             kind: edit.worker_type.map(kind),
             labels: edit.labels,
             ignores_reported: edit.ignore_reported_labels,
+            allows_older: edit.refuse_older_agents.map(|refuse| !refuse),
             networks: edit.allowed_networks.as_deref().map(checked_networks).transpose()?,
             conflict_is_settled: edit.settle_token_conflict,
         };
@@ -149,6 +158,7 @@ impl Core {
                     "type": after.kind.map(Kind::as_str),
                     "labels": after.labels,
                     "ignore_reported_labels": after.ignores_reported,
+                    "refuse_older_agents": !after.allows_older,
                     "allowed_networks": texts(&after.networks),
                     "token_conflict_settled": before.conflict.is_some() && after.conflict.is_none(),
                 });
@@ -243,10 +253,10 @@ pub async fn withdraw_offers(unit: &mut Unit<'_>, worker: &WorkerId) -> Result<(
 
 /// The name of what people have set of a worker: the same as long as nobody changes any of it.
 pub fn revision(worker: &Worker) -> String {
-    let Worker { name, kind, labels, ignores_reported, networks, drain, .. } = worker;
+    let Worker { name, kind, labels, ignores_reported, allows_older, networks, drain, .. } = worker;
     let networks: Vec<String> = networks.iter().map(ToString::to_string).collect();
     let drained = drain.as_ref().map(|drain| drain.since);
-    let set = json!([name, kind.map(Kind::as_str), labels, ignores_reported, networks, drained]);
+    let set = json!([name, kind.map(Kind::as_str), labels, ignores_reported, allows_older, networks, drained]);
     hex(&Sha256::digest(set.to_string())[..8])
 }
 

@@ -22,6 +22,8 @@ pub struct StoredUser {
     pub created_at: Timestamp,
     /// Since when nothing of theirs opens anything.
     pub disabled_at: Option<Timestamp>,
+    /// How many notices about their account they have not marked as read.
+    pub unread_notices: u64,
 }
 
 /// What somebody has used.

@@ -32,6 +32,10 @@ pub trait Artifacts {
     async fn artifacts_of(&mut self, job: &JobId, attempt: Attempt) -> Result<Vec<StoredArtifact>>;
     /// The newest attempt's file of this path.
     async fn artifact(&mut self, job: &JobId, path: &str) -> Result<Option<StoredArtifact>>;
+    /// How many bytes a job's files have, but for one of this attempt and path.
+    async fn bytes_beside(&mut self, job: &JobId, but: (Attempt, &str)) -> Result<u64>;
+    /// How many bytes the files of a person's jobs have.
+    async fn bytes_of_person(&mut self, person: &str) -> Result<u64>;
     /// Whether there are so many of a job, of all its attempts, beside this one.
     async fn has_artifacts(&mut self, job: &JobId, beside: (Attempt, &str), number: u64) -> Result<bool>;
     /// Adds or replaces one.

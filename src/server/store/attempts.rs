@@ -77,6 +77,15 @@ pub struct StoredPoint {
     pub point: String,
 }
 
+/// How much is kept of an attempt's points. What is more is thinned evenly: the first, the newest, and every n-th.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PointLimit {
+    /// How many.
+    pub most: u64,
+    /// How many bytes they have.
+    pub bytes: u64,
+}
+
 /// Attempts.
 #[async_trait]
 pub trait Attempts {
@@ -106,7 +115,15 @@ pub trait Attempts {
     /// It came back.
     async fn reopen_attempt(&mut self, job: &JobId, attempt: Attempt) -> Result<()>;
     /// Adds points; a step that is there already is replaced.
-    async fn add_points(&mut self, job: &JobId, attempt: Attempt, points: &[StoredPoint]) -> Result<()>;
+    async fn add_points(
+        &mut self,
+        job: &JobId,
+        attempt: Attempt,
+        points: &[StoredPoint],
+        limit: PointLimit,
+    ) -> Result<()>;
+    /// Of how many points one is kept.
+    async fn points_every(&mut self, job: &JobId, attempt: Attempt) -> Result<u64>;
     /// Points in order, thinned to about `most`; first and last are always among them.
     async fn points(&mut self, job: &JobId, attempt: Attempt, most: u32) -> Result<Vec<String>>;
 }

@@ -21,6 +21,10 @@ pub struct StoredConfig {
     pub files: BTreeMap<String, String>,
     /// When it came.
     pub created_at: Timestamp,
+    /// Who stored it; none if nobody knows.
+    pub created_by: Option<String>,
+    /// Whose the configuration is; none if nobody knows.
+    pub owner: Option<String>,
 }
 
 /// A revision without its files.
@@ -32,6 +36,8 @@ pub struct StoredRevision {
     pub sha256: String,
     /// When it came.
     pub created_at: Timestamp,
+    /// Who stored it; none if nobody knows.
+    pub created_by: Option<String>,
 }
 
 /// How many jobs in a state pinned a revision.
@@ -60,8 +66,12 @@ pub trait Configs {
     async fn revisions(&mut self, name: &str) -> Result<Vec<StoredRevision>>;
     /// Which jobs pinned its revisions: of one person, or of all.
     async fn uses(&mut self, name: &str, user: Option<&str>) -> Result<Vec<Use>>;
+    /// The newest revision that jobs of one person pinned; none if they have no job with this configuration.
+    async fn last_run(&mut self, name: &str, user: &str) -> Result<Option<u32>>;
     /// Adds a revision and makes it the newest.
     async fn insert_config(&mut self, config: &StoredConfig) -> Result<()>;
+    /// How many bytes the files of all revisions have: of those that one person stored, or of all.
+    async fn config_bytes(&mut self, by: Option<&str>) -> Result<u64>;
     /// Removes it from the list; its revisions stay for the jobs that pinned them.
     async fn remove_config(&mut self, name: &str) -> Result<()>;
 }

@@ -30,6 +30,8 @@ pub struct Known {
     with_room: usize,
     /// How many jobs of whom hold a lease.
     running_of: BTreeMap<String, u32>,
+    /// How many jobs of whom wait.
+    waiting_of: BTreeMap<String, usize>,
     /// The jobs that hold a lease, by worker.
     leases: BTreeMap<WorkerId, BTreeSet<JobId>>,
     /// Whose worker token has this digest.
@@ -56,7 +58,9 @@ fn standing(worker: &Worker, jobs: usize) -> Standing {
 
 /// The digests by which a credential is found.
 fn digests(credential: &Credential) -> impl Iterator<Item = &String> {
-    [Some(&credential.digest), credential.old.as_ref().map(|old| &old.digest)].into_iter().flatten()
+    let old = credential.old.as_ref().map(|old| &old.digest);
+    let session = credential.session.as_ref().map(|session| &session.digest);
+    [Some(&credential.digest), old, session].into_iter().flatten()
 }
 
 /// One thing that was written.
@@ -149,12 +153,20 @@ impl Known {
 
     fn put_job(&mut self, job: Arc<Job>) {
         if let Some(before) = self.jobs.remove(&job.id) {
-            self.queue.remove(&rank(&before));
+            if self.queue.remove(&rank(&before))
+                && let Some(number) = self.waiting_of.get_mut(&before.submitted_by)
+            {
+                *number -= 1;
+                if *number == 0 {
+                    self.waiting_of.remove(&before.submitted_by);
+                }
+            }
             self.release(&before);
         }
         self.hold(&job);
         if matches!(job.state, State::Queued { .. }) {
             self.queue.insert(rank(&job));
+            *self.waiting_of.entry(job.submitted_by.clone()).or_default() += 1;
         }
         if !job.has_ended() {
             self.jobs.insert(job.id.clone(), job);
@@ -265,6 +277,11 @@ impl Known {
         });
         let running_of = self.running_of.iter().map(|(user, number)| (user.as_str(), *number)).collect();
         Fleet::drawing(self.with_room, candidates, running_of, limits)
+    }
+
+    /// How many jobs of a person wait.
+    pub fn waiting_of(&self, person: &str) -> usize {
+        self.waiting_of.get(person).copied().unwrap_or_default()
     }
 
     /// The jobs that wait, by rank.

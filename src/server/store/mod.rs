@@ -12,10 +12,12 @@ pub mod audit;
 pub mod board;
 pub mod checkpoints;
 pub mod configs;
+pub mod factors;
 pub mod group;
 pub mod jobs;
 pub mod known;
 pub mod look;
+pub mod notices;
 pub mod people;
 pub mod postgres;
 pub mod retention;
@@ -84,6 +86,8 @@ pub trait Tx:
     + configs::Configs
     + access::Access
     + secrets::Secrets
+    + factors::Factors
+    + notices::Notices
     + audit::Audit
     + servers::Servers
     + group::Group
@@ -104,6 +108,8 @@ impl<T> Tx for T where
         + configs::Configs
         + access::Access
         + secrets::Secrets
+        + factors::Factors
+        + notices::Notices
         + audit::Audit
         + servers::Servers
         + group::Group

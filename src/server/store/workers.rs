@@ -38,7 +38,7 @@ pub trait Workers {
     async fn workers(&mut self) -> Result<Vec<StoredWorker>>;
     /// One of them.
     async fn worker(&mut self, id: &WorkerId) -> Result<Option<StoredWorker>>;
-    /// Whose token this is or was, by its SHA-256. Whether it opens, its credential says.
+    /// Whose token or session this is or was, by its SHA-256. Whether it opens, its credential says.
     async fn worker_by_token(&mut self, digest: &str) -> Result<Option<StoredWorker>>;
     /// A new one. A conflict means that the name is taken.
     async fn insert_worker(&mut self, worker: &Worker, credential: &Credential) -> Result<()>;

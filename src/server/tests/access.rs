@@ -8,7 +8,8 @@ use super::harness::{ADMIN, By, Server, read};
 use super::openapi::{as_reviewed, description, operations};
 use crate::http::access::Mode;
 
-/// Who may use each operation of the description, in letters: viewer, researcher, lead, admin, worker, job, nobody. An
+/// Who may use each operation of the description, in letters: viewer, researcher, lead, admin, an admin's
+/// token that is for metrics only, worker, job, nobody. An
 /// id is of something that is not there, but for the job's.
 const MATRIX: &str = "src/server/tests/access.matrix";
 
@@ -49,11 +50,15 @@ async fn each_operation_lets_in_who_stands_in_the_matrix() {
         assert_eq!(by_browser, by_token, "{role}: a token is for all that its owner may do");
         columns.push((&role[..1], by_browser));
     }
+    let narrow = json!({"name": "metrics", "scopes": ["ops.metrics"]});
+    let narrow = server.post(&By::Admin, "/api/account/tokens", narrow).await.ok(201);
+    let narrow = By::Token(narrow["secret"].as_str().expect("text").to_owned());
+    columns.push(("m", let_in(&server, &narrow, "x_1", ["permission_denied", "worker_token_refused"]).await));
     let nobody = let_in(&server, &By::Nobody, "x_1", strange).await;
     for made_up in ["jt_made-up", "wt_made-up", "sid=made-up"].map(str::to_owned) {
         let by = match &made_up[..1] {
             "j" => By::Job(made_up),
-            "w" => By::Worker(made_up),
+            "w" => By::worker(made_up),
             _ => By::Cookie(made_up),
         };
         assert_eq!(let_in(&server, &by, "x_1", strange).await, nobody, "{by:?} opens nothing");

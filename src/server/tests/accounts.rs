@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::harness::{ADMIN, By, PASSWORD, Server};
 use crate::http::access::Mode;
-use crate::service::access::{Browser, Ticket};
+use crate::service::access::{Browser, Login, Ticket};
 use crate::service::refusal::Refusal;
 use crate::service::unit::Caller;
 use crate::tokens::digest;
@@ -40,7 +40,9 @@ async fn the_setup_code_makes_the_first_admin_once() {
     {
         assert!(set_up(code, name, password).await.is_err(), "{code} {name} {password}");
     }
-    let opened = set_up(&format!("  {fresh} "), "ada", PASSWORD).await.expect("the code is right");
+    let Ok(Login::Done(opened)) = set_up(&format!("  {fresh} "), "ada", PASSWORD).await else {
+        panic!("the code is right")
+    };
     let ada = core.authenticate(&Ticket::Cookie(digest(&opened.cookie))).await.expect("a database").expect("logged in");
     assert_eq!((ada.name.as_str(), ada.permissions), ("ada", Permissions::all()));
     assert_eq!(set_up(&fresh, "eve", PASSWORD).await.err(), Some(Refusal::WrongToken));
@@ -100,55 +102,13 @@ async fn people_are_asked_for_by_name_and_role_and_who_is_shut_out_is_counted_ap
 }
 
 #[tokio::test]
-async fn a_session_ends_by_logout_by_age_and_when_nobody_uses_it() {
-    let server = Server::start().await;
-    let ada = server.person("ada", "viewer").await;
-    server.call(&ada, "POST", "/ui/logout", "").await;
-    assert!(!is_in(&server, &ada).await);
-
-    let (busy, idle) =
-        (server.log_in("ada", PASSWORD).await.expect("in"), server.log_in("ada", PASSWORD).await.expect("in"));
-    server.pass(Millis::seconds(11 * 3_600)).await;
-    assert!(is_in(&server, &busy).await);
-    server.pass(Millis::seconds(3_600)).await;
-    assert!(is_in(&server, &busy).await && !is_in(&server, &idle).await, "twelve hours without use");
-    for _ in 0..15 {
-        assert!(is_in(&server, &busy).await);
-        server.pass(Millis::seconds(11 * 3_600)).await;
-    }
-    assert!(!is_in(&server, &busy).await, "a week in any case");
-}
-
-#[tokio::test]
-async fn people_see_and_end_their_sessions_and_admins_everybodys() {
-    let server = Server::start().await;
-    let (ada, eve) = (server.person("ada", "viewer").await, server.person("eve", "viewer").await);
-    // They are listed as they came.
-    server.clock.advance(Millis(1));
-    let second = server.log_in("ada", PASSWORD).await.expect("in");
-    let list = server.get(&ada, "/api/account/sessions").await.ok(200);
-    let sessions = list["sessions"].as_array().expect("a list");
-    let current: Vec<_> = sessions.iter().map(|session| session["current"].as_bool()).collect();
-    assert_eq!(current, [Some(true), Some(false)]);
-    let address = format!("/api/account/sessions/{}", sessions[1]["id"].as_str().expect("text"));
-    server.call(&eve, "DELETE", &address, "").await.problem(404, "session_not_found");
-    assert!(is_in(&server, &second).await);
-    server.call(&ada, "DELETE", &address, "").await.ok(200);
-    assert!(!is_in(&server, &second).await && is_in(&server, &ada).await);
-    let detail = server.get(&By::Admin, &format!("/api/admin/users/{}", server.id_of("ada").await)).await.ok(200);
-    let address = format!("/api/account/sessions/{}", detail["sessions"][0]["id"].as_str().expect("text"));
-    server.call(&By::Admin, "DELETE", &address, "").await.ok(200);
-    assert!(!is_in(&server, &ada).await);
-}
-
-#[tokio::test]
 async fn a_password_is_changed_by_its_owner_and_reset_by_an_admin() {
     let server = Server::start().await;
     let (ada, other) = (server.person("ada", "viewer").await, server.log_in("ada", PASSWORD).await.expect("in"));
     let change = |old: &str, new: &str| json!({"old": old, "new": new});
     let path = "/api/account/password";
     server.post(&ada, path, change("wrong", "another-good-one")).await.problem(401, "wrong_password");
-    server.post(&ada, path, change(PASSWORD, "short")).await.problem(422, "out_of_range");
+    server.post(&ada, path, change(PASSWORD, "short")).await.problem(422, "weak_password");
     server.post(&ada, path, change(PASSWORD, "another-good-one")).await.ok(200);
     assert!(is_in(&server, &ada).await && !is_in(&server, &other).await, "other browsers are logged out");
     assert!(server.log_in("ada", PASSWORD).await.is_none());
@@ -156,6 +116,32 @@ async fn a_password_is_changed_by_its_owner_and_reset_by_an_admin() {
     server.post(&ada, &path, json!({"password": "given-by-an-admin"})).await.problem(403, "permission_denied");
     server.post(&By::Admin, &path, json!({"password": "given-by-an-admin"})).await.ok(200);
     assert!(!is_in(&server, &ada).await && server.log_in("ada", "given-by-an-admin").await.is_some());
+}
+
+#[tokio::test]
+async fn passwords_that_somebody_would_guess_are_refused_wherever_they_are_set() {
+    let server = Server::start().await;
+    let ada = server.person("ada", "admin").await;
+    let reset = format!("/api/admin/users/{}/password", server.id_of("ada").await);
+    for (password, why) in [("eleven-char", "short"), ("password1234", "guessable"), ("ada-ada-ada-ada", "guessable")] {
+        let create = json!({"name": "eve", "role": "viewer", "password": password});
+        let change = json!({"old": PASSWORD, "new": password});
+        for (path, body) in [
+            ("/api/admin/users", create),
+            ("/api/account/password", change),
+            (reset.as_str(), json!({"password": password})),
+        ] {
+            let problem = server.post(&ada, path, body).await.problem(422, "weak_password");
+            assert_eq!(problem["why"], why, "{path} {password}");
+        }
+    }
+    let form = format!("old={PASSWORD}&new=password1234");
+    let back = server.call(&ada, "POST", "/ui/account/password", form).await;
+    let flash = back.headers["set-cookie"].to_str().expect("ascii").split(';').next().expect("a pair").to_owned();
+    let By::Cookie(session) = &ada else { panic!("a browser") };
+    let page = server.get(&By::Cookie(format!("{session}; {flash}; language=es")), "/account").await.text();
+    assert!(page.contains("fácil de adivinar") && !page.contains("password1234"), "{page}");
+    assert!(is_in(&server, &ada).await && server.log_in("ada", PASSWORD).await.is_some());
 }
 
 #[tokio::test]
@@ -187,7 +173,7 @@ async fn tokens_do_what_they_are_for_as_long_as_they_last() {
     let server = Server::start().await;
     server.config("digits").await;
     let ada = server.person("ada", "researcher").await;
-    let body = json!({"name": "ci", "scopes": ["job.submit", "job.view.own"], "expires_in_days": 1});
+    let body = json!({"name": "ci", "scopes": ["account.manage", "job.submit", "job.view.own"], "expires_in_days": 1});
     let (made, ci) = token(&server, &ada, body.clone()).await;
     server.post(&ada, "/api/account/tokens", body).await.problem(409, "name_taken");
     let job = server.post(&ci, "/api/queue/submit", json!({"config_name": "digits"})).await.ok(201);
@@ -201,7 +187,7 @@ async fn tokens_do_what_they_are_for_as_long_as_they_last() {
     // A token makes none that can do more, and nobody makes one that can do what they cannot.
     let all = json!({"name": "more"});
     let (more, key) = token(&server, &ci, all).await;
-    assert_eq!(more["scopes"], json!(["job.submit", "job.view.own"]));
+    assert_eq!(more["scopes"], json!(["account.manage", "job.submit", "job.view.own"]));
     server.call(&key, "PUT", "/api/configs/x", "{}").await.problem(403, "permission_denied");
     for (by, scope) in [(&ci, "config.edit"), (&ada, "admin.workers")] {
         let body = json!({"name": "wide", "scopes": [scope]});
@@ -235,6 +221,28 @@ async fn tokens_do_what_they_are_for_as_long_as_they_last() {
     assert!(!is_in(&server, &key).await);
     server.pass(Millis::seconds(86_400)).await;
     assert!(!is_in(&server, &ci).await && !is_in(&server, &opened).await, "its day is over");
+}
+
+#[tokio::test]
+async fn tokens_expire_after_ninety_days_unless_their_maker_chooses_otherwise() {
+    let server = Server::start().await;
+    let ada = server.person("ada", "researcher").await;
+    let end = async |body: Value| token(&server, &ada, body).await.0["expires_at"].clone();
+    assert_eq!(end(json!({"name": "usual"})).await, "2024-04-14T10:30:00.000Z");
+    assert_eq!(end(json!({"name": "short", "expires_in_days": 1})).await, "2024-01-16T10:30:00.000Z");
+    assert_eq!(end(json!({"name": "ever", "never_expires": true})).await, Value::Null);
+    let both = json!({"name": "both", "expires_in_days": 1, "never_expires": true});
+    server.post(&ada, "/api/account/tokens", both).await.problem(422, "out_of_range");
+    for (name, fields, shown) in [
+        ("form", "days=", "ends 14 Apr 2024, 10:30:00 UTC"),
+        ("form-days", "days=7", "ends 22 Jan 2024, 10:30:00 UTC"),
+        ("form-ever", "days=&never_expires=on", "never expires"),
+    ] {
+        server.call(&ada, "POST", "/ui/account/tokens", format!("name={name}&{fields}")).await;
+        let page = server.get(&ada, "/account").await.text();
+        let row = page.split("<li").find(|row| row.contains(&format!(">{name}<"))).expect("its row").to_owned();
+        assert!(row.contains(shown), "{row}");
+    }
 }
 
 #[tokio::test]
@@ -339,7 +347,7 @@ async fn what_a_thief_of_a_session_must_not_do_takes_the_password_once_more() {
         server.call(&ada, method, path, body.to_string()).await.problem(403, "password_needed");
     }
     let form = server.call(&ada, "POST", &format!("/ui/workers/{worker}/delete"), "").await;
-    assert_eq!(form.headers["location"], "/confirm?next=/");
+    assert_eq!(form.status, StatusCode::FORBIDDEN, "the page that asks for it");
     server.get(&ada, "/api/admin/workers").await.ok(200);
 
     let prove = |password: &str| json!({"password": password});

@@ -91,7 +91,7 @@ async fn the_admins_labels_and_type_survive_a_registration() {
     let server = Server::start().await;
     let body = json!({"name": "w", "worker_type": "persistent", "labels": {"gpu_type": "a100"}});
     let made = server.post(&By::Admin, "/api/admin/workers", body).await.ok(201);
-    let key = By::Worker(made["token"].as_str().expect("text").to_owned());
+    let key = By::worker(made["token"].as_str().expect("text"));
     let reported = json!({"persistent": false, "labels": {"gpu_type": "lie", "rack": "7"}});
     server.post(&key, "/api/workers/register", reported).await.ok(200);
     let view = server.get(&By::Admin, "/api/admin/workers").await.ok(200)["workers"][0].clone();

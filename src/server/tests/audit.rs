@@ -1,9 +1,9 @@
 //! The audit trail: what is on record, how it is read, and what is kept of it.
 
 mod provoke;
+mod thinned;
 
 use app::domain::audit::Action;
-use app::domain::audit::verify::Signed;
 use app::domain::time::Millis;
 use app::protocol::audit::{AuditFilters, AuditQuery};
 use axum::body::Body;
@@ -13,7 +13,7 @@ use sqlx::Connection;
 
 use self::provoke::{log_in, provoke};
 use super::harness::{By, Server, read};
-use crate::files::checkpoints::Checkpoints;
+use crate::files::checkpoints::{Checkpoints, SignedLines};
 use crate::http::access::Mode;
 use crate::http::request::Peer;
 use crate::service::audit::verify::verify;
@@ -155,10 +155,11 @@ async fn refused_registrations_say_who_claimed_to_be_what_from_where_and_why() {
     };
     register("wt_made-up", r#"{"name": "gpu-9"}"#).await.problem(401, "worker_token_refused");
     register("wt_made-up", r#"{"name": "<b>"}"#).await.problem(401, "worker_token_refused");
-    let (id, By::Worker(token)) = server.worker("gpu-1").await else { panic!("a worker's key") };
-    register(&token, "{").await.problem(400, "invalid_json");
+    let (id, By::Worker(agent)) = server.worker("gpu-1").await else { panic!("a worker's key") };
+    let token = agent.token();
+    register(token, "{").await.problem(400, "invalid_json");
     server.clock.advance(Millis::seconds(61));
-    register(&token, r#"{"gpu_count": 65}"#).await.problem(422, "too_much");
+    register(token, r#"{"gpu_count": 65}"#).await.problem(422, "too_much");
     let told = entries(&server, "?action=worker.registration_refused").await;
     let told: Vec<_> = told
         .iter()
@@ -206,17 +207,18 @@ async fn what_was_kept_for_long_enough_goes_and_the_rest_can_be_verified() {
     let told = entries(&server, "?action=audit.expired").await;
     let detail = &told[0]["detail"];
     assert_eq!((&told[0]["target"], &detail["from"], &detail["to"]), (&json!("c_test"), &json!(1), &json!(3)));
-    assert_eq!(entries(&server, "").await.len(), 3);
+    assert_eq!(entries(&server, "").await.len(), 4, "what was removed is signed");
+    let unsigned = SignedLines::default();
     let mut tx = core.read().await.expect("a database");
-    let verdict = verify(&mut *tx, None, Signed::new()).await.expect("readable");
-    assert_eq!((verdict.report.entries, verdict.report.faults), (3, vec![]));
+    let verdict = verify(&mut *tx, None, &unsigned, false, core.now()).await.expect("readable");
+    assert_eq!((verdict.report.entries, verdict.report.faults), (4, vec![]));
     drop(tx);
     assert_eq!(core.expire_audit().await, Ok(0));
     server.clock.advance(Millis(10 * DAY.0));
-    assert_eq!(core.expire_audit().await, Ok(3), "its own entry is one like the others");
+    assert_eq!(core.expire_audit().await, Ok(4), "its own entries are like the others");
     let mut tx = core.read().await.expect("a database");
-    let verdict = verify(&mut *tx, None, Signed::new()).await.expect("readable");
-    assert_eq!((verdict.report.entries, verdict.report.faults), (1, vec![]));
+    let verdict = verify(&mut *tx, None, &unsigned, false, core.now()).await.expect("readable");
+    assert_eq!((verdict.report.entries, verdict.report.faults), (2, vec![]));
 }
 
 #[tokio::test]
@@ -230,14 +232,15 @@ async fn checkpoints_are_signed_when_there_is_something_new() {
     server.worker("gpu-1").await;
     core.sign_audit().await.expect("a database");
     let files = Checkpoints::find(server.directory.path(), "sqlite").expect("readable").expect("a key");
-    let (signed, broken) = files.signed().expect("readable");
-    assert_eq!((signed["c_test"].keys().copied().collect::<Vec<_>>(), broken), (vec![2, 4], vec![]));
+    let lines = files.signed().expect("readable");
+    let numbers: Vec<i64> = lines.signed["c_test"].keys().copied().collect();
+    assert_eq!((numbers, lines.is_complete, &lines.broken), (vec![2, 4], true, &vec![]));
     let mut tx = core.read().await.expect("a database");
-    let verdict = verify(&mut *tx, Some(&files), signed).await.expect("readable");
+    let verdict = verify(&mut *tx, Some(&files), &lines, false, core.now()).await.expect("readable");
     assert_eq!((verdict.signed, verdict.foreign, verdict.report.faults), (2, 0, vec![]));
     let other = tempfile::tempdir().expect("a temporary directory");
     let other = Checkpoints::open(other.path(), "sqlite", [1; 32]).expect("writable");
-    let verdict = verify(&mut *tx, Some(&other), Signed::new()).await.expect("readable");
+    let verdict = verify(&mut *tx, Some(&other), &SignedLines::default(), false, core.now()).await.expect("readable");
     assert_eq!((verdict.signed, verdict.foreign, verdict.report.is_clean()), (0, 2, true));
 }
 

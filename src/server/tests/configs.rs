@@ -1,5 +1,6 @@
 //! `/api/configs`
 
+use axum::http::header;
 use serde_json::{Value, json};
 
 use super::harness::{By, Server};
@@ -46,6 +47,17 @@ async fn a_configuration_that_cannot_run_is_refused_with_the_reason() {
 }
 
 #[tokio::test]
+async fn code_in_a_configuration_is_refused() {
+    let server = Server::start().await;
+    for name in ["simpletuner/train.py", "json.py", "x.pth", "lib.so.1", "model.PT"] {
+        let body = json!({"files": {"config.json": "{}", name: ""}}).to_string();
+        let refused = server.call(&By::Admin, "PUT", "/api/configs/c", body).await.problem(422, "config_code");
+        assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains(name)), "{refused}");
+    }
+    assert_eq!(server.get(&By::Admin, "/api/configs").await.ok(200)["configs"], json!([]));
+}
+
+#[tokio::test]
 async fn revisions_are_listed_with_who_stored_them_and_which_jobs_run_them() {
     let server = Server::start().await;
     let put = async |by: &By, text: &str| {
@@ -79,4 +91,52 @@ async fn revisions_are_listed_with_who_stored_them_and_which_jobs_run_them() {
     server.get(&ada, "/api/configs/c/revisions/2").await.ok(200);
     server.get(&ada, "/api/configs/c/revisions/4").await.problem(404, "config_not_found");
     server.get(&ada, "/api/configs/d/revisions").await.problem(404, "config_not_found");
+}
+
+#[tokio::test]
+async fn refused_configurations_take_so_much_memory_and_the_newest_is_shown_again() {
+    let server = Server::start().await;
+    let (ada, eve) = (server.person("ada", "researcher").await, server.person("eve", "researcher").await);
+    let refuse = async |by: &By, letter: &str| {
+        let form = format!("name=c&file.0=other.json&text.0={}", letter.repeat(200_000));
+        let answer = server.call(by, "POST", "/ui/configs", form).await;
+        assert_eq!(answer.status, 303);
+        let cookies = answer.headers.get_all(header::SET_COOKIE).iter().filter_map(|cookie| cookie.to_str().ok());
+        let flash = cookies.filter_map(|cookie| cookie.split(';').next()).find(|pair| pair.starts_with("flash="));
+        let By::Cookie(session) = by else { panic!("a browser") };
+        By::Cookie(format!("{session}; {}", flash.expect("a word for the next page")))
+    };
+    let eves = refuse(&eve, "e").await;
+    let mut last = ada.clone();
+    for _ in 0..60 {
+        last = refuse(&ada, "a").await;
+    }
+    assert!(server.app.flashes.bytes() < 2 << 20, "{} bytes", server.app.flashes.bytes());
+    assert!(server.get(&last, "/configs/new").await.text().contains(&"a".repeat(200_000)));
+    assert!(server.get(&eves, "/configs/new").await.text().contains(&"e".repeat(200_000)), "hers is hers");
+}
+
+#[tokio::test]
+async fn revisions_of_configurations_have_a_limit_for_each_person_and_for_all() {
+    let server = Server::start_with(|policy| {
+        (policy.bounds.config_bytes_per_user, policy.bounds.config_bytes) = (3_000, 4_000);
+    })
+    .await;
+    let (ada, bob) = (server.person("ada", "researcher").await, server.person("bob", "researcher").await);
+    let put = async |by: &By, name: &str, letter: &str| {
+        let text = format!("{{\"a\": \"{}\"}}", letter.repeat(1_000));
+        let body = json!({"files": {"config.json": text}}).to_string();
+        server.call(by, "PUT", &format!("/api/configs/{name}"), body).await
+    };
+    put(&ada, "one", "a").await.ok(200);
+    put(&ada, "one", "b").await.ok(200);
+    put(&ada, "one", "b").await.ok(200);
+    let refused = put(&ada, "two", "c").await.problem(422, "limit_reached");
+    assert!(
+        refused["detail"].as_str().is_some_and(|detail| detail.contains("--max-config-size-per-user")),
+        "{refused}"
+    );
+    put(&bob, "two", "c").await.ok(200);
+    let refused = put(&bob, "two", "d").await.problem(422, "limit_reached");
+    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("--max-config-size)")), "{refused}");
 }

@@ -2,6 +2,7 @@
 
 use app::domain::time::Millis;
 use axum::http::{StatusCode, header};
+use futures_util::StreamExt;
 use serde_json::json;
 
 use super::harness::{By, Server};
@@ -94,4 +95,71 @@ async fn the_overview_and_readiness_say_so() {
     assert_eq!(ready.status, StatusCode::OK, "agents must be able to report");
     let ready = ready.json();
     assert_eq!((&ready["status"], &ready["checks"]["disk"]["status"]), (&json!("warning"), &json!("warning")));
+}
+
+#[tokio::test]
+async fn configurations_are_not_stored_while_nothing_new_is_begun() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    free(&server, GIB);
+    let put = async |text: &str| {
+        let body = json!({"files": {"config.json": text}}).to_string();
+        server.call(&By::Admin, "PUT", "/api/configs/other", body).await
+    };
+    put("{}").await.problem(507, "disk_full");
+    free(&server, 3 * GIB);
+    put("{}").await.ok(200);
+    free(&server, GIB);
+    put("{}").await.ok(200);
+    put("{\"a\": 1}").await.problem(507, "disk_full");
+}
+
+#[tokio::test]
+async fn what_runs_leaves_room_for_the_database_and_can_still_end() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (_, key, mut events) = server.online("gpu-1").await;
+    let job = server.submit("digits").await;
+    let token = By::Job(events.offer().await.upload_token);
+    server.report(&key, &job, json!({"status": "running", "attempt": 1})).await.ok(200);
+    let put = async |what: &str| server.call(&token, "PUT", &format!("/api/workers/job/{job}/{what}"), "bytes").await;
+    let progress = async || {
+        let points = json!({"attempt": 1, "points": [{"step": 1, "at": "2024-01-15T10:30:01Z", "loss": 0.5}]});
+        server.post(&key, &format!("/api/workers/job/{job}/progress"), points).await
+    };
+    server.clock.advance(Millis::seconds(1));
+    free(&server, (512 << 20) - 1);
+    let refused = put("logs?attempt=1&offset=0").await.problem(507, "disk_full");
+    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("--disk-min-free-running")), "{refused}");
+    put("artifacts/model.bin?attempt=1").await.problem(507, "disk_full");
+    progress().await.problem(507, "disk_full");
+    free(&server, 512 << 20);
+    put("logs?attempt=1&offset=0").await.ok(200);
+    put("artifacts/model.bin?attempt=1").await.ok(200);
+    progress().await.ok(200);
+    free(&server, 0);
+    server.report(&key, &job, json!({"status": "completed", "attempt": 1})).await.ok(200);
+}
+
+/// A file that has begun does not take what is left, however large it is.
+#[tokio::test]
+async fn an_upload_ends_when_the_disk_is_full() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (_, key, mut events) = server.online("gpu-1").await;
+    let job = server.submit("digits").await;
+    let token = By::Job(events.offer().await.upload_token);
+    server.report(&key, &job, json!({"status": "running", "attempt": 1})).await.ok(200);
+    server.clock.advance(Millis::seconds(1));
+    let app = server.app.clone();
+    let disk = std::sync::Arc::clone(&server.disk);
+    let pieces = futures_util::stream::iter(0..3).map(move |n| {
+        if n == 1 {
+            disk.set_free(0);
+            app.core.look_at_disk().expect("a disk by hand");
+        }
+        Ok::<_, std::convert::Infallible>(bytes::Bytes::from_static(b"piece"))
+    });
+    let path = format!("/api/workers/job/{job}/artifacts/model.bin?attempt=1");
+    server.call(&token, "PUT", &path, axum::body::Body::from_stream(pieces)).await.problem(507, "disk_full");
 }

@@ -28,17 +28,13 @@ async fn script(server: &Server, by: &By, body: Value) -> (Value, By, By) {
 #[tokio::test]
 async fn what_a_token_opens_makes_nothing_that_can_do_more_or_lasts_longer() {
     let server = Server::start().await;
-    let narrow = json!({"name": "metrics", "scopes": ["ops.metrics"], "expires_in_days": 1});
+    let narrow = json!({"name": "metrics", "scopes": ["ops.metrics", "account.manage"], "expires_in_days": 1});
     let (first, key, browser) = script(&server, &By::Admin, narrow).await;
     for (by, name) in [(&key, "by-key"), (&browser, "by-browser")] {
         for days in [None, Some(30)] {
             let body = json!({"name": format!("{name}-{}", days.is_some()), "expires_in_days": days});
             let made = server.post(by, MAKE, body).await.ok(201);
-            assert_eq!(
-                (&made["scopes"], &made["expires_at"]),
-                (&json!(["ops.metrics"]), &first["expires_at"]),
-                "{name}"
-            );
+            assert_eq!((&made["scopes"], &made["expires_at"]), (&first["scopes"], &first["expires_at"]), "{name}");
             let key = By::Token(made["secret"].as_str().expect("text").to_owned());
             server.get(&key, "/api/admin/workers").await.problem(403, "permission_denied");
         }
@@ -109,7 +105,7 @@ async fn a_password_that_was_reset_meanwhile_stays() {
     let core = &server.app.core;
     let ticket = Ticket::Cookie(digest(cookie.split_once('=').expect("a value").1));
     let ada = core.authenticate(&ticket).await.expect("a database").expect("logged in");
-    // Nothing is written until both have hashed: the admin's one time, the thief's two.
+    // Nothing is written until both have hashed: the admin's two times, the thief's three.
     let gate = Arc::new(Notify::new());
     let shut = Arc::clone(&gate);
     let gated = core.store.write(Box::new(move |_| {
@@ -120,9 +116,9 @@ async fn a_password_that_was_reset_meanwhile_stays() {
         })
     }));
     let change = core.change_password(Caller::system(), &ada, PASSWORD, "of-the-thief");
-    let reset = core.reset_password(Caller::system(), ada.account().expect("hers"), "by-an-admin");
+    let reset = core.reset_password(Caller::system(), ada.account().expect("hers"), "by-an-admin-now");
     let open = async {
-        for _ in 0..6 {
+        for _ in 0..9 {
             let nobody = core.log_in(Caller::system(), "nobody", "wrong-password", Browser::default()).await;
             assert_eq!(nobody.err(), Some(Refusal::WrongPassword));
         }
@@ -131,7 +127,7 @@ async fn a_password_that_was_reset_meanwhile_stays() {
     let (first, changed, reset, ()) = tokio::join!(gated, change, reset, open);
     assert_eq!((first, changed, reset), (Ok(()), Err(Refusal::WrongPassword), Ok(())));
     assert!(
-        server.log_in("ada", "by-an-admin").await.is_some() && server.log_in("ada", "of-the-thief").await.is_none()
+        server.log_in("ada", "by-an-admin-now").await.is_some() && server.log_in("ada", "of-the-thief").await.is_none()
     );
 }
 
@@ -167,7 +163,7 @@ async fn a_rotation_of_the_servers_own_worker_outlasts_a_restart() {
     let shown = server.post(&By::Admin, &path, json!({})).await.ok(200)["token"].clone();
     let second = core.local_worker("local-here").await.expect("there");
     assert!(shown == json!(second) && second != first);
-    let beat = async |token: &str| server.post(&By::Worker(token.to_owned()), "/api/workers/register", json!({})).await;
+    let beat = async |token: &str| server.post(&By::worker(token), "/api/workers/register", json!({})).await;
     beat(&first).await.problem(401, "worker_token_refused");
     beat(&second).await.ok(200);
     let trail = server.get(&By::Admin, "/api/audit?action=worker.token_rotated").await.ok(200);
@@ -182,4 +178,83 @@ async fn of_what_a_stranger_wanted_so_much_is_kept() {
     let page = server.get(&By::Admin, "/api/audit?action=access.denied").await.ok(200);
     let target = page["entries"][0]["target"].as_str().expect("text");
     assert!(target.starts_with("GET /api/admin/workers/xxx") && target.len() == 200, "{target}");
+}
+
+#[tokio::test]
+async fn a_scoped_token_sees_and_revokes_itself_only() {
+    let server = Server::start().await;
+    let (automation, full, _) = script(&server, &By::Admin, json!({"name": "automation"})).await;
+    let sessions = server.get(&full, "/api/account/sessions").await.ok(200);
+    let session = format!("/api/account/sessions/{}", sessions["sessions"][0]["id"].as_str().expect("text"));
+    let other = format!("{MAKE}/{}", automation["id"].as_str().expect("text"));
+    let narrow = json!({"name": "metrics", "scopes": ["ops.metrics"]});
+    let (metrics, key, browser) = script(&server, &By::Admin, narrow).await;
+    for by in [&key, &browser] {
+        for path in [MAKE, "/api/account/sessions", "/api/search?q=a", "/api/events"] {
+            server.get(by, path).await.problem(403, "permission_denied");
+        }
+        for path in [&other, &session] {
+            server.call(by, "DELETE", path, "").await.problem(403, "permission_denied");
+        }
+        server.post(by, MAKE, json!({"name": "more"})).await.problem(403, "permission_denied");
+        let change = json!({"old": PASSWORD, "new": "a-new-password"});
+        server.post(by, "/api/account/password", change).await.problem(403, "permission_denied");
+    }
+    let itself = server.get(&key, "/api/session").await.ok(200);
+    assert_eq!(itself["token_id"], metrics["id"]);
+    let own = format!("{MAKE}/{}", metrics["id"].as_str().expect("text"));
+    server.call(&key, "DELETE", &own, "").await.ok(200);
+    server.get(&key, "/api/session").await.problem(401, "wrong_token");
+    server.get(&full, "/api/session").await.ok(200);
+}
+
+#[tokio::test]
+async fn a_token_for_account_manage_opens_the_account() {
+    let server = Server::start().await;
+    let (other, _, _) = script(&server, &By::Admin, json!({"name": "other"})).await;
+    let (_, key, _) = script(&server, &By::Admin, json!({"name": "keys", "scopes": ["account.manage"]})).await;
+    server.get(&key, MAKE).await.ok(200);
+    server.get(&key, "/api/account/sessions").await.ok(200);
+    server.call(&key, "DELETE", &format!("{MAKE}/{}", other["id"].as_str().expect("text")), "").await.ok(200);
+}
+
+#[tokio::test]
+async fn who_sees_to_people_takes_nothing_from_people_who_can_do_more() {
+    let server = Server::start().await;
+    let (ada, vic) = (server.person("ada", "admin").await, server.person("vic", "viewer").await);
+    for by in [&ada, &vic] {
+        script(&server, by, json!({"name": "hers"})).await;
+    }
+    let scopes = json!(["admin.users", "job.view.all", "config.view"]);
+    let (_, key, _) = script(&server, &By::Admin, json!({"name": "people", "scopes": scopes})).await;
+    for (name, status) in [("ada", 403), ("vic", 200)] {
+        let user = server.get(&key, &format!("/api/admin/users/{}", server.id_of(name).await)).await.ok(200);
+        // A session that the token has opened ends with it.
+        for list in ["sessions", "tokens"] {
+            for one in user[list].as_array().expect("a list") {
+                let path = format!("/api/account/{list}/{}", one["id"].as_str().expect("text"));
+                let answer = server.call(&key, "DELETE", &path, "").await;
+                assert_eq!(answer.status, status, "{name} {list}: {}", answer.text());
+            }
+        }
+    }
+    server.get(&ada, "/api/session").await.ok(200);
+    server.get(&vic, "/api/session").await.problem(401, "not_authenticated");
+}
+
+#[tokio::test]
+async fn a_token_for_somebody_else_takes_full_rights_and_is_marked_in_the_trail() {
+    let server = Server::start().await;
+    server.person("bob", "researcher").await;
+    let path = format!("/api/admin/users/{}/tokens", server.id_of("bob").await);
+    let scopes = json!(["admin.users", "job.submit"]);
+    let (_, key, _) = script(&server, &By::Admin, json!({"name": "people", "scopes": scopes})).await;
+    let imitation = json!({"name": "imp", "scopes": ["job.submit"]});
+    server.post(&key, &path, imitation.clone()).await.problem(403, "permission_denied");
+    server.post(&By::Admin, &path, imitation).await.ok(201);
+    script(&server, &By::Admin, json!({"name": "own"})).await;
+    let trail = server.get(&By::Admin, "/api/audit?action=access.token_created").await.ok(200);
+    let marks = ["for_another", "token"].map(|field| trail["entries"][1]["detail"][field].clone());
+    assert_eq!((&marks[0], marks[1].is_string()), (&json!(true), true), "{trail:#}");
+    assert_eq!(trail["entries"][0]["detail"]["for_another"], false);
 }

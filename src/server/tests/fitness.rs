@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use app::domain::time::Millis;
+
 use super::harness::{By, Server};
 
 const FULL: &str = "less than 10.0 GiB is free on the disk of /var/lib/w";
@@ -89,4 +91,47 @@ async fn what_is_known_or_only_said_in_other_words_is_not_written_each_time() {
     server.clock.advance(app::domain::time::Millis::seconds(60));
     beat(&server, &key, Some(&long)).await;
     assert_eq!(show(&server, &id).await["unfit"].as_str().map(str::len), Some(256));
+}
+
+#[tokio::test]
+async fn a_host_that_is_fit_and_unfit_in_turn_does_not_fill_the_trail() {
+    let server = Server::start_with(|policy| policy.quotas = policy.quotas.with_worker_changes(2)).await;
+    let (id, key, _events) = server.online("gpu-1").await;
+    for n in 0..200 {
+        let unfit = (n % 2 == 0).then_some("the disk is full");
+        server.post(&key, "/api/workers/heartbeat", json!({"attempts": [], "unfit": unfit})).await.ok(200);
+    }
+    let entries = async || {
+        let trail =
+            server.get(&By::Admin, &format!("/api/audit?action=worker.fitness&target={id}&limit=500")).await.ok(200);
+        trail["entries"].as_array().expect("a list").len()
+    };
+    // Six changes at once, of which it took two to come online.
+    assert!((2..=12).contains(&entries().await), "{}", entries().await);
+    let worker = server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200);
+    assert_eq!(worker["unfit"], "the disk is full", "it gets no job until it may be fit again");
+    server.clock.advance(Millis::seconds(60));
+    server.post(&key, "/api/workers/heartbeat", json!({"attempts": []})).await.ok(200);
+    let worker = server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200);
+    assert_eq!(worker["unfit"], Value::Null);
+}
+
+#[tokio::test]
+async fn an_agent_that_registers_anew_all_the_time_is_told_to_wait() {
+    let server = Server::start_with(|policy| policy.quotas = policy.quotas.with_worker_changes(2)).await;
+    let (id, key) = server.worker("gpu-1").await;
+    let register = async |n: usize| {
+        let body = json!({"name": "x", "protocol": 1, "persistent": true, "accelerator_type": "cpu", "agent_version": n.to_string()});
+        server.post(&key, "/api/workers/register", body).await
+    };
+    for n in 0..6 {
+        register(n).await.ok(200);
+    }
+    let refused = register(6).await.problem(429, "too_many_requests");
+    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("--worker-change-limit")), "{refused}");
+    register(5).await.ok(200);
+    server.clock.advance(Millis::seconds(30));
+    register(7).await.ok(200);
+    let trail = server.get(&By::Admin, &format!("/api/audit?action=worker.registered&target={id}")).await.ok(200);
+    assert_eq!(trail["entries"].as_array().expect("a list").len(), 7);
 }

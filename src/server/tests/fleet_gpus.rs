@@ -107,7 +107,7 @@ async fn grouped_by_a_label_pages_go_through_each_group_once_and_say_what_is_of_
         let labels = if team.is_empty() { json!({}) } else { json!({"team": team}) };
         let wanted = json!({"name": name, "labels": labels});
         let made = server.post(&By::Admin, "/api/admin/workers", wanted).await.ok(201);
-        let key = By::Worker(made["token"].as_str().expect("text").to_owned());
+        let key = By::worker(made["token"].as_str().expect("text"));
         let gpu = json!({"index": 0, "uuid": name, "name": "A100", "vram_gb": 80.0});
         let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cuda", "gpus": [gpu], "max_jobs": 4});
         server.post(&key, "/api/workers/register", body).await.ok(200);

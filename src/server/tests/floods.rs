@@ -195,6 +195,58 @@ async fn heads_and_addresses_have_a_limit() {
     let many = "x-many: 1\r\n".repeat(200);
     assert_eq!(ask(format!("GET / HTTP/1.1\r\nhost: a\r\n{many}\r\n")).await, "HTTP/1.1 431");
     assert_eq!(ask("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n".to_owned()).await, "HTTP/1.1 200");
+    // What the connection reads ahead is more than a head may be.
+    let head = |bytes: usize| {
+        let rest = "GET /healthz HTTP/1.1\r\nhost: a\r\nx-long: \r\n\r\n".len();
+        format!("GET /healthz HTTP/1.1\r\nhost: a\r\nx-long: {}\r\n\r\n", "x".repeat(bytes - rest))
+    };
+    assert_eq!(ask(head(64 << 10)).await, "HTTP/1.1 200");
+    assert_eq!(ask(head((64 << 10) + 1)).await, "HTTP/1.1 431");
+    assert_eq!(ask(head(100_000)).await, "HTTP/1.1 431");
+}
+
+/// The body never comes: the head says enough.
+#[tokio::test]
+async fn a_body_that_is_announced_as_too_large_is_refused_at_once() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (_, key, mut events) = server.online("gpu-1").await;
+    let job = server.submit("digits").await;
+    let token = By::Job(events.offer().await.upload_token);
+    let routes: Vec<(&By, &str, String)> = vec![
+        (&By::Admin, "POST", "/api/admin/workers".to_owned()),
+        (&By::Admin, "PUT", "/api/configs/large".to_owned()),
+        (&key, "POST", "/api/workers/heartbeat".to_owned()),
+        (&token, "POST", format!("/api/workers/job/{job}/progress")),
+        (&token, "PUT", format!("/api/workers/job/{job}/logs?attempt=1&offset=0")),
+        (&token, "PUT", format!("/api/workers/job/{job}/artifacts/large.bin?attempt=1")),
+        (&By::Nobody, "POST", "/ui/login".to_owned()),
+    ];
+    for (by, method, path) in routes {
+        let answer = server.call(by, method, &path, announced(1 << 40)).await;
+        assert_eq!(answer.status, 413, "{method} {path}: {}", answer.text());
+    }
+}
+
+/// A body of which nothing comes but its length.
+fn announced(length: u64) -> axum::body::Body {
+    struct Announced(u64);
+    impl hyper::body::Body for Announced {
+        type Data = bytes::Bytes;
+        type Error = std::convert::Infallible;
+
+        fn poll_frame(
+            self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<Option<Result<hyper::body::Frame<bytes::Bytes>, Self::Error>>> {
+            panic!("nothing of it is read")
+        }
+
+        fn size_hint(&self) -> hyper::body::SizeHint {
+            hyper::body::SizeHint::with_exact(self.0)
+        }
+    }
+    axum::body::Body::new(Announced(length))
 }
 
 /// Every route that takes a body, and more than it takes. Uploads have a limit of their own.

@@ -114,7 +114,7 @@ async fn what_was_given_away_since_is_not_written_down_and_removed() {
     story.give_away().await;
     let worker = WorkerId::parse(&story.worker).expect("an id");
     let subject = Subject { worker, job, attempt: Some(Attempt(1)) };
-    let announced = Announced { path: "model.bin".to_owned(), kind: ArtifactKind::Final, sha256: None };
+    let announced = Announced { path: "model.bin".to_owned(), kind: ArtifactKind::Final, sha256: None, size: 0 };
     let recorded = story.server.app.core.record(Caller::system(), subject, Attempt(1), announced, stored).await;
     let refused = Refusal::Job(job::Refused::OldAttempt { current: Attempt(2) });
     assert_eq!(recorded, Err(refused));

@@ -28,6 +28,9 @@ fn assert_safe(what: &str, headers: &HeaderMap) {
     let [policy] = policies[..] else { panic!("{what} has {} policies", policies.len()) };
     let policy = policy.to_str().expect("ascii");
     assert!(!policy.contains("unsafe-inline") && !policy.contains("'unsafe-eval'"), "{what}: {policy}");
+    for directive in ["object-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"] {
+        assert!(policy.contains(directive), "{what}: {policy}");
+    }
     assert!(policy.starts_with("default-src 'self'") || policy.starts_with("default-src 'none'"), "{what}: {policy}");
     assert!(!headers.contains_key(header::STRICT_TRANSPORT_SECURITY), "{what}: nothing is served over HTTPS here");
     assert!(headers.contains_key("x-request-id"), "{what}");
@@ -67,6 +70,9 @@ async fn every_kind_of_answer_carries_the_same_protection() {
         let answer = server.call(by, method, &path, "").await;
         assert_eq!(answer.status, status, "{what}: {}", answer.text());
         assert_safe(what, &answer.headers);
+        let kind = answer.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        assert!(answer.text().is_empty() || kind.contains('/'), "{what} says what it is");
+        assert!(!kind.starts_with("text/") || kind.ends_with("charset=utf-8"), "{what}: {kind}");
     }
     for (what, by, path) in [
         ("a worker's stream", &key, "/api/workers/stream".to_owned()),
@@ -110,7 +116,7 @@ async fn every_cookie_is_for_this_site_and_over_https_for_https_only() {
         ("/ui/preferences", "theme=light&language=ja&zone=x", &["theme", "language"][..]),
         ("/ui/preferences", "density=compact&keys=off&zone=local", &["density", "zone", "keys"]),
         ("/ui/login", "name=ada&password=wrong", &["flash"]),
-        ("/ui/login", &format!("name=ada&password={PASSWORD}"), &["__Host-sid"]),
+        ("/ui/login", &format!("name=ada&password={PASSWORD}"), &["__Host-sid", "__Host-device"]),
     ] {
         let cookies = post(&server, "https", path, form).await.cookies();
         assert_eq!(cookies.len(), names.len(), "{cookies:?}");
@@ -147,7 +153,8 @@ async fn no_route_that_changes_something_takes_another_sites_form() {
     let declared = api.declared("/api").into_iter().map(|route| (route.method, route.path));
     let of_pages = forms(&server.app);
     let of_pages = of_pages.forms().iter().map(|path| (Method::POST, path.clone()));
-    let open = ["/ui/login", "/ui/setup", "/ui/preferences"].map(|path| (Method::POST, path.to_owned()));
+    let open = ["/ui/login", "/ui/login/code", "/ui/login/enrol", "/ui/setup", "/ui/preferences"]
+        .map(|path| (Method::POST, path.to_owned()));
     let routes = declared.chain(of_pages).chain(open).filter(|(method, _)| method != Method::GET);
     let mut changed = 0;
     for (method, path) in routes {
@@ -176,4 +183,43 @@ async fn behind_a_proxy_the_name_that_the_browser_uses_counts() {
     from("https://evil.example").await.problem(403, "cross_site_request");
     from("https://tuner.example.evil.example").await.problem(403, "cross_site_request");
     from("https://tuner.example").await.ok(201);
+}
+
+#[tokio::test]
+async fn a_request_with_two_hosts_is_refused() {
+    let server = Server::start().await;
+    for hosts in [["localhost:8001", "evil.example"], ["localhost:8001", "localhost:8001"]] {
+        let request = Request::builder().uri("/healthz").header(header::HOST, hosts[0]).header(header::HOST, hosts[1]);
+        let answer = read(server.send(request.body(Body::empty()).expect("a request")).await).await;
+        answer.problem(400, "several_hosts");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_route_shows_no_files_and_repeats_no_request() {
+    let server = Server::start().await;
+    for path in ["/pkg/", "/.git/config", "/.env", "/configs/", "/api/", "/docs/"] {
+        assert_eq!(server.get(&By::Admin, path).await.status, 404, "{path}");
+    }
+    for path in ["/", "/api/queue", "/healthz"] {
+        let answer = server.call(&By::Admin, "TRACE", path, "").await;
+        assert!(answer.status == 405 && !answer.text().contains(ADMIN), "{path}: {} {}", answer.status, answer.text());
+    }
+}
+
+#[tokio::test]
+async fn a_field_that_is_given_twice_is_refused() {
+    let server = Server::start().await;
+    server.get(&By::Admin, "/api/queue?limit=1&limit=2").await.problem(400, "invalid_query");
+    let body = Body::from(r#"{"name": "a", "name": "b"}"#);
+    server.call(&By::Admin, "POST", "/api/admin/workers", body).await.problem(400, "invalid_json");
+}
+
+#[tokio::test]
+async fn a_logout_empties_what_the_browser_keeps() {
+    let server = Server::start().await;
+    let ada = server.person("ada", "viewer").await;
+    let answer = server.call(&ada, "POST", "/ui/logout", "").await;
+    assert_eq!(answer.headers["clear-site-data"], r#""cache", "storage""#);
+    assert!(answer.cookies().iter().any(|cookie| cookie.starts_with("sid=;") && cookie.contains("Max-Age=0")));
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::harness::{By, Events, Server};
 use crate::service::gpu_history::Histories;
+use crate::store::attempts::PointLimit;
 
 /// A worker that listens, with so many GPUs, each of which a job of its own may have.
 async fn worker(server: &Server, gpus: u32) -> (String, By, Events) {
@@ -179,4 +180,33 @@ async fn every_number_of_an_attempt_is_a_series() {
     for path in [path("?attempt=2"), format!("/api/queue/{job}/progress?attempt=2")] {
         server.get(&By::Admin, &path).await.problem(404, "attempt_not_found");
     }
+}
+
+#[tokio::test]
+async fn points_beyond_the_limit_are_thinned_and_the_answer_says_so() {
+    let limit = PointLimit { most: 100, bytes: 1 << 20 };
+    let server = Server::start_with(|policy| policy.bounds.points = limit).await;
+    server.config("digits").await;
+    let (_, key, mut events) = server.online("gpu-1").await;
+    let job = server.submit("digits").await;
+    events.offer().await;
+    server.report(&key, &job, json!({"status": "running", "attempt": 1})).await.ok(200);
+    let send = async |from: u64| {
+        let point = |step: u64| json!({"step": step, "at": "2024-01-15T10:30:01Z", "loss": 0.5});
+        let points: Vec<_> = (from..from + 50).map(point).collect();
+        let body = json!({"attempt": 1, "points": points});
+        server.post(&key, &format!("/api/workers/job/{job}/progress"), body).await.ok(200);
+    };
+    let shown = async || server.get(&By::Admin, &format!("/api/queue/{job}/metrics")).await.ok(200);
+    send(0).await;
+    assert_eq!(shown().await["kept_every"], serde_json::Value::Null);
+    for from in (50..1_000).step_by(50) {
+        send(from).await;
+    }
+    let shown = shown().await;
+    assert_eq!(shown["kept_every"], 16, "{shown}");
+    let steps = shown["metrics"][0]["steps"].as_array().expect("steps");
+    assert_eq!((steps.first(), steps.last()), (Some(&json!(0)), Some(&json!(999))));
+    let page = server.get(&By::Admin, &format!("/jobs/{job}")).await.text();
+    assert!(page.contains("one in 16 is kept"), "the page says it, too");
 }

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
+use app::domain::ids::{Attempt, JobId};
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
 use super::harness::{By, Server};
 use super::log_gaps::running;
@@ -85,4 +87,48 @@ async fn a_log_is_searched_both_ways_and_counted() {
     server.get(&By::Admin, &format!("{search}?q=a%28b&regex=true")).await.problem(422, "invalid_pattern");
     server.get(&By::Admin, &format!("{search}?q=")).await.problem(422, "out_of_range");
     server.get(&By::Admin, &search).await.problem(400, "invalid_query");
+}
+
+#[tokio::test]
+async fn a_pattern_that_takes_too_long_is_refused_and_lines_are_told_without_marks() {
+    let (server, job, token) = running().await;
+    // Letters that lead to states which do not come again.
+    let mut seed = 1_u32;
+    let mut letter = || {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        char::from(b"abcdefghijklmnopqrstuvwxyz "[usize::try_from((seed >> 16) % 27).expect("small")])
+    };
+    let text: String = (0..100).flat_map(|_| (0..8_000).map(|_| letter()).chain(['\n']).collect::<Vec<_>>()).collect();
+    put(&server, &job, &token, "offset=0", text).await;
+    let q = "q=%5Ba-z%5D%5Ba-z0-9%20%5D%7B600%7D%5BA-Z%5D&regex=true&case=true";
+    let search = format!("/api/queue/{job}/logs/search?{q}");
+    let refused = server.get(&By::Admin, &search).await.problem(422, "pattern_too_costly");
+    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("smaller repetitions")), "{refused}");
+    let told = lines(&server, &job, &format!("{q}&from=1&limit=100")).await;
+    assert_eq!(told["lines"].as_array().map(Vec::len), Some(100), "every line is told");
+    assert!(told["unmarked_from"].as_u64().is_some_and(|line| line >= 1), "{}", told["unmarked_from"]);
+    assert_eq!(lines(&server, &job, "q=x&from=1&limit=100").await["unmarked_from"], Value::Null);
+}
+
+#[tokio::test]
+async fn who_hangs_up_stops_the_search_and_gives_the_turn_back() {
+    let (server, job, _token) = running().await;
+    let core = &server.app.core;
+    let job = JobId::parse(&job).expect("an id");
+    let (begun, has_begun) = oneshot::channel();
+    // One of her two turns is taken for the whole test.
+    let _held = core.searches.searching("ada").await;
+    let turn = core.searches.searching("ada").await;
+    let search = core.read_log_lines(turn, &job, Attempt(1), move |_, budget| {
+        begun.send(()).expect("the test waits for it");
+        while !budget.is_over() {
+            std::thread::yield_now();
+        }
+        Ok(())
+    });
+    tokio::select! {
+        _ = search => unreachable!("it ends when nobody waits for it"),
+        begun = has_begun => begun.expect("it has begun"),
+    }
+    let _again = core.searches.searching("ada").await;
 }

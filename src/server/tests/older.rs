@@ -29,16 +29,21 @@ async fn older(server: &Server) -> (String, By, Events) {
     (id, key, events)
 }
 
+/// Sends what an older agent sends from its host.
+async fn post(server: &Server, key: &By, path: &str, body: Value) -> Answer {
+    read(server.send_from(key, HERE, "POST", path, body.to_string()).await).await
+}
+
 async fn busy(server: &Server, key: &By, job: &str) {
-    server.post(key, "/api/workers/heartbeat", json!({"status": "busy", "current_job_id": job})).await.ok(200);
+    post(server, key, "/api/workers/heartbeat", json!({"status": "busy", "current_job_id": job})).await.ok(200);
 }
 
 async fn idle(server: &Server, key: &By) {
-    server.post(key, "/api/workers/heartbeat", json!({"status": "idle", "current_job_id": null})).await.ok(200);
+    post(server, key, "/api/workers/heartbeat", json!({"status": "idle", "current_job_id": null})).await.ok(200);
 }
 
 async fn report(server: &Server, key: &By, job: &str, status: &str) -> Answer {
-    server.report(key, job, json!({"status": status, "error": null})).await
+    post(server, key, &format!("/api/workers/job/{job}/status"), json!({"status": status, "error": null})).await
 }
 
 /// A job that was cancelled while it was offered; the agent that was offered it does not know.
@@ -251,6 +256,7 @@ async fn a_refused_report_takes_no_newer_offer_of_the_job() {
     events.offer().await;
     server.pass(Millis::seconds(30)).await;
     assert_eq!(events.offer().await.attempt.0, 2);
-    server.report(&key, &job, json!({"status": "starting", "attempt": 1})).await.problem(409, "old_attempt");
+    let old = json!({"status": "starting", "attempt": 1});
+    post(&server, &key, &format!("/api/workers/job/{job}/status"), old).await.problem(409, "old_attempt");
     assert_eq!(server.status_of(&job).await, "offered");
 }

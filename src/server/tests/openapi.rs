@@ -165,7 +165,14 @@ pub fn as_reviewed(file: &str, now: &str) {
 
 #[test]
 fn every_code_is_in_the_table_and_in_the_guide() {
-    let sources = ["problem.rs", "problem/access.rs", "problem/secrets.rs", "problem/turned_away.rs"];
+    let sources = [
+        "problem.rs",
+        "problem/access.rs",
+        "problem/configs.rs",
+        "problem/invalid.rs",
+        "problem/secrets.rs",
+        "problem/turned_away.rs",
+    ];
     let source: String =
         sources.map(|file| fs::read_to_string(root(&format!("src/server/http/{file}"))).expect("text")).concat();
     let is_name =

@@ -79,15 +79,20 @@ async fn a_schema_of_another_version_is_found() {
     let server = Server::start().await;
     let file = format!("sqlite://{}/orchestrator.db", server.directory.path().display());
     let newer = sqlx::SqlitePool::connect(&file).await.expect("the database");
-    sqlx::query("UPDATE _sqlx_migrations SET version = 9999").execute(&newer).await.expect("written");
+    sqlx::query(
+        "UPDATE _sqlx_migrations SET version = 9999 WHERE version = (SELECT max(version) FROM _sqlx_migrations)",
+    )
+    .execute(&newer)
+    .await
+    .expect("written");
     let ready = server.get(&By::Nobody, "/readyz").await.ok(503);
     assert_eq!(ready["checks"]["migrations"]["status"], "failed", "{ready}");
 }
 
 #[tokio::test]
-async fn metrics_are_for_this_machine_and_for_who_may() {
+async fn metrics_need_a_token_wherever_they_are_asked_from() {
     let server = Server::start().await;
-    assert_eq!(metrics(&server, HERE, &[LOCAL]).await.status, StatusCode::OK);
+    metrics(&server, HERE, &[LOCAL]).await.problem(401, "not_authenticated");
     metrics(&server, [10, 1, 2, 3], &[LOCAL]).await.problem(401, "not_authenticated");
     metrics(&server, HERE, &[("host", "evil.example")]).await.problem(401, "not_authenticated");
     metrics(&server, HERE, &[LOCAL, ("x-forwarded-for", "127.0.0.1")]).await.problem(401, "not_authenticated");
@@ -122,8 +127,8 @@ async fn a_job_on_its_way_is_measured() {
     server.submit("digits").await;
     server.clock.advance(Millis::seconds(40));
     server.get(&By::Token("st_wrong".to_owned()), "/api/queue").await.problem(401, "wrong_token");
-    server.get(&By::Worker("wt_wrong".to_owned()), "/api/workers/queue").await.problem(401, "worker_token_refused");
-    let page = metrics(&server, HERE, &[LOCAL]).await.text();
+    server.get(&By::worker("wt_wrong"), "/api/workers/queue").await.problem(401, "worker_token_refused");
+    let page = server.get(&By::Admin, "/metrics").await.text();
     for (name, expected) in [
         ("simpletuner_workers{state=\"busy\"}", 1.0),
         ("simpletuner_workers{state=\"offline\"}", 1.0),
@@ -155,7 +160,7 @@ async fn an_agent_that_verifies_no_certificate_is_counted() {
     let (_, key) = server.worker("gpu-1").await;
     let body = json!({"name": "x", "protocol": 1, "persistent": true, "accelerator_type": "cpu", "tls_verify": false});
     server.post(&key, "/api/workers/register", body).await.ok(200);
-    let page = metrics(&server, HERE, &[LOCAL]).await.text();
+    let page = server.get(&By::Admin, "/metrics").await.text();
     assert!((value(&page, "simpletuner_tls_unverified_workers") - 1.0).abs() < 1e-9);
 }
 
@@ -165,7 +170,7 @@ async fn what_is_no_route_is_counted_as_one() {
     for n in 0..5 {
         server.get(&By::Admin, &format!("/api/nowhere/{n}")).await.problem(404, "no_such_route");
     }
-    let page = metrics(&server, HERE, &[LOCAL]).await.text();
+    let page = server.get(&By::Admin, "/metrics").await.text();
     assert!(!page.contains("nowhere"), "{page}");
 }
 
@@ -189,8 +194,24 @@ async fn a_listener_apart_answers_its_three_routes_and_nothing_else() {
 async fn metrics_are_told_without_a_database() {
     let server = Server::start().await;
     server.app.core.store.close().await;
-    let page = metrics(&server, HERE, &[LOCAL]).await.text();
+    metrics(&server, HERE, &[LOCAL]).await.problem(401, "not_authenticated");
+    // Whether a token is good, nobody can say now; the listener apart takes none.
+    let router = crate::http::health::apart(server.app.clone());
+    let request = Request::builder().uri("/metrics").body(Body::empty()).expect("a request");
+    let page = read(tower::ServiceExt::oneshot(router, request).await.expect("an answer")).await.text();
     assert!(page.contains("simpletuner_uptime_seconds"), "{page}");
     let ready: Value = server.get(&By::Nobody, "/readyz").await.ok(503);
     assert_eq!(ready["checks"]["database"]["status"], "failed");
+}
+
+/// What nginx's `proxy_pass http://127.0.0.1:8001;` sends when nothing else is set: its own connection from loopback,
+/// the address as the host, and no word about the client.
+#[tokio::test]
+async fn a_plain_reverse_proxy_on_the_same_host_does_not_publish_metrics() {
+    let server = Server::start().await;
+    let plain = [("host", "127.0.0.1:8001"), ("connection", "close"), ("user-agent", "curl/8.5.0")];
+    metrics(&server, HERE, &plain).await.problem(401, "not_authenticated");
+    let admin = format!("Bearer {ADMIN}");
+    let with_token = [plain[0], plain[1], ("authorization", &admin)];
+    assert_eq!(metrics(&server, HERE, &with_token).await.status, StatusCode::OK);
 }

@@ -20,7 +20,7 @@ async fn a_submit_pins_the_revision_and_says_where_it_stands() {
         (&json!(1), &json!(4), &json!("admin"))
     );
     assert_eq!((&job["attempts"], &job["attempt"]), (&json!([]), &json!(0)));
-    assert_eq!((&job["retry_on_failure"], &job["secrets"]), (&json!(false), &json!(null)));
+    assert_eq!((&job["retry_on_failure"], &job["secrets"]), (&json!(false), &json!([])));
     let body = json!({"config_name": "digits", "retry_on_failure": true, "secrets": []});
     let submitted = server.post(&By::Admin, "/api/queue/submit", body).await.ok(201);
     let job = server.job(submitted["job_id"].as_str().expect("text")).await;
@@ -225,4 +225,45 @@ async fn a_submit_can_choose_from_the_labels_of_the_fleet() {
     assert_eq!(labels["labels"], json!({"team": ["nlp", "vision"], "zone": ["x"]}));
     let vic = server.person("vic", "viewer").await;
     server.get(&vic, "/api/queue/labels").await.problem(403, "permission_denied");
+}
+
+#[tokio::test]
+async fn a_retry_keeps_no_priority_that_its_submitter_may_not_ask_for() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let lead = server.person("grace", "lead").await;
+    let researcher = server.person("rita", "researcher").await;
+    let urgent = server.post(&researcher, "/api/queue/submit", json!({"config_name": "digits"})).await.ok(201);
+    let job = urgent["job_id"].as_str().expect("text").to_owned();
+    server.post(&lead, &format!("/api/queue/{job}/priority"), json!({"priority": 50})).await.ok(200);
+    server.call(&researcher, "POST", &format!("/api/queue/{job}/cancel"), "").await.ok(200);
+    let retry = async |by: &By| {
+        let again = server.call(by, "POST", &format!("/api/queue/{job}/retry"), "").await.ok(201);
+        server.job(again["job_id"].as_str().expect("text")).await["priority"].clone()
+    };
+    assert_eq!(retry(&researcher).await, 10, "the highest that a researcher may ask for");
+    assert_eq!(retry(&lead).await, 50, "a lead manages the queue");
+    let low = json!({"config_name": "digits", "priority": 3});
+    let low = server.post(&researcher, "/api/queue/submit", low).await.ok(201)["job_id"].clone();
+    let low = low.as_str().expect("text");
+    server.call(&researcher, "POST", &format!("/api/queue/{low}/cancel"), "").await.ok(200);
+    let again = server.call(&researcher, "POST", &format!("/api/queue/{low}/retry"), "").await.ok(201);
+    assert_eq!(server.job(again["job_id"].as_str().expect("text")).await["priority"], 3);
+}
+
+#[tokio::test]
+async fn a_person_has_so_many_waiting_jobs_and_nobody_else_has_fewer_for_it() {
+    let server = Server::start_with(|policy| policy.bounds.waiting_jobs_per_user = 2).await;
+    server.config("digits").await;
+    let (ada, bob) = (server.person("ada", "researcher").await, server.person("bob", "researcher").await);
+    let submit = async |by: &By| server.post(by, "/api/queue/submit", json!({"config_name": "digits"})).await;
+    let first = submit(&ada).await.ok(201)["job_id"].clone();
+    submit(&ada).await.ok(201);
+    let refused = submit(&ada).await.problem(422, "limit_reached");
+    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("2 jobs that wait")), "{refused}");
+    submit(&bob).await.ok(201);
+    let first = first.as_str().expect("text");
+    server.call(&ada, "POST", &format!("/api/queue/{first}/cancel"), "").await.ok(200);
+    server.call(&ada, "POST", &format!("/api/queue/{first}/retry"), "").await.ok(201);
+    server.call(&ada, "POST", &format!("/api/queue/{first}/retry"), "").await.problem(422, "limit_reached");
 }

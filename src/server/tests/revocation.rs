@@ -64,7 +64,7 @@ async fn a_revoked_token_ends_its_streams() {
     all_end(revoked).await;
     server.get(&token, "/api/queue").await.problem(401, "wrong_token");
     server.worker("gpu-1").await;
-    assert_eq!(told_until_workers(&mut others[0]).await, ["trail", "workers"], "the browser listens on");
+    assert_eq!(told_until_workers(&mut others[0]).await, ["account", "workers"], "the browser listens on");
 }
 
 #[tokio::test]
@@ -122,5 +122,5 @@ async fn nobody_is_told_whose_doors_were_shut() {
     let mut told = streams(&server, &eve, &job).await;
     server.call(&ada, "POST", "/ui/logout", "").await;
     server.worker("gpu-1").await;
-    assert_eq!(told_until_workers(&mut told[0]).await, ["trail", "workers"]);
+    assert_eq!(told_until_workers(&mut told[0]).await, ["workers"]);
 }

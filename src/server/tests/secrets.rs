@@ -30,7 +30,7 @@ async fn taken(server: &Server, key: &By, job: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_job_is_given_its_owners_and_the_shared_ones() {
+async fn a_job_is_given_what_it_names_its_owners_before_shared_ones() {
     let server = Server::start().await;
     server.config("digits").await;
     let (ada, eve) = (server.person("ada", "researcher").await, server.person("eve", "researcher").await);
@@ -38,7 +38,7 @@ async fn a_job_is_given_its_owners_and_the_shared_ones() {
     keep(&server, &By::Admin, "WANDB_API_KEY", "wandb_for_everybody", true).await;
     keep(&server, &ada, "hf_token", &format!(" {VALUE}\n"), false).await;
     keep(&server, &eve, "EVES_KEY", "eves_own_value", false).await;
-    let (job, key) = offered(&server, &ada, json!({})).await;
+    let (job, key) = offered(&server, &ada, json!({"secrets": ["HF_TOKEN", "WANDB_API_KEY"]})).await;
     let given = taken(&server, &key, &job).await;
     assert_eq!(given, json!({"HF_TOKEN": VALUE, "WANDB_API_KEY": "wandb_for_everybody"}));
 
@@ -75,13 +75,15 @@ async fn a_job_that_names_some_is_given_those() {
 }
 
 #[tokio::test]
-async fn a_job_may_ask_for_none() {
-    let server = Server::start().await;
-    server.config("digits").await;
-    let ada = server.person("ada", "researcher").await;
-    keep(&server, &ada, "HF_TOKEN", VALUE, false).await;
-    let (job, key) = offered(&server, &ada, json!({"secrets": []})).await;
-    assert_eq!(taken(&server, &key, &job).await, json!({}));
+async fn a_job_that_names_no_secret_is_given_none() {
+    for more in [json!({}), json!({"secrets": []}), json!({"secrets": null})] {
+        let server = Server::start().await;
+        server.config("digits").await;
+        let ada = server.person("ada", "researcher").await;
+        keep(&server, &ada, "HF_TOKEN", VALUE, false).await;
+        let (job, key) = offered(&server, &ada, more).await;
+        assert_eq!(taken(&server, &key, &job).await, json!({}));
+    }
 }
 
 #[tokio::test]
@@ -106,7 +108,8 @@ async fn an_older_agent_finds_the_hubs_token_in_the_offer() {
     let (_, key) = server.worker("old").await;
     server.post(&key, "/api/workers/register", json!({"name": "old", "persistent": true})).await.ok(200);
     let mut events = server.stream(&key).await;
-    server.submit("digits").await;
+    let named = json!({"config_name": "digits", "target": "worker", "secrets": ["HF_TOKEN"]});
+    server.post(&By::Admin, "/api/queue/submit", named).await.ok(201);
     assert_eq!(events.offer().await.hf_token.as_deref(), Some(VALUE));
 }
 
@@ -168,7 +171,7 @@ async fn a_lost_key_is_said_and_a_new_value_mends_it() {
     let server = Server::start().await;
     server.config("digits").await;
     keep(&server, &By::Admin, "HF_TOKEN", VALUE, true).await;
-    let (job, key) = offered(&server, &By::Admin, json!({})).await;
+    let (job, key) = offered(&server, &By::Admin, json!({"secrets": ["HF_TOKEN"]})).await;
     // As after a restored backup, with a key made anew.
     let sealed = Sealed { key_id: "another".to_owned(), text: "00".to_owned() };
     let forged = StoredSecret {

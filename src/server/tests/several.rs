@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use app::domain::audit::verify::Signed;
 use app::domain::ids::UserId;
 use app::domain::time::Millis;
 use serde_json::json;
@@ -13,6 +12,7 @@ use axum::body::Body;
 
 use super::harness::{By, Events, Server};
 use crate::clock::{Clock, SystemClock};
+use crate::files::checkpoints::SignedLines;
 use crate::loops;
 use crate::service::audit::verify::verify;
 use crate::store::conformance::fresh_database;
@@ -305,7 +305,9 @@ async fn the_trails_of_both_are_read_as_one_and_each_is_a_chain() {
     let expected = [("three", "c_a"), ("two", "c_b"), ("one", "c_a")];
     assert_eq!(told, expected.map(|(name, chain)| (json!(name), json!(chain))));
     let mut tx = b.app.core.read().await.expect("a database");
-    let verdict = verify(&mut *tx, None, Signed::new()).await.expect("readable");
+    let verdict = verify(&mut *tx, None, &SignedLines::default(), false, app::domain::time::Timestamp(0))
+        .await
+        .expect("readable");
     assert_eq!((verdict.report.chains, verdict.report.entries, verdict.report.faults), (2, 5, vec![]));
 }
 

@@ -19,9 +19,10 @@ const STREAMS: usize = 1_000;
 async fn listening(server: &Server, address: std::net::SocketAddr, n: usize) -> BufReader<TcpStream> {
     let (_, key) = server.worker(&format!("gpu-{n}")).await;
     server.register(&key, serde_json::json!([])).await;
-    let By::Worker(token) = key else { panic!("a worker's key") };
+    let By::Worker(agent) = key else { panic!("a worker's key") };
+    let session = agent.session().expect("it registered");
     let mut socket = TcpStream::connect(address).await.expect("connected");
-    let ask = format!("GET /api/workers/stream HTTP/1.1\r\nhost: localhost\r\nx-worker-token: {token}\r\n\r\n");
+    let ask = format!("GET /api/workers/stream HTTP/1.1\r\nhost: localhost\r\nx-worker-token: {session}\r\n\r\n");
     socket.write_all(ask.as_bytes()).await.expect("asked");
     let (mut socket, mut line) = (BufReader::new(socket), String::new());
     while !line.starts_with("data: ") {

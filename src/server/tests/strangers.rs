@@ -71,7 +71,7 @@ async fn nobody_writes_a_line_of_the_log() {
     let (_, key) = server.worker("gpu-1").await;
     let lines = "x\n2026-01-01T00:00:00Z ERROR forged\r\n\u{1b}[31mforged";
     let register = json!({"name": lines, "host": lines, "protocol": 1, "labels": {"a": "b\nforged"}});
-    for by in [&key, &By::Worker("forged".to_owned()), &By::Nobody] {
+    for by in [&key, &By::worker("forged"), &By::Nobody] {
         let _ = server.post(by, "/api/workers/register", register.clone()).await;
     }
     server.call(&By::Nobody, "POST", "/ui/login", "name=x%0Aforged&password=x%0Aforged").await;

@@ -12,25 +12,29 @@ use crate::http::request::Peer;
 
 /// A worker's request from an address; none where it is not known.
 async fn from(server: &Server, key: &By, host: &str, method: &str, path: &str, body: Value) -> Answer {
-    let (By::Worker(token) | By::Job(token)) = key else { panic!("only agents come from somewhere") };
-    let name = if matches!(key, By::Job(_)) { "x-upload-token" } else { "x-worker-token" };
+    let (name, value) = match key {
+        By::Worker(agent) => agent.header(server, path).await,
+        By::Job(token) => ("x-upload-token", token.clone()),
+        other => panic!("only agents come from somewhere: {other:?}"),
+    };
     let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost:8001");
-    let mut request = request.header(name, token).body(Body::from(body.to_string())).expect("a request");
+    let mut request = request.header(name, value).body(Body::from(body.to_string())).expect("a request");
     if let Ok(host) = host.parse() {
         request.extensions_mut().insert(Peer(host));
     }
-    read(server.send(request).await).await
+    let answer = server.send(request).await;
+    read(if let By::Worker(agent) = key { agent.answered(path, answer).await } else { answer }).await
 }
 
 async fn create(server: &Server, body: Value) -> (String, By) {
     let made = server.post(&By::Admin, "/api/admin/workers", body).await.ok(201);
     let text = |key: &str| made[key].as_str().expect("text").to_owned();
-    (text("worker_id"), By::Worker(text("token")))
+    (text("worker_id"), By::worker(text("token")))
 }
 
 async fn rotate(server: &Server, id: &str, body: Value) -> By {
     let rotated = server.post(&By::Admin, &format!("/api/admin/workers/{id}/token"), body).await.ok(200);
-    By::Worker(rotated["token"].as_str().expect("text").to_owned())
+    By::worker(rotated["token"].as_str().expect("text"))
 }
 
 async fn view(server: &Server, id: &str) -> Value {
@@ -101,11 +105,12 @@ async fn with_an_overlap_the_old_token_works_until_it_ends_or_the_new_one_is_use
     let new = rotate(&server, &id, json!({"overlap_seconds": 600})).await;
     server.heartbeat(&old, json!([])).await;
     assert!(view(&server, &id).await["old_token_ends_at"].is_string());
-    server.heartbeat(&new, json!([])).await;
+    server.post(&new, "/api/workers/heartbeat", json!({})).await.problem(409, "token_in_use");
     server.heartbeat(&old, json!([])).await;
     server.register(&new, json!([])).await;
     assert!(ended(events).await, "the old one's stream");
-    server.post(&old, "/api/workers/heartbeat", json!({})).await.problem(401, "worker_token_refused");
+    server.post(&old, "/api/workers/heartbeat", json!({})).await.problem(409, "not_registered");
+    server.post(&old, "/api/workers/register", json!({})).await.problem(401, "worker_token_refused");
     assert_eq!(view(&server, &id).await["old_token_ends_at"], json!(null));
 
     let newest = rotate(&server, &id, json!({"overlap_seconds": 600})).await;
@@ -166,7 +171,7 @@ async fn who_waits_for_the_first_contact_is_told_of_an_agent_that_was_refused() 
     assert_eq!(refusal().await, json!(null));
     let mut rung = server.app.core.hub.follow(&Topic::Worker(WorkerId::parse(&id).expect("an id")));
     let (register, path) = (json!({"name": "gpu-1"}), "/api/workers/register");
-    let cut = By::Worker("wt_cut".to_owned());
+    let cut = By::worker("wt_cut");
     from(&server, &cut, "192.0.2.9", "POST", path, register.clone()).await.problem(401, "worker_token_refused");
     rung.changed().await.expect("the page that waits is told");
     let told = refusal().await;
@@ -189,7 +194,8 @@ async fn who_waits_for_the_first_contact_is_told_of_an_agent_that_was_refused() 
 async fn behind_a_trusted_proxy_the_agents_own_address_counts() {
     let server = Server::start().await;
     let (_, key) = create(&server, json!({"name": "gpu-1", "allowed_networks": ["203.0.113.0/24"]})).await;
-    let By::Worker(token) = &key else { unreachable!("a worker's token") };
+    let By::Worker(agent) = &key else { unreachable!("a worker's token") };
+    let token = agent.token();
     let call = async |proxy: [u8; 4], client: &str| {
         let request = Request::builder().method("POST").uri("/api/workers/register").header("x-worker-token", token);
         let request = request.header(header::HOST, "localhost:8001").header("x-forwarded-for", client);
@@ -237,6 +243,7 @@ async fn a_form_makes_and_rotates_tokens_with_limits() {
     server.call(&By::Admin, "POST", &format!("/ui/workers/{id}/token"), "overlap_seconds=3600&expires_in_days=").await;
     let rotated = view(&server, &id).await;
     assert_eq!((&rotated["token_expires_at"], rotated["old_token_ends_at"].is_string()), (&json!(null), true));
+    assert!(rotated["token_unused_ends_at"].is_string(), "nobody chose an end");
 }
 
 #[tokio::test]
@@ -287,4 +294,29 @@ async fn a_job_token_too_comes_from_its_workers_networks() {
     let (path, running) = (format!("/api/workers/job/{job}/status"), json!({"status": "running", "attempt": 1}));
     from(&server, &token, "192.0.2.1", "POST", &path, running.clone()).await.problem(403, "network_not_allowed");
     from(&server, &token, "10.1.0.9", "POST", &path, running).await.ok(200);
+}
+
+#[tokio::test]
+async fn a_token_that_no_agent_registers_with_ends_after_thirty_days() {
+    let server = Server::start().await;
+    let (idle, idle_key) = server.worker("idle").await;
+    let (used, used_key) = server.worker("used").await;
+    assert_eq!(view(&server, &idle).await["token_unused_ends_at"], "2024-02-14T10:30:00.000Z");
+    let page = server.get(&By::Admin, &format!("/admin/workers/{idle}")).await.text();
+    assert!(page.contains("unless an agent registers with it before"), "{page}");
+    server.register(&used_key, json!([])).await;
+    assert_eq!(view(&server, &used).await["token_unused_ends_at"], json!(null));
+    let chosen = json!({"name": "chosen", "expires_in_seconds": 60 * 86_400});
+    let chosen = server.post(&By::Admin, "/api/admin/workers", chosen).await.ok(201);
+    let chosen = By::worker(chosen["token"].as_str().expect("text"));
+
+    server.pass(Millis::seconds(30 * 86_400)).await;
+    let body = json!({"protocol": 1});
+    server.post(&idle_key, "/api/workers/register", body.clone()).await.problem(401, "worker_token_expired");
+    server.post(&used_key, "/api/workers/register", body.clone()).await.ok(200);
+    server.post(&chosen, "/api/workers/register", body.clone()).await.ok(200);
+    // A rotation makes one that counts anew.
+    let rotated = server.post(&By::Admin, &format!("/api/admin/workers/{idle}/token"), json!({})).await.ok(200);
+    let fresh = By::worker(rotated["token"].as_str().expect("text"));
+    server.post(&fresh, "/api/workers/register", body).await.ok(200);
 }

@@ -215,7 +215,7 @@ async fn a_part_that_nobody_goes_on_with_for_a_day_goes() {
 async fn a_full_disk_takes_no_piece_of_what_is_new() {
     let story = Story::begin().await;
     story.server.clock.advance(Millis(1));
-    story.server.disk.set_free(0);
+    story.server.disk.set_free(1 << 30);
     story.server.app.core.look_at_disk().expect("a disk by hand");
     let digest = sha256(b"whole");
     story.put("offset=0&size=5", &digest, "who").await.ok(200);
@@ -225,7 +225,8 @@ async fn a_full_disk_takes_no_piece_of_what_is_new() {
     story.server.report(&story.key, &story.job, json!({"status": "running", "attempt": 2})).await.ok(200);
     let path = format!("/api/workers/job/{}/artifacts/new?offset=0&size=5", story.job);
     let By::Worker(key) = &story.key else { unreachable!("a worker's key") };
-    let request = Request::builder().method("PUT").uri(path).header("x-worker-token", key);
+    let (name, value) = key.header(&story.server, &path).await;
+    let request = Request::builder().method("PUT").uri(path).header(name, value);
     let request = request.header("x-content-sha256", digest).body("who".into()).expect("a request");
     read(story.server.send(request).await).await.problem(507, "disk_full");
 }

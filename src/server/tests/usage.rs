@@ -3,7 +3,7 @@
 use app::domain::time::Millis;
 use serde_json::{Value, json};
 
-use super::harness::{By, Server};
+use super::harness::{By, PASSWORD, Server};
 
 const HOUR: Millis = Millis::seconds(3_600);
 
@@ -68,6 +68,8 @@ async fn who_held_what_is_counted_and_a_researcher_is_told_of_their_own() {
     let by_worker = server.get(&By::Admin, "/api/usage?by=worker").await.ok(200);
     assert_eq!((&by_worker["groups"][0]["name"], &by_worker["groups"][0]["worker_id"]), (&json!("rack-1"), &json!(id)));
 
+    // Nobody has used her browser for hours.
+    let eve = server.log_in("eve", PASSWORD).await.expect("the password is right");
     let theirs = server.get(&eve, "/api/usage").await.ok(200);
     assert!(near(&theirs["total"]["gpu_hours"], 6.0), "{theirs}");
     assert_eq!((&theirs["own"], theirs.get("fleet")), (&json!(true), None));

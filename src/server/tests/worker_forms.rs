@@ -72,13 +72,16 @@ async fn a_worker_is_edited_by_a_form_that_writes_over_nobody() {
 
     let typed = |name: &str, seen: &str| {
         format!(
-            "name={name}&worker_type=ephemeral&labels=team%3Dnlp&labels=&networks=&ignore_reported_labels=true&{seen}"
+            "name={name}&worker_type=ephemeral&labels=team%3Dnlp&labels=&networks=&ignore_reported_labels=true&refuse_older_agents=true&{seen}"
         )
     };
     let (to, cookies) = post(&server, &session, &form, &typed("gpu-2", &seen)).await;
     assert_eq!(to, there);
     let changed = view().await;
-    assert_eq!(changed["settings"], json!({"labels": {"team": "nlp"}, "ignore_reported_labels": true}));
+    assert_eq!(
+        changed["settings"],
+        json!({"labels": {"team": "nlp"}, "ignore_reported_labels": true, "refuse_older_agents": true})
+    );
     assert_eq!((&changed["name"], &changed["worker_type"]), (&json!("gpu-2"), &json!("ephemeral")));
     assert_eq!(changed["allowed_networks"], json!([]));
     let undo = hidden(&page(&server, &cookies, &to).await, &form);
@@ -97,7 +100,10 @@ async fn a_worker_is_edited_by_a_form_that_writes_over_nobody() {
     let (to, _) = post(&server, &session, &form, &undo).await;
     assert_eq!(to, there);
     let back = view().await;
-    assert_eq!(back["settings"], json!({"labels": {"note": "a, b"}, "ignore_reported_labels": false}));
+    assert_eq!(
+        back["settings"],
+        json!({"labels": {"note": "a, b"}, "ignore_reported_labels": false, "refuse_older_agents": false})
+    );
     assert_eq!((&back["name"], &back["worker_type"]), (&json!("gpu-1"), &json!("persistent")));
     assert_eq!(back["allowed_networks"], json!(["10.0.0.0/8", "::1/128"]));
     assert_eq!(post(&server, &session, &form, &undo).await.0, edit, "it is taken back once");

@@ -110,7 +110,7 @@ async fn the_list_is_asked_in_words_counted_by_what_is_left_and_exported() {
     {
         let wanted = json!({"name": name, "labels": {"team": team}});
         let made = server.post(&By::Admin, "/api/admin/workers", wanted).await.ok(201);
-        let key = By::Worker(made["token"].as_str().expect("text").to_owned());
+        let key = By::worker(made["token"].as_str().expect("text"));
         let gpus = json!([{"index": 0, "uuid": format!("GPU-{name}"), "name": model}]);
         server
             .post(&key, "/api/workers/register", json!({"protocol": 1, "persistent": true, "gpus": gpus}))
@@ -150,7 +150,7 @@ async fn a_worker_tells_what_was_set_and_of_mixed_gpus_each_model() {
     let server = Server::start().await;
     let wanted = json!({"name": "mixed", "labels": {"team": "nlp"}});
     let made = server.post(&By::Admin, "/api/admin/workers", wanted).await.ok(201);
-    let key = By::Worker(made["token"].as_str().expect("text").to_owned());
+    let key = By::worker(made["token"].as_str().expect("text"));
     let path = format!("/api/admin/workers/{}", made["worker_id"].as_str().expect("text"));
     let register = async |models: [&str; 4]| {
         let gpu = |(n, model)| json!({"index": n, "uuid": format!("GPU-{n}"), "name": model});
@@ -161,7 +161,10 @@ async fn a_worker_tells_what_was_set_and_of_mixed_gpus_each_model() {
     };
     let mixed = register(["A100", "H100", "A100", "H100"]).await;
     assert_eq!(mixed["gpu_models"], json!([{"name": "A100", "count": 2}, {"name": "H100", "count": 2}]));
-    assert_eq!(mixed["settings"], json!({"labels": {"team": "nlp"}, "ignore_reported_labels": false}));
+    assert_eq!(
+        mixed["settings"],
+        json!({"labels": {"team": "nlp"}, "ignore_reported_labels": false, "refuse_older_agents": false})
+    );
     assert_eq!(mixed["labels"], json!({"team": "nlp", "rack": "7"}));
     assert_eq!(mixed["registered_at"], mixed["status_since"]);
     let alike = register(["A100"; 4]).await;
@@ -202,7 +205,8 @@ async fn only_a_worker_that_is_away_is_deleted() {
     server.call(&By::Admin, "DELETE", &path, "").await.ok(200);
     server.call(&By::Admin, "DELETE", &path, "").await.problem(404, "worker_not_found");
     server.get(&By::Admin, &path).await.problem(404, "worker_not_found");
-    server.post(&key, "/api/workers/heartbeat", json!({})).await.problem(401, "worker_token_refused");
+    server.post(&key, "/api/workers/heartbeat", json!({})).await.problem(409, "not_registered");
+    server.post(&key, "/api/workers/register", json!({})).await.problem(401, "worker_token_refused");
     let (never_seen, _) = server.worker("gpu-2").await;
     server.call(&By::Admin, "DELETE", &format!("/api/admin/workers/{never_seen}"), "").await.ok(200);
 }
@@ -215,7 +219,7 @@ async fn a_rotated_token_opens_nothing_and_ends_its_streams() {
     let rotated = server.call(&By::Admin, "POST", &format!("/api/admin/workers/{id}/token"), "").await.ok(200);
     assert!(events.next().await.is_none(), "the open stream ends");
     server.post(&old, "/api/workers/heartbeat", json!({})).await.problem(401, "worker_token_refused");
-    let new = By::Worker(rotated["token"].as_str().expect("text").to_owned());
+    let new = By::worker(rotated["token"].as_str().expect("text"));
     server.register(&new, json!([])).await;
     server.call(&By::Admin, "POST", "/api/admin/workers/w_none/token", "").await.problem(404, "worker_not_found");
 }

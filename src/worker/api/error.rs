@@ -6,8 +6,10 @@ use app::remote::{distrust, innermost};
 use reqwest::{Response, StatusCode, Url};
 use serde::Deserialize;
 
-/// The most of an error's body that is read.
-const LONGEST_BODY: usize = 16 * 1024;
+use super::body;
+
+/// The largest body of an error that is read, in bytes.
+const LARGEST_PROBLEM: usize = 16 * 1024;
 
 /// Why a request did not succeed. Every sentence is for a person.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -100,8 +102,9 @@ impl ApiError {
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let retry_after = header("retry-after").and_then(|text| text.parse().ok()).map(Duration::from_secs);
         let location = header("location");
-        let body = response.bytes().await.unwrap_or_default();
-        let parts: ProblemParts = serde_json::from_slice(&body[..body.len().min(LONGEST_BODY)]).unwrap_or_default();
+        // What is larger is no problem document.
+        let body = body::read(response, LARGEST_PROBLEM).await.unwrap_or_default();
+        let parts: ProblemParts = serde_json::from_slice(&body).unwrap_or_default();
         Self::sorted(status, parts, retry_after, location.as_deref(), base)
     }
 

@@ -16,7 +16,8 @@ use reqwest::{Body, RequestBuilder, Response, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{Api, ApiError, SHORT, WORKER_TOKEN};
+use super::body::LARGEST_BUNDLE;
+use super::{Api, ApiError, SHORT};
 use crate::clock;
 use crate::files::Key;
 use crate::secret::Secret;
@@ -36,7 +37,7 @@ pub struct JobApi {
 }
 
 impl JobApi {
-    /// For this attempt; an empty token means the worker's own.
+    /// For this attempt.
     pub fn new(api: Api, key: Key, token: Secret, trace: Option<Trace>) -> Self {
         Self { api, key, token, trace }
     }
@@ -50,26 +51,14 @@ impl JobApi {
         Ok(url)
     }
 
-    /// The job token survives a rotation of the worker's; the worker's opens the same doors if the job's is not known.
-    async fn ask<T: DeserializeOwned>(&self, request: impl Fn() -> RequestBuilder) -> Result<T, ApiError> {
+    async fn ask<T: DeserializeOwned>(&self, request: impl FnOnce() -> RequestBuilder) -> Result<T, ApiError> {
         let sent = clock::boot_ms();
-        let answer = self.ask_by(request).await;
+        let answer = self.api.json(self.traced(request()).header(JOB_TOKEN, self.token.header())).await;
         // A report of an attempt that is in force is a sign of life.
         if answer.is_ok() {
             self.api.lease.renew(sent);
         }
         answer
-    }
-
-    async fn ask_by<T: DeserializeOwned>(&self, request: impl Fn() -> RequestBuilder) -> Result<T, ApiError> {
-        let request = || self.traced(request());
-        if self.token.reveal().is_empty() {
-            return self.api.json(request().header(WORKER_TOKEN, self.api.token.header())).await;
-        }
-        match self.api.json(request().header(JOB_TOKEN, self.token.header())).await {
-            Err(ApiError::Refused(_)) => self.api.json(request().header(WORKER_TOKEN, self.api.token.header())).await,
-            answer => answer,
-        }
     }
 
     fn traced(&self, request: RequestBuilder) -> RequestBuilder {
@@ -108,7 +97,7 @@ impl JobApi {
         let url = self.api.locate(&bundle.url)?;
         let request = self.api.http.get(url).header(JOB_TOKEN, self.token.header()).timeout(SHORT * 6);
         let response = self.api.send(self.traced(request)).await?;
-        response.bytes().await.map_err(|error| ApiError::unreachable(&error, &self.api.base))
+        self.api.read(response, LARGEST_BUNDLE).await
     }
 
     /// `POST …/secrets`: what the job is given.

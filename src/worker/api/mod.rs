@@ -1,19 +1,23 @@
 //! The orchestrator as the agent sees it: one method per endpoint, and errors sorted by what to do about them.
 
+pub mod body;
 mod error;
 mod job;
 mod lease;
 mod retry;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use app::protocol::worker::{Disconnect, Heartbeat, HeartbeatAnswer, Register, Registered};
+use app::domain::ids::JobId;
+use app::protocol::worker::{Disconnect, Heartbeat, HeartbeatAnswer, Register, Registered, StatusReport};
 use app::remote::{Trust, innermost};
+use bytes::Bytes;
 use reqwest::{Client, ClientBuilder, RequestBuilder, Response, Url, redirect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use self::body::{BodyError, LARGEST_ANSWER};
 pub use error::ApiError;
 pub use job::{JobApi, Taken, Upload};
 pub use lease::LeaseTimer;
@@ -55,6 +59,8 @@ pub struct Api {
     http: Client,
     base: Url,
     token: Secret,
+    /// What the orchestrator gave for the token when this agent registered.
+    session: Arc<Mutex<Option<Secret>>>,
     /// What answers are worth.
     pub lease: Arc<LeaseTimer>,
 }
@@ -68,7 +74,13 @@ impl Api {
         let http = client(&config.trust, &config.url)?
             .build()
             .map_err(|error| Fatal::config(format!("cannot set up TLS: {}", innermost(&error))))?;
-        Ok(Self { http, base: config.url.clone(), token: config.token.clone(), lease: Arc::default() })
+        Ok(Self {
+            http,
+            base: config.url.clone(),
+            token: config.token.clone(),
+            session: Arc::default(),
+            lease: Arc::default(),
+        })
     }
 
     /// Where a path that the server named is; it must be on the server itself.
@@ -85,9 +97,18 @@ impl Api {
         if sent.status().is_success() { Ok(sent) } else { Err(ApiError::of(sent, &self.base).await) }
     }
 
+    async fn read(&self, response: Response, most: usize) -> Result<Bytes, ApiError> {
+        body::read(response, most).await.map_err(|error| match error {
+            BodyError::Network(error) => ApiError::unreachable(&error, &self.base),
+            error @ BodyError::TooLarge(_) => ApiError::Answer(format!(
+                "{} gives {error}, which no orchestrator gives; check --orchestrator-url",
+                self.base
+            )),
+        })
+    }
+
     async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ApiError> {
-        let body =
-            self.send(request).await?.bytes().await.map_err(|error| ApiError::unreachable(&error, &self.base))?;
+        let body = self.read(self.send(request).await?, LARGEST_ANSWER).await?;
         serde_json::from_slice(&body).map_err(|error| {
             ApiError::Answer(format!(
                 "{} does not answer like an orchestrator ({error}); check --orchestrator-url",
@@ -97,13 +118,36 @@ impl Api {
     }
 
     async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ApiError> {
+        self.post_by(&self.key(), path, body).await
+    }
+
+    async fn post_by<T: DeserializeOwned>(
+        &self,
+        key: &Secret,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, ApiError> {
         let url = self.locate(path)?;
-        self.json(self.http.post(url).header(WORKER_TOKEN, self.token.header()).json(body).timeout(SHORT)).await
+        self.json(self.http.post(url).header(WORKER_TOKEN, key.header()).json(body).timeout(SHORT)).await
+    }
+
+    /// What this agent shows: its session, or its token where the orchestrator gives no session.
+    fn key(&self) -> Secret {
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        session.as_ref().unwrap_or(&self.token).clone()
     }
 
     /// `POST /api/workers/register`.
     pub async fn register(&self, body: &Register) -> Result<Registered, ApiError> {
-        self.post("api/workers/register", body).await
+        let registered: Registered = self.post_by(&self.token, "api/workers/register", body).await?;
+        let session = registered.session.as_deref().map(Secret::new);
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = session;
+        Ok(registered)
+    }
+
+    /// `POST /api/workers/job/{id}/status` for an attempt of which this host has nothing, not even the token.
+    pub async fn report_gone(&self, job: &JobId, report: &StatusReport) -> Result<(), ApiError> {
+        self.post::<serde::de::IgnoredAny>(&format!("api/workers/job/{job}/status"), report).await.map(drop)
     }
 
     /// `POST /api/workers/heartbeat`.
@@ -121,14 +165,14 @@ impl Api {
         let mut url = self.locate("api/workers/next")?;
         url.set_query(Some(&format!("wait={POLL_SECONDS}")));
         let limit = Duration::from_secs(POLL_SECONDS) + SHORT;
-        self.json(self.http.get(url).header(WORKER_TOKEN, self.token.header()).timeout(limit)).await
+        self.json(self.http.get(url).header(WORKER_TOKEN, self.key().header()).timeout(limit)).await
     }
 
     /// `GET /api/workers/stream`: the answer's body is the stream.
     pub async fn stream(&self) -> Result<Response, ApiError> {
         let url = self.locate("api/workers/stream")?;
         let request =
-            self.http.get(url).header(WORKER_TOKEN, self.token.header()).header("Accept", "text/event-stream");
+            self.http.get(url).header(WORKER_TOKEN, self.key().header()).header("Accept", "text/event-stream");
         // Only for the head of the answer; the body has no end.
         let sent = tokio::time::timeout(SHORT, self.send(request));
         sent.await.unwrap_or_else(|_| Err(ApiError::transient(format!("{} does not answer", self.base))))

@@ -17,6 +17,8 @@ use super::{Attempt, blocking};
 use crate::api::{ApiError, until_answered};
 use crate::artifacts::checkpoints::step;
 use crate::bundle::is_plain;
+use crate::config::disk::gib;
+use crate::room::space;
 
 /// Where files are until all of them are there.
 const ASIDE: &str = "incoming";
@@ -34,6 +36,8 @@ const OFFERS: u32 = 3;
 enum Unusable {
     #[error("the orchestrator names {0:?}, which is no checkpoint's file")]
     Name(String),
+    #[error("it has {size}, and the worker's disk has {usable} beyond what --keep-free keeps")]
+    NoRoom { size: String, usable: String },
     #[error("{0} arrived damaged")]
     Damaged(String),
     #[error("{0}")]
@@ -125,7 +129,8 @@ impl Attempt {
         if place.is_dir() {
             return Ok(());
         }
-        let bytes: u64 = sent.files.iter().map(|file| file.size_bytes).sum();
+        let bytes = sent.files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.size_bytes));
+        self.has_room_for(bytes).await?;
         tracing::info!("{}: fetching {} ({} files, {bytes} bytes)", self.key(), sent.name, sent.files.len());
         let fetched = async {
             for file in &sent.files {
@@ -137,6 +142,16 @@ impl Attempt {
         // It would only be in the way.
         let _ = tokio::fs::remove_dir_all(&aside).await;
         fetched
+    }
+
+    /// It is fetched into what a job may fill, and not beyond. What a broken download has left counts twice.
+    async fn has_room_for(&self, bytes: u64) -> Result<(), Unusable> {
+        let (dir, keep) = (self.dir.path().to_owned(), self.context.config.keep_free);
+        let usable = blocking(move || Ok(space(&dir).map(|space| space.free.saturating_sub(keep.bytes(space.total)))));
+        match usable.await? {
+            Some(usable) if bytes > usable => Err(Unusable::NoRoom { size: gib(bytes), usable: gib(usable) }),
+            _ => Ok(()),
+        }
     }
 
     async fn fetch_file(&self, file: &CheckpointFile, path: &Path) -> Result<(), Unusable> {
@@ -189,7 +204,10 @@ impl Attempt {
                 Ok(Err(error)) => return Err(broken(&error.to_string())),
                 Err(_) => return Err(broken("nothing came")),
             };
-            part.write_all(&chunk).await.map_err(disk)?;
+            // No more than was announced; whether it is the file, its digest says.
+            let room = usize::try_from(file.size_bytes - there).unwrap_or(usize::MAX);
+            let chunk = &chunk[..chunk.len().min(room)];
+            part.write_all(chunk).await.map_err(disk)?;
             there += chunk.len() as u64;
             *heard = Instant::now();
         }

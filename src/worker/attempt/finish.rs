@@ -15,6 +15,8 @@ use crate::secret::mask::Mask;
 
 /// So much of the log's end is looked at for the error.
 const LOG_END: u64 = 16 * 1024;
+/// The longest error that is reported, in characters.
+const LONGEST_ERROR: usize = 2_000;
 
 impl Attempt {
     /// From wherever it stands to its end. Answers with what to report; nothing if it is somebody else's.
@@ -42,9 +44,11 @@ impl Attempt {
         }
         self.last_words(&report, &end);
         if !refused.is_empty() {
-            let said = report.error.into_iter().chain(refused).collect::<Vec<_>>().join("\n");
-            report.error = Some(said.chars().take(2_000).collect());
+            report.error = Some(report.error.into_iter().chain(refused).collect::<Vec<_>>().join("\n"));
         }
+        // Once more: the end of a log is cut into lines and cleaned, and names of files come from the trainer too.
+        let mask = &self.given().mask;
+        report.error = report.error.map(|error| mask.text(&error).chars().take(LONGEST_ERROR).collect());
         Some(report)
     }
 
@@ -91,9 +95,12 @@ impl Attempt {
 fn read_end(path: &Path, mask: &Mask) -> std::io::Result<String> {
     let file = File::open(path)?;
     let length = file.metadata()?.len();
-    let start = length.saturating_sub(LOG_END);
+    let from = length.saturating_sub(LOG_END);
+    // A secret may begin before it.
+    let start = from.saturating_sub(mask.reach() as u64);
     let mut bytes = vec![0; usize::try_from(length - start).unwrap_or_default()];
     let count = file.read_at(&mut bytes, start)?;
     mask.hide(&mut bytes[..count]);
-    Ok(String::from_utf8_lossy(&bytes[..count]).into_owned())
+    let end = bytes[..count].get(usize::try_from(from - start).unwrap_or_default()..).unwrap_or_default();
+    Ok(String::from_utf8_lossy(end).into_owned())
 }

@@ -28,7 +28,7 @@ impl Given {
     fn new(variables: BTreeMap<String, Secret>, own: &Secrets) -> Self {
         let variables: BTreeMap<_, _> =
             variables.into_iter().filter(|(name, _)| variable(name).as_ref() == Some(name)).collect();
-        let all = variables.values().chain([&own.job_token, &own.webhook]);
+        let all = variables.values().chain([&own.job_token, &own.webhook]).chain(&own.hf_token);
         Self { mask: Mask::of(all.map(Secret::reveal)), variables }
     }
 }

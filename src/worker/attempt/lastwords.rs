@@ -9,14 +9,14 @@ use crate::outcome::visible;
 const LINES: usize = 40;
 
 impl Attempt {
-    /// Says it, of an end that is a failure. The log's end has no secrets in it any more.
+    /// Says it, of an end that is a failure.
     pub(super) fn last_words(&self, report: &StatusReport, log_end: &str) {
         let lines = last_words(log_end);
         if report.status == "failed" && !lines.is_empty() {
             tracing::error!("{}: the trainer failed; its last lines:", self.key());
             // Each by itself, as a line of the log holds no line break.
             for line in lines {
-                tracing::error!("| {line}");
+                tracing::error!("| {}", self.given().mask.text(&line));
             }
         }
     }

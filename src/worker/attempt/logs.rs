@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::{Attempt, blocking, length};
 use crate::api::{ApiError, until_answered};
 use crate::files::AttemptDir;
-use crate::secret::mask::Mask;
+use crate::secret::mask::{Mask, Tail};
 
 /// The largest request.
 const CHUNK: usize = 256 * 1024;
@@ -26,19 +26,29 @@ const PROMPT: u64 = 64 * 1024;
 const PERIOD: Duration = Duration::from_millis(250);
 /// How often the acknowledged offset is written down; the orchestrator knows it too.
 const SAVE: Duration = Duration::from_secs(1);
+/// A log that has not grown for so long is quiet: a value that is cut by a line break comes in one write.
+const QUIET: Duration = Duration::from_secs(2);
 
 impl Attempt {
     /// Until all of it is there, after the end.
     pub(super) async fn pump_log(&self, mut done: watch::Receiver<bool>) {
         let path = self.dir.log();
         let mut offset = self.state().log_acked;
-        let mut saved = Instant::now();
+        let (mut saved, mut grown) = (Instant::now(), (0, Instant::now()));
         loop {
             // In this order: after the end nothing is added.
             let ended = *done.borrow();
             let length = length(path.clone()).await;
+            if grown.0 != length {
+                grown = (length, Instant::now());
+            }
             if offset < length {
-                match self.send_chunk(offset, ended).await {
+                let tail = match grown.1.elapsed() {
+                    _ if ended => Tail::Known,
+                    still if still > QUIET => Tail::Quiet,
+                    _ => Tail::Growing,
+                };
+                match self.send_chunk(offset, tail).await {
                     Ok(durable) if durable > offset => offset = durable.min(length),
                     Ok(durable) => {
                         // It has no more than before, or less: whatever is wrong there needs time.
@@ -66,14 +76,14 @@ impl Attempt {
     }
 
     /// Sends what follows an offset. Answers with how much the orchestrator then has.
-    async fn send_chunk(&self, offset: u64, ended: bool) -> Result<u64, ApiError> {
+    async fn send_chunk(&self, offset: u64, tail: Tail) -> Result<u64, ApiError> {
         let (given, dir) = (Arc::clone(self.given()), self.dir.clone());
-        let piece = match blocking(move || Piece::read(&dir, offset, &given.mask, ended)).await {
+        let piece = match blocking(move || Piece::read(&dir, offset, &given.mask, tail)).await {
             // Perhaps the beginning of a secret: the rest comes.
             Ok(piece) if piece.bytes.is_empty() => return Ok(offset),
             Ok(piece) => piece,
             // Nothing more comes, and the end has to be told.
-            Err(error) if ended => {
+            Err(error) if tail == Tail::Known => {
                 return Err(ApiError::Answer(format!("it cannot be read ({error}), so the rest is not sent")));
             }
             Err(error) => {
@@ -120,16 +130,15 @@ struct Piece {
 
 impl Piece {
     /// Reads what follows an offset.
-    fn read(dir: &AttemptDir, offset: u64, mask: &Mask, ended: bool) -> std::io::Result<Self> {
-        let read = |from| read_chunk(&dir.log(), from, mask, ended);
-        Self::read_by(offset, mask.reach() as u64, read, || dir.floors().log)
+    fn read(dir: &AttemptDir, offset: u64, mask: &Mask, tail: Tail) -> std::io::Result<Self> {
+        let read = |from| read_chunk(&dir.log(), from, mask, tail);
+        Self::read_by(offset, |floor| behind_half(&dir.log(), floor, mask), read, || dir.floors().log)
     }
 
-    /// What was given up is looked for after reading, so that what has become a hole in between is not taken for output. A
-    /// secret reaches over so many bytes.
+    /// What was given up is looked for after reading, so that what has become a hole in between is not taken for output.
     fn read_by(
         offset: u64,
-        reach: u64,
+        behind_half: impl Fn(u64) -> std::io::Result<u64>,
         read: impl Fn(u64) -> std::io::Result<Bytes>,
         floor: impl Fn() -> u64,
     ) -> std::io::Result<Self> {
@@ -141,21 +150,28 @@ impl Piece {
                 return Ok(Self { from, bytes });
             }
             // Of a secret that the floor has cut in two, no mask knows the second half.
-            from = (floor + reach).max(offset + LEAST_GAP);
+            from = behind_half(floor)?.max(offset + LEAST_GAP);
         }
     }
 }
 
+/// Where the second half of a secret that ends behind an offset has ended for sure.
+fn behind_half(path: &Path, offset: u64, mask: &Mask) -> std::io::Result<u64> {
+    let mut bytes = vec![0; mask.reach()];
+    let count = File::open(path)?.read_at(&mut bytes, offset)?;
+    Ok(offset + mask.half(&bytes[..count]) as u64)
+}
+
 /// What follows an offset, without secrets.
-fn read_chunk(path: &Path, offset: u64, mask: &Mask, ended: bool) -> std::io::Result<Bytes> {
+fn read_chunk(path: &Path, offset: u64, mask: &Mask, tail: Tail) -> std::io::Result<Bytes> {
     let file = File::open(path)?;
     let start = offset.saturating_sub(mask.reach() as u64);
     let from = usize::try_from(offset - start).unwrap_or_default();
     let mut window = vec![0; from + CHUNK + mask.reach()];
     let count = file.read_at(&mut window, start)?;
-    let open = !ended && count < window.len();
+    let tail = if count < window.len() { tail } else { Tail::Known };
     window.truncate(count);
-    Ok(mask.piece(window, from, CHUNK, open).into())
+    Ok(mask.piece(window, from, CHUNK, tail).into())
 }
 
 #[cfg(test)]
@@ -173,13 +189,15 @@ mod tests {
         std::fs::write(dir.log(), text("efgh and hf_abcdefgh, step 7\n"))?;
         dir.write("log.json", &Floors { log: 8_192, ..Floors::default() })?;
         let hidden = text("efgh and ***********, step 7\n");
+        // Of its longest spelling, with what a sequence may take, and the line break, which does not count.
+        let half = 2 * "hf_abcdefgh".len() - 1 + 32 + 1;
         // A gap has room for its mark, however little was given up.
-        for (offset, from) in [(0, 8_192 + mask.reach()), (3, 8_192 + mask.reach()), (8_190, 8_190 + 4_096)] {
-            let piece = Piece::read(&dir, offset, &mask, true)?;
+        for (offset, from) in [(0, 8_192 + half), (3, 8_192 + half), (8_190, 8_190 + 4_096)] {
+            let piece = Piece::read(&dir, offset, &mask, Tail::Known)?;
             assert_eq!((piece.from, &piece.bytes[..]), (from as u64, &hidden[from..]), "from {offset} on");
         }
         // Whoever is behind the floor already reads on.
-        assert_eq!(Piece::read(&dir, 8_230, &mask, true)?.from, 8_230);
+        assert_eq!(Piece::read(&dir, 8_230, &mask, Tail::Known)?.from, 8_230);
         Ok(())
     }
 
@@ -191,7 +209,7 @@ mod tests {
             floor.set(if from < 10_000 { from + 5_000 } else { floor.get() });
             Ok(Bytes::from_static(if from < 10_000 { b"\0\0\0" } else { b"end" }))
         };
-        let piece = Piece::read_by(0, 3, read, || floor.get())?;
+        let piece = Piece::read_by(0, |floor| Ok(floor + 3), read, || floor.get())?;
         assert_eq!((piece.from, &piece.bytes[..]), (10_006, &b"end"[..]));
         Ok(())
     }

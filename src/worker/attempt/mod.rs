@@ -21,6 +21,7 @@ mod points;
 mod prepare;
 mod room;
 mod said;
+mod sandbox;
 mod uploads;
 
 use std::io;
@@ -222,6 +223,9 @@ impl Attempt {
     async fn close(&self) {
         self.update(true, |state| state.delivered = true).await;
         forget_secrets(&self.dir);
+        let tmp = self.dir.tmp();
+        // What is left of it goes with the attempt.
+        let _ = blocking(move || std::fs::remove_dir_all(tmp)).await;
     }
 }
 

@@ -16,6 +16,7 @@ use super::{Attempt, blocking, length};
 use crate::api::until_answered;
 use crate::files::AttemptDir;
 use crate::progress::Reader;
+use crate::secret::mask::Mask;
 
 const PERIOD: Duration = Duration::from_secs(1);
 /// The most points in one report.
@@ -44,7 +45,7 @@ impl Attempt {
             let fresh = length(dir.events()).await > offset;
             let read = async || blocking(move || whole_lines(&dir, offset)).await.unwrap_or_default();
             let (next, lines) = if fresh { read().await } else { (offset, Vec::new()) };
-            let points = points(&mut reader, &lines);
+            let points = points(&mut reader, &self.given().mask, &lines);
             let lease = self.context.refused.load(Ordering::Relaxed) && reported.elapsed() > KEEP_LEASE;
             if !points.is_empty() || lease {
                 reported = Instant::now();
@@ -82,11 +83,15 @@ impl Attempt {
     }
 }
 
-fn points(reader: &mut Reader, lines: &[u8]) -> Vec<ProgressPoint> {
+/// Secrets are hidden in the event as it came: later its texts are cut.
+fn points(reader: &mut Reader, mask: &Mask, lines: &[u8]) -> Vec<ProgressPoint> {
     lines
         .split(|byte| *byte == b'\n')
         .filter_map(|line| serde_json::from_slice::<Line>(line).ok())
-        .filter_map(|line| reader.point(&line.event, line.at))
+        .filter_map(|mut line| {
+            mask.json(&mut line.event);
+            reader.point(&line.event, line.at)
+        })
         .collect()
 }
 

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{Attempt, blocking, launch};
 use crate::api::{ApiError, until_answered};
-use crate::bundle::places::{self, Misplaced};
+use crate::bundle::places::{self, Misplaced, Places};
 use crate::config::paths::OF_THE_JOB;
 use crate::files::{AttemptDir, Exit, StopCause, VERSION};
 use crate::{bundle, clock, environment, process};
@@ -66,9 +66,11 @@ impl Attempt {
             if let Some(processes) = processes {
                 spec.trainer = launched(&dir, spec.trainer, processes, &accelerator)?;
             }
-            dir.write("spec.json", &spec)
+            dir.write("spec.json", &spec)?;
+            Ok(spec.trainer)
         };
-        blocking(prepare).await.map_err(disk)?;
+        let command = blocking(prepare).await.map_err(disk)?;
+        self.make_sandbox(command).await?;
         self.gpus_are_fit().await?;
         // At last, as a large checkpoint may have taken longer than a lease lasts.
         self.first_lease().await;
@@ -112,7 +114,9 @@ impl Attempt {
                 Err(error) => return Err(failed(format!("the configuration's files cannot be fetched: {error}"))),
             };
             let (sha256, dir) = (offered.sha256.clone(), self.dir.bundle());
-            let unpack = move || Ok(bundle::open(&body, &sha256).and_then(|files| bundle::unpack(&files, &dir)));
+            let allow_code = self.context.config.allow_code;
+            let unpack =
+                move || Ok(bundle::open(&body, &sha256, allow_code).and_then(|files| bundle::unpack(&files, &dir)));
             match blocking(unpack).await {
                 Ok(Ok(())) => return Ok(()),
                 Ok(Err(bundle::BadBundle::Damaged { .. })) if tries < BUNDLE_TRIES => {}
@@ -126,7 +130,8 @@ impl Attempt {
 
     /// Makes names in the configuration what they are on this host.
     async fn place(&self) -> Result<(), Exit> {
-        let mut places = self.context.config.paths.clone();
+        let named = self.context.config.paths.iter();
+        let mut places: Places = named.map(|(name, dir)| (name.clone(), dir.path.clone())).collect();
         let own = [self.dir.output(), PathBuf::from(self.key().job_id.as_str())];
         places.extend(OF_THE_JOB.into_iter().map(str::to_owned).zip(own));
         let bundle = self.dir.bundle();
@@ -173,16 +178,17 @@ impl Attempt {
             secrets: &self.given().variables,
             visible_devices: &visible,
             num_processes: self.processes(),
+            is_module: self.spec.trainer.iter().any(|word| word == "-m"),
             trace: self.trace.as_ref(),
         };
         let own =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        let log = std::fs::OpenOptions::new().append(true).create(true).open(self.dir.join("supervisor.log"))?;
+        let log = crate::files::open_private(&self.dir.join("supervisor.log"))?;
         Command::new(std::env::current_exe()?)
             .arg("supervise")
             .arg(self.dir.path())
             .env_clear()
-            .envs(environment::trainer(own, &self.context.config.pass_env, &job))
+            .envs(self.confined(environment::trainer(own, &self.context.config.pass_env, &job)))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)

@@ -5,6 +5,7 @@ pub mod places;
 use std::io;
 use std::path::{Component, Path};
 
+use app::domain::code::is_code;
 use app::protocol::configs::Bundle;
 use sha2::{Digest, Sha256};
 
@@ -36,13 +37,19 @@ pub enum BadBundle {
     /// There is no `config.json`.
     #[error("the configuration has no config.json")]
     NoConfig,
+    /// It brings code, which only the host's owner may run.
+    #[error(
+        "the configuration has the file {0:?}, which Python could run. This worker takes no code from configurations: remove \
+         the file, or let the worker's owner start it with --allow-code"
+    )]
+    Code(String),
     /// The disk refused.
     #[error("the configuration's files cannot be written: {0}")]
     Disk(#[from] io::Error),
 }
 
-/// Reads a bundle as it came, if it is the offered one.
-pub fn open(body: &[u8], sha256: &str) -> Result<Bundle, BadBundle> {
+/// Reads a bundle as it came, if it is the offered one, and brings code only where that is allowed.
+pub fn open(body: &[u8], sha256: &str, allow_code: bool) -> Result<Bundle, BadBundle> {
     let found = hex(&Sha256::digest(body));
     if !found.eq_ignore_ascii_case(sha256) {
         return Err(BadBundle::Damaged { found, expected: sha256.to_owned() });
@@ -56,7 +63,10 @@ pub fn open(body: &[u8], sha256: &str) -> Result<Bundle, BadBundle> {
     if !bundle.files.contains_key(CONFIG_FILE) {
         return Err(BadBundle::NoConfig);
     }
-    Ok(bundle)
+    match bundle.files.keys().find(|name| !allow_code && is_code(name)) {
+        Some(name) => Err(BadBundle::Code(name.chars().take(100).collect())),
+        None => Ok(bundle),
+    }
 }
 
 /// Whether a part of it is longer than file systems take.
@@ -107,9 +117,9 @@ mod tests {
     fn what_is_not_the_offered_bundle_is_refused() {
         let body = br#"{"files": {"config.json": "{}"}}"#;
         let sha = hex(&Sha256::digest(body));
-        assert!(open(body, &sha.to_uppercase()).is_ok());
-        assert!(matches!(open(body, "00"), Err(BadBundle::Damaged { .. })));
-        let refused = |body: &[u8]| open(body, &hex(&Sha256::digest(body)));
+        assert!(open(body, &sha.to_uppercase(), false).is_ok());
+        assert!(matches!(open(body, "00", false), Err(BadBundle::Damaged { .. })));
+        let refused = |body: &[u8]| open(body, &hex(&Sha256::digest(body)), false);
         assert!(matches!(refused(b"{"), Err(BadBundle::Unreadable(_))));
         assert!(matches!(refused(br#"{"files": {}}"#), Err(BadBundle::NoConfig)));
         let long = "x".repeat(256);
@@ -117,5 +127,8 @@ mod tests {
             let body = serde_json::json!({"files": {"config.json": "", name: ""}}).to_string();
             assert!(matches!(refused(body.as_bytes()), Err(BadBundle::BadPath(_))), "{name}");
         }
+        let body = serde_json::json!({"files": {"config.json": "", "simpletuner/train.py": ""}}).to_string();
+        assert!(matches!(refused(body.as_bytes()), Err(BadBundle::Code(name)) if name == "simpletuner/train.py"));
+        assert!(open(body.as_bytes(), &hex(&Sha256::digest(body.as_bytes())), true).is_ok());
     }
 }

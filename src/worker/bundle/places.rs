@@ -3,12 +3,16 @@
 //! Braces also stand in captions and prompts, so only names that this host knows are replaced. What it does not know is
 //! an error only where it must have been meant as a directory.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::config::paths::{DATA_ROOT, Paths, is_name};
+use crate::config::paths::{DATA_ROOT, is_name};
+
+/// What names stand for.
+pub type Places = BTreeMap<String, PathBuf>;
 
 /// Ends of keys whose values are paths.
 const PATH_KEYS: [&str; 5] = ["dir", "path", "root", "file", "folder"];
@@ -47,7 +51,7 @@ fn variable(name: &str) -> String {
 ///
 /// # Errors
 /// The first place that this host does not have, or what the disk says.
-pub fn resolve(bundle: &Path, places: &Paths) -> Result<(), Misplaced> {
+pub fn resolve(bundle: &Path, places: &Places) -> Result<(), Misplaced> {
     for file in json_files(bundle)? {
         let text = std::fs::read(&file)?;
         let Ok(mut content) = serde_json::from_slice::<Value>(&text) else { continue };
@@ -82,7 +86,7 @@ fn json_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
 /// A name that is not here, and the value that has it.
 type Unknown = (String, String);
 
-fn replace_all(value: &mut Value, key: &str, places: &Paths) -> Result<(), Unknown> {
+fn replace_all(value: &mut Value, key: &str, places: &Places) -> Result<(), Unknown> {
     match value {
         Value::String(text) => {
             if let Some(name) = missing(text, key, places) {
@@ -98,7 +102,7 @@ fn replace_all(value: &mut Value, key: &str, places: &Paths) -> Result<(), Unkno
 }
 
 /// The known names in it, once: what a directory is called is not looked at again.
-fn replaced(text: &str, places: &Paths) -> String {
+fn replaced(text: &str, places: &Places) -> String {
     let mut rest = text;
     let mut whole = String::with_capacity(text.len());
     while let Some((before, after)) = rest.split_once('{') {
@@ -116,7 +120,7 @@ fn replaced(text: &str, places: &Paths) -> String {
 }
 
 /// A name that must mean a directory, and is not known: `{data_root}` anywhere, another one where a path begins with it.
-fn missing<'a>(text: &'a str, key: &str, places: &Paths) -> Option<&'a str> {
+fn missing<'a>(text: &'a str, key: &str, places: &Places) -> Option<&'a str> {
     if text.contains("{data_root}") && !places.contains_key(DATA_ROOT) {
         return Some(DATA_ROOT);
     }
@@ -130,14 +134,14 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn places() -> Paths {
+    fn places() -> Places {
         [("data_root", "/mnt/d"), ("cache", "/c {data_root}"), ("output_dir", "/o"), ("job_id", "j_1")]
             .into_iter()
             .map(|(name, dir)| (name.to_owned(), PathBuf::from(dir)))
             .collect()
     }
 
-    fn result(key: &str, text: &str, places: &Paths) -> Result<Value, String> {
+    fn result(key: &str, text: &str, places: &Places) -> Result<Value, String> {
         let mut value = json!(text);
         replace_all(&mut value, key, places).map(|()| value).map_err(|(name, _)| name)
     }
@@ -186,7 +190,7 @@ mod tests {
             ("anything", "{images}/a", "images"),
             ("anything", "see {data_root}", "data_root"),
         ] {
-            assert_eq!(result(key, text, &Paths::new()), Err(name.to_owned()), "{key}: {text}");
+            assert_eq!(result(key, text, &Places::new()), Err(name.to_owned()), "{key}: {text}");
         }
     }
 

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use app::domain::sandbox::SandboxLevel;
 use clap::Args;
+use clap::builder::BoolishValueParser;
 
 /// The most jobs at once that the orchestrator knows how to count.
 const MOST_JOBS: u32 = 64;
@@ -14,12 +16,42 @@ pub struct JobArgs {
     /// How many jobs to run at once, each with GPUs of its own: a number, or per-gpu for as many as there are GPUs
     #[arg(long, value_name = "N|per-gpu", env = "SIMPLETUNER_MAX_JOBS", default_value = "1")]
     pub max_jobs: MaxJobs,
-    /// What `{NAME}` stands for in a configuration's JSON files, on this host (repeatable)
-    #[arg(long = "path", value_name = "NAME=DIR")]
+    /// Give jobs a directory of this host, which `{NAME}` stands for in their configurations; read-only unless `:rw` follows (repeatable)
+    #[arg(long = "path", value_name = "NAME=DIR[:rw]")]
     pub paths: Vec<String>,
-    /// What `{data_root}` stands for on this host; the same as `--path data_root=DIR`
-    #[arg(long, value_name = "DIR", env = "SIMPLETUNER_DATA_ROOT")]
+    /// Give jobs the directory that `{data_root}` stands for; the same as `--path data_root=DIR`
+    #[arg(long, value_name = "DIR[:rw]", env = "SIMPLETUNER_DATA_ROOT")]
     pub data_root: Option<PathBuf>,
+    /// Let configurations bring code (.py, .so, .pkl …), which then runs on this host as its jobs do
+    #[arg(long, env = "SIMPLETUNER_ALLOW_CODE", value_parser = BoolishValueParser::new(), value_name = "BOOL",
+        num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", hide_default_value = true,
+        hide_possible_values = true)]
+    pub allow_code: bool,
+    /// Confine every job at least this closely: none, files, full, or auto for as closely as this host can
+    #[arg(
+        long,
+        visible_alias = "box-min",
+        value_name = "LEVEL",
+        env = "SIMPLETUNER_SANDBOX_MIN",
+        default_value = "auto"
+    )]
+    pub sandbox_min: LeastSandbox,
+}
+
+/// What `--sandbox-min` says; none for `auto`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeastSandbox(pub Option<SandboxLevel>);
+
+impl FromStr for LeastSandbox {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self(None));
+        }
+        let level = SandboxLevel::parse(text).ok_or("write none, files, full or auto")?;
+        Ok(Self(Some(level)))
+    }
 }
 
 /// How many jobs may run at once.

@@ -4,24 +4,41 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Directories of this host by the names that configurations use.
-pub type Paths = BTreeMap<String, PathBuf>;
+pub type Paths = BTreeMap<String, Directory>;
+
+/// A directory that the owner gives to jobs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Directory {
+    /// Absolute.
+    pub path: PathBuf,
+    /// Whether a confined trainer may change what is there.
+    pub writable: bool,
+}
 
 /// The name that has a flag of its own.
 pub const DATA_ROOT: &str = "data_root";
 /// What every job has a value of its own for.
 pub const OF_THE_JOB: [&str; 2] = ["output_dir", "job_id"];
 
-/// From the variable (`name=dir:name2=dir2`), `--data-root`, and `--path`: the later wins.
+/// From the variable (`name=dir:name2=dir2:rw`), `--data-root`, and `--path`: the later wins. A directory can be read by jobs;
+/// `:rw` after it lets them write too.
 ///
 /// # Errors
 /// A sentence that names what is wrong.
 pub fn parse(variable: Option<&str>, flags: &[String], data_root: Option<&Path>) -> Result<Paths, String> {
     let mut paths = Paths::new();
-    for pair in variable.unwrap_or_default().split(':').filter(|pair| !pair.trim().is_empty()) {
+    let mut pairs: Vec<String> = Vec::new();
+    for piece in variable.unwrap_or_default().split(':').map(str::trim).filter(|piece| !piece.is_empty()) {
+        match pairs.last_mut().filter(|_| is_access(piece)) {
+            Some(pair) => pair.extend([":", piece]),
+            None => pairs.push(piece.to_owned()),
+        }
+    }
+    for pair in &pairs {
         take(&mut paths, "SIMPLETUNER_PATHS", pair)?;
     }
     if let Some(path) = data_root {
-        insert(&mut paths, "--data-root", DATA_ROOT, path)?;
+        insert(&mut paths, "--data-root", DATA_ROOT, &path.to_string_lossy())?;
     }
     for pair in flags {
         take(&mut paths, "--path", pair)?;
@@ -33,10 +50,21 @@ fn take(paths: &mut Paths, flag: &str, pair: &str) -> Result<(), String> {
     let (name, dir) = pair
         .split_once('=')
         .ok_or_else(|| format!("{flag} {pair:?} has no '=': write it as NAME=DIR, such as data_root=/mnt/data"))?;
-    insert(paths, flag, name.trim(), Path::new(dir.trim()))
+    insert(paths, flag, name.trim(), dir.trim())
 }
 
-fn insert(paths: &mut Paths, flag: &str, name: &str, dir: &Path) -> Result<(), String> {
+const READ_ONLY: &str = "ro";
+const READ_WRITE: &str = "rw";
+
+fn is_access(word: &str) -> bool {
+    [READ_ONLY, READ_WRITE].contains(&word)
+}
+
+fn insert(paths: &mut Paths, flag: &str, name: &str, given: &str) -> Result<(), String> {
+    let (dir, access) = match given.rsplit_once(':') {
+        Some((dir, access)) if is_access(access) => (Path::new(dir), access),
+        _ => (Path::new(given), READ_ONLY),
+    };
     if !is_name(name) {
         return Err(format!("{flag}: {name:?} is no name: use letters, digits and '_', not beginning with a digit"));
     }
@@ -51,7 +79,7 @@ fn insert(paths: &mut Paths, flag: &str, name: &str, dir: &Path) -> Result<(), S
     if absolute.to_str().is_none() {
         return Err(format!("{flag}: {} is not UTF-8, which configurations are", absolute.display()));
     }
-    paths.insert(name.to_owned(), absolute);
+    paths.insert(name.to_owned(), Directory { path: absolute, writable: access == READ_WRITE });
     Ok(())
 }
 
@@ -68,7 +96,8 @@ mod tests {
     fn parsed(variable: Option<&str>, flags: &[&str], data_root: Option<&str>) -> Result<Vec<String>, String> {
         let flags: Vec<_> = flags.iter().map(|flag| (*flag).to_owned()).collect();
         let paths = parse(variable, &flags, data_root.map(Path::new))?;
-        Ok(paths.iter().map(|(name, dir)| format!("{name}={}", dir.display())).collect())
+        let shown = |dir: &Directory| format!("{}{}", dir.path.display(), if dir.writable { ":rw" } else { "" });
+        Ok(paths.iter().map(|(name, dir)| format!("{name}={}", shown(dir))).collect())
     }
 
     #[test]
@@ -79,6 +108,13 @@ mod tests {
         assert_eq!(parsed(Some(""), &[], None), Ok(vec![]));
         let relative = parsed(None, &["data=here"], None).unwrap_or_default();
         assert!(relative.iter().all(|path| path.starts_with("data=/") && path.ends_with("/here")), "{relative:?}");
+    }
+
+    #[test]
+    fn directories_are_read_only_unless_the_owner_says_otherwise() {
+        let all = parsed(Some("a=/a:rw:b=/b:ro:c=/c"), &["d=/d:rw", "e=/e", "f=/x:y"], Some("/root:rw"));
+        let expected = ["a=/a:rw", "b=/b", "c=/c", "d=/d:rw", "data_root=/root:rw", "e=/e", "f=/x:y"];
+        assert_eq!(all, Ok(expected.map(str::to_owned).to_vec()));
     }
 
     #[test]

@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
+use app::domain::sandbox::SandboxLevel;
+
 use super::line::Line;
 use crate::config::disk::gib;
 use crate::gpu::Hardware;
+use crate::sandbox::host::Host as Sandbox;
 
 const GIB: u64 = 1 << 30;
 /// Less free space than this is not enough for a bundle and a log, in bytes.
@@ -191,6 +194,27 @@ pub fn cgroup(cgroup: &Cgroup) -> Line {
         Cgroup::Delegated(dir) => Line::ok("cgroup", format!("{} is delegated", dir.display())),
         Cgroup::NotOurs(dir) => Line::warn("cgroup", format!("{} is not delegated", dir.display()), advice),
         Cgroup::Absent => Line::warn("cgroup", "version 2 is not there", advice),
+    }
+}
+
+/// How closely jobs are confined, and why not more.
+pub fn sandbox(host: &Sandbox) -> Line {
+    let (least, most) = (host.least.as_str(), host.most.as_str());
+    let users = if host.has_users { ", each person's as a user of their own" } else { "" };
+    let found = format!("jobs are confined at level {least}{users}; this host can do {most}");
+    match (host.unfit(), &host.why_not_more) {
+        (Some(why), _) => {
+            Line::fail("sandbox", why, "lower --sandbox-min, or let the kernel do more: docs/WORKER.md says how")
+        }
+        (None, Some(why)) => Line::warn(
+            "sandbox",
+            format!("{found}, not more: {why}"),
+            "run jobs of people you trust only, or let the kernel do more: docs/WORKER.md says how",
+        ),
+        (None, None) if host.least == SandboxLevel::None => {
+            Line::warn("sandbox", found, "jobs can do what this user can: run those of people you trust only")
+        }
+        (None, None) => Line::ok("sandbox", found),
     }
 }
 

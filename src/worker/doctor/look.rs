@@ -11,9 +11,11 @@ use nix::sys::statvfs::statvfs;
 use nix::unistd::{AccessFlags, access};
 
 use super::host::{Cgroup, Disk, Limits, Memory, Trainer};
+use crate::config::Config;
 use crate::config::disk::KeepFree;
 use crate::probe::can_start;
 use crate::room::space;
+use crate::sandbox::host::Host as Sandbox;
 
 /// The size of the file by which a disk is tried, in bytes.
 const TRIAL: usize = 64 * 1024;
@@ -63,6 +65,15 @@ pub fn trainer(command: Vec<String>, gpus: usize) -> Trainer {
     let accelerate =
         (python_module && gpus > 1).then(|| can_start(&[program.clone(), "-m".to_owned(), "accelerate".to_owned()]));
     Trainer { program: can_start(&[program]), starts: can_start(&command), command, accelerate }
+}
+
+/// How trainers can be confined, tried where nothing of the agent's is.
+pub fn sandbox(config: &Config) -> Sandbox {
+    let scratch = std::env::temp_dir().join(format!("simpletuner-doctor-{}", std::process::id()));
+    let host = Sandbox::examine(config, &scratch);
+    // It was not made if nothing could be tried.
+    let _ = fs::remove_dir_all(&scratch);
+    host
 }
 
 /// The control group that this process is in.

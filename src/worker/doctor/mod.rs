@@ -75,7 +75,10 @@ fn report(args: DoctorArgs, matches: &ArgMatches) -> Result<Vec<Line>, Fatal> {
     }
     let parts_are_well = url.is_ok() && token.is_ok() && trust.is_ok() && work_dir.is_ok() && command.is_ok();
     let hardware = match Config::new(args.agent, matches) {
-        Ok(config) => gpu::detect(&config.gpu, &config.host),
+        Ok(config) => {
+            lines.push(host::sandbox(&look::sandbox(&config)));
+            gpu::detect(&config.gpu, &config.host)
+        }
         Err(fatal) => {
             // What is wrong with one of these was said.
             lines.extend(parts_are_well.then(|| Line::failed("settings", fatal.sentence)));

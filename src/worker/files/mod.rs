@@ -5,6 +5,7 @@
 //! | file | writer | what |
 //! |---|---|---|
 //! | `spec.json`, `secrets.json` (0600) | agent | what to run, once |
+//! | `sandbox.json` | agent | what the trainer may read, write and reach; missing for an unconfined one |
 //! | `state.json` | agent | what the orchestrator has acknowledged |
 //! | `uploaded.jsonl` | agent | which files it has; appended to only |
 //! | `stop.json` | agent | the order to stop |
@@ -17,12 +18,12 @@
 //! An older version's files stay readable: a field that was added is optional.
 
 mod keep;
+mod private;
 mod sent;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use app::domain::ids::{Attempt, JobId};
@@ -33,6 +34,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use keep::{Disk, Floors, Lease, Limits, free_bytes};
+pub use private::{open_private, write_atomic, write_public};
 pub use sent::Sent;
 
 use crate::process::ProcId;
@@ -250,7 +252,18 @@ impl AttemptDir {
         self.0.join(name)
     }
 
-    /// The configuration's files, and the trainer's working directory.
+    /// Removes a file, if it is there.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        match fs::remove_file(self.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+
+    /// The configuration's files.
     pub fn bundle(&self) -> PathBuf {
         self.join("bundle")
     }
@@ -258,6 +271,21 @@ impl AttemptDir {
     /// What the trainer makes.
     pub fn output(&self) -> PathBuf {
         self.join("output")
+    }
+
+    /// Where the trainer starts: empty, as Python imports what lies there.
+    pub fn work(&self) -> PathBuf {
+        self.join("work")
+    }
+
+    /// The trainer's temporary files.
+    pub fn tmp(&self) -> PathBuf {
+        self.join("tmp")
+    }
+
+    /// What the supervisor shows the trainer while it runs.
+    pub fn control(&self) -> PathBuf {
+        self.join("control")
     }
 
     /// All that the trainer writes to stdout and stderr.
@@ -272,7 +300,7 @@ impl AttemptDir {
 
     /// Appears when the trainer should stop.
     pub fn stop_file(&self) -> PathBuf {
-        self.join("stop")
+        self.control().join("stop")
     }
 
     /// Reads one of the JSON files; none if it is not there.
@@ -307,26 +335,6 @@ impl AttemptDir {
     pub fn write_soon<T: Serialize>(&self, name: &str, value: &T) -> io::Result<()> {
         let bytes = serde_json::to_vec_pretty(value).map_err(io::Error::other)?;
         write_atomic(&self.join(name), &bytes, false)
-    }
-}
-
-/// Replaces a file whole, readable by its owner only; with `sync` it is on disk when this returns.
-///
-/// # Errors
-/// If the disk refuses.
-pub fn write_atomic(path: &Path, bytes: &[u8], sync: bool) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let new = path.with_file_name(name);
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-    file.write_all(bytes)?;
-    if sync {
-        file.sync_all()?;
-    }
-    fs::rename(&new, path)?;
-    match path.parent().filter(|_| sync) {
-        Some(parent) => fs::File::open(parent)?.sync_all(),
-        None => Ok(()),
     }
 }
 

@@ -7,6 +7,7 @@
 mod amd;
 mod apple;
 pub mod command;
+mod devices;
 mod fake;
 mod gate;
 mod handover;
@@ -21,6 +22,8 @@ mod sampler;
 mod sysfs;
 mod visible;
 mod xid;
+
+use std::path::{Path, PathBuf};
 
 use app::protocol::gpu::{Gpu, GpuInfo};
 use serde::{Deserialize, Serialize};
@@ -66,6 +69,11 @@ impl Hardware {
     /// as it is.
     pub fn visible(&self, granted: &[String]) -> Vec<(&'static str, String)> {
         visible::variables(self, granted)
+    }
+
+    /// The device files of the granted GPUs.
+    pub fn device_files(&self, granted: &[String]) -> Vec<PathBuf> {
+        devices::files(Path::new("/"), self, granted)
     }
 }
 

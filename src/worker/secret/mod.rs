@@ -1,6 +1,8 @@
 //! Text that must not appear in logs.
 
 pub mod mask;
+mod spelling;
+mod visible;
 
 use std::fmt;
 

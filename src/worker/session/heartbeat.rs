@@ -76,7 +76,7 @@ async fn beat(session: &Session) -> Result<(), ApiError> {
         current_job_id: attempts.first().map(|running| running.job_id.clone()),
         attempts,
         telemetry: telemetry.moments.clone(),
-        unfit: session.context.room.unfit(),
+        unfit: session.context.unfit(),
     };
     let sent = clock::boot_ms();
     let answer = session.context.api.heartbeat(&body).await?;

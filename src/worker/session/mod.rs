@@ -27,6 +27,7 @@ use crate::config::Config;
 use crate::files::Key;
 use crate::gpu::{Gpus, Hardware};
 use crate::room::Room;
+use crate::sandbox::host::Host;
 use crate::state::Input;
 
 /// What the agent's tasks share.
@@ -44,6 +45,8 @@ pub struct Context {
     pub gpus: Gpus,
     /// Whether its disk has room for a job.
     pub room: Room,
+    /// How it confines trainers.
+    pub sandbox: Host,
     /// Random per start of the agent.
     pub boot_id: String,
     /// Random per work directory.
@@ -52,6 +55,13 @@ pub struct Context {
     pub refused: AtomicBool,
     /// What jobs and operators have in common.
     pub shared: crate::service::Shared,
+}
+
+impl Context {
+    /// Why this host takes no new job, if it takes none.
+    pub fn unfit(&self) -> Option<String> {
+        self.sandbox.unfit().or_else(|| self.room.unfit())
+    }
 }
 
 /// Whether the orchestrator is in reach.
@@ -200,7 +210,8 @@ impl Session {
             install_id: Some(self.context.install_id.clone()),
             tls_verify: Some(config.trust != Trust::Anything),
             max_jobs: Some(config.max_jobs.on(hardware.gpus.len())),
-            unfit: self.context.room.unfit(),
+            unfit: self.context.unfit(),
+            sandbox: Some(self.context.sandbox.reported()),
             attempts,
         };
         let sent = crate::clock::boot_ms();

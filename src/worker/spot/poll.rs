@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::{HostEnd, Notice, Source, judge};
-use crate::api;
+use crate::api::{self, body};
 use crate::clock;
 use crate::exit::Fatal;
 use crate::session::Context;
@@ -157,5 +157,6 @@ async fn answer(request: RequestBuilder) -> Result<(u16, String), String> {
     let words = |error: reqwest::Error| app::remote::innermost(&error);
     let response = request.send().await.map_err(words)?;
     let status = response.status().as_u16();
-    Ok((status, response.text().await.map_err(words)?))
+    let body = body::read(response, body::LARGEST_ANSWER).await.map_err(|error| error.to_string())?;
+    Ok((status, String::from_utf8_lossy(&body).into_owned()))
 }

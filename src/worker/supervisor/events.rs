@@ -10,6 +10,9 @@ use super::media;
 use crate::clock;
 use crate::files::AttemptDir;
 
+/// The most values in one request: each takes many times the memory of its text.
+const MOST_VALUES: usize = 1_000_000;
+
 /// `events.jsonl`, and where the media that events carry go.
 pub struct Events {
     file: File,
@@ -29,6 +32,9 @@ impl Events {
     /// # Errors
     /// `InvalidData` if it is no JSON, else whatever the disk says.
     pub fn take(&mut self, body: &[u8]) -> io::Result<()> {
+        if body.split(|byte| *byte == b',').count() > MOST_VALUES {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "too many values in one request"));
+        }
         let parsed = serde_json::from_slice(body).or_else(|_| serde_json::from_slice(&without_nan(body)));
         let parsed: Value = parsed.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         let events = if let Value::Array(list) = parsed { list } else { vec![parsed] };
@@ -88,6 +94,8 @@ mod tests {
         events.take(br#"[{"type": "a"}, {"type": "b", "loss": NaN}]"#)?;
         events.take(br#"{"type": "c"}"#)?;
         assert!(events.take(b"{").is_err_and(|error| error.kind() == io::ErrorKind::InvalidData));
+        let many = format!("[0{}]", ",0".repeat(MOST_VALUES));
+        assert!(events.take(many.as_bytes()).is_err_and(|error| error.kind() == io::ErrorKind::InvalidData));
         let text = std::fs::read_to_string(dir.events())?;
         let kinds: Vec<Value> = text
             .lines()

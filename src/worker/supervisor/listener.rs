@@ -7,18 +7,34 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Empty, Limited};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Body, Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use super::events::Events;
 use crate::secret::Secret;
 
-/// Validation images come inside events.
-const LARGEST_BODY: usize = 64 * 1024 * 1024;
+/// What one trainer may keep busy: the port is open to every user of the host.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// Connections at once; others wait to be accepted.
+    connections: usize,
+    /// For a head, and between two requests.
+    idle: Duration,
+    /// For a body.
+    body: Duration,
+    /// In bytes. Validation images come inside events.
+    largest_body: usize,
+}
+
+const LIMITS: Limits =
+    Limits { connections: 64, idle: Duration::from_secs(10), body: Duration::from_mins(1), largest_body: 64 << 20 };
+/// The largest head, in bytes.
+const LARGEST_HEAD: usize = 16 * 1024;
 /// How long an event that was sent just before the end may take to arrive.
 const LAST_EVENTS: Duration = Duration::from_secs(2);
 
@@ -32,10 +48,14 @@ pub struct Listener {
 impl Listener {
     /// Starts it on a free port.
     pub async fn start(secret: Secret, events: Events) -> io::Result<Self> {
+        Self::with(LIMITS, secret, events).await
+    }
+
+    async fn with(limits: Limits, secret: Secret, events: Events) -> io::Result<Self> {
         let socket = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
         let port = socket.local_addr()?.port();
         let connections = TaskTracker::new();
-        let hook = Arc::new(Hook { secret, events: Mutex::new(events) });
+        let hook = Arc::new(Hook { limits, secret, events: Mutex::new(events), reader: Semaphore::new(1) });
         let accepting = tokio::spawn(accept(socket, hook, connections.clone()));
         Ok(Self { port, accepting, connections })
     }
@@ -56,15 +76,24 @@ impl Listener {
 }
 
 struct Hook {
+    limits: Limits,
     secret: Secret,
     events: Mutex<Events>,
+    /// One body is in memory at a time.
+    reader: Semaphore,
 }
 
 async fn accept(socket: TcpListener, hook: Arc<Hook>, connections: TaskTracker) {
-    loop {
+    let places = Arc::new(Semaphore::new(hook.limits.connections));
+    // It is never closed.
+    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
         match socket.accept().await {
             Ok((stream, _)) => {
-                connections.spawn(serve(stream, Arc::clone(&hook)));
+                let connection = serve(stream, Arc::clone(&hook));
+                connections.spawn(async move {
+                    connection.await;
+                    drop(place);
+                });
             }
             // Out of descriptors, most likely: others may be closed meanwhile.
             Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
@@ -73,6 +102,7 @@ async fn accept(socket: TcpListener, hook: Arc<Hook>, connections: TaskTracker) 
 }
 
 async fn serve(stream: TcpStream, hook: Arc<Hook>) {
+    let idle = hook.limits.idle;
     let service = service_fn(move |request| {
         let hook = Arc::clone(&hook);
         async move {
@@ -83,7 +113,8 @@ async fn serve(stream: TcpStream, hook: Arc<Hook>) {
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(Duration::from_secs(10))
+        .header_read_timeout(idle)
+        .max_buf_size(LARGEST_HEAD)
         .serve_connection(TokioIo::new(stream), service);
     if let Err(error) = connection.await {
         tracing::debug!("a webhook connection broke: {error}");
@@ -99,9 +130,16 @@ impl Hook {
         if key != Some(self.secret.reveal().as_bytes()) {
             return StatusCode::UNAUTHORIZED;
         }
-        let body = match Limited::new(request.into_body(), LARGEST_BODY).collect().await {
-            Ok(body) => body.to_bytes(),
-            Err(_) => return StatusCode::PAYLOAD_TOO_LARGE,
+        if request.body().size_hint().lower() > self.limits.largest_body as u64 {
+            return StatusCode::PAYLOAD_TOO_LARGE;
+        }
+        // It is never closed.
+        let Ok(_turn) = self.reader.acquire().await else { return StatusCode::SERVICE_UNAVAILABLE };
+        let body = Limited::new(request.into_body(), self.limits.largest_body).collect();
+        let body = match tokio::time::timeout(self.limits.body, body).await {
+            Ok(Ok(body)) => body.to_bytes(),
+            Ok(Err(_)) => return StatusCode::PAYLOAD_TOO_LARGE,
+            Err(_) => return StatusCode::REQUEST_TIMEOUT,
         };
         let taken = self.events.lock().unwrap_or_else(PoisonError::into_inner).take(&body);
         match taken {
@@ -114,3 +152,7 @@ impl Hook {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "../tests/listener.rs"]
+mod tests;

@@ -15,12 +15,13 @@ mod media;
 mod oom;
 mod orders;
 pub mod spool;
-mod trainer;
+pub mod trainer;
 mod tree;
 mod watch;
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::{MetadataExt, lchown};
 use std::path::Path;
 use std::time::Duration;
 
@@ -134,7 +135,9 @@ async fn supervise(dir: &AttemptDir) -> Result<Exit, Exit> {
     if let Some(cause) = orders.forbids() {
         return Ok(Exit { stopped: Some(cause), ..not_run_by_order() });
     }
-    std::fs::create_dir_all(dir.output()).map_err(disk)?;
+    for own in [dir.output(), dir.control(), dir.work()] {
+        std::fs::create_dir_all(own).map_err(disk)?;
+    }
     dir.hold_reserve().map_err(disk)?;
     let events = events::Events::open(dir).map_err(disk)?;
     let listener = listener::Listener::start(secrets.webhook.clone(), events).await.map_err(disk)?;
@@ -177,12 +180,14 @@ fn begin(dir: &AttemptDir, spec: &Spec, reaper: &mut Reaper, guard: &Guard, port
             }
         },
     };
-    let pid = started.inspect_err(|sentence| trainer::note(dir, sentence)).map_err(|said| not_run(said, false))?;
+    let trainer::Started { pid, reports } = started
+        .inspect_err(|failure| trainer::note(dir, &failure.why))
+        .map_err(|failure| not_run(failure.why, failure.host_fault))?;
     let cgroup = group.as_ref().map(|group| group.path().to_owned());
     // It may be a zombie by now, but nobody else reaps it.
     let trainer = ProcId::of(pid).unwrap_or(ProcId { pid, start: 0 });
     guard.watch(trainer, group.clone());
-    reaper.watch(pid, group);
+    reaper.watch(pid, group, reports).map_err(no_disk)?;
     let own = i32::try_from(std::process::id()).unwrap_or_default();
     let running = Running {
         version: VERSION,
@@ -213,5 +218,16 @@ fn write_config(dir: &AttemptDir, spec: &Spec, secrets: &Secrets, port: u16) -> 
     };
     let text = jobconfig::rewrite(&text, &local, |name| std::fs::read_to_string(bundle.join(name)).ok())?;
     crate::files::write_atomic(&path, text.as_bytes(), true)
+        .and_then(|()| like_its_directory(&path))
         .map_err(|error| format!("config.json cannot be written: {error}"))
+}
+
+/// A trainer with a user of its own reads what belongs to that user.
+fn like_its_directory(path: &Path) -> io::Result<()> {
+    let Some(directory) = path.parent() else { return Ok(()) };
+    let (own, owner) = (std::fs::metadata(path)?, std::fs::metadata(directory)?);
+    if own.uid() == owner.uid() {
+        return Ok(());
+    }
+    lchown(path, Some(owner.uid()), Some(owner.gid()))
 }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::orders::{Notice, Orders};
 use super::tree::Reaper;
 use crate::clock;
-use crate::files::{AttemptDir, StopCause, write_atomic};
+use crate::files::{AttemptDir, StopCause, write_public};
 
 const SIGTERM: i32 = nix::sys::signal::Signal::SIGTERM as i32;
 /// The exit code of those who end in order on SIGTERM, by convention.
@@ -63,7 +63,7 @@ fn say(dir: &AttemptDir, notice: &Notice, passed: Duration) {
     let deadline = (clock::now().0 + i64::try_from(left.as_millis()).unwrap_or(i64::MAX / 2)) / 1_000;
     let content = StopFile { reason: notice.cause, deadline, grace_seconds: notice.grace.as_secs() };
     let text = serde_json::to_vec(&content).unwrap_or_default();
-    if let Err(error) = write_atomic(&dir.stop_file(), &text, false) {
+    if let Err(error) = write_public(&dir.stop_file(), &text) {
         tracing::warn!("the stop file cannot be written, the signal has to do: {error}");
         // On a full disk, an empty one says as much as that it is time.
         let _ = std::fs::File::create(dir.stop_file());
@@ -72,13 +72,13 @@ fn say(dir: &AttemptDir, notice: &Notice, passed: Duration) {
 
 /// A trainer that died of SIGTERM was most likely told together with its supervisor, by whoever ends the whole host: then
 /// that was an order, and no failure of the job.
-async fn told_meanwhile(orders: &mut Orders, reaper: &Reaper) -> Option<StopCause> {
+async fn told_meanwhile(orders: &mut Orders, reaper: &mut Reaper) -> Option<StopCause> {
     if !was_told(reaper) {
         return None;
     }
     tokio::time::timeout(TOGETHER, orders.next()).await.ok().map(|notice| notice.cause)
 }
 
-fn was_told(reaper: &Reaper) -> bool {
+fn was_told(reaper: &mut Reaper) -> bool {
     matches!(reaper.trainer_status(), (_, Some(SIGTERM)) | (Some(TERMINATED), _))
 }

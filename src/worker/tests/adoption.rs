@@ -9,7 +9,7 @@ use super::fake::Fake;
 use super::host::{Host, until};
 
 /// A few lines, then it waits for a file beside the bundle, then a few more.
-const TWO_PARTS: &str = "for i in 1 2 3; do echo before $i; done\nwhile [ ! -e ../go ]; do sleep 0.02; done\nfor i in 1 2 3; do echo after $i; done";
+const TWO_PARTS: &str = "for i in 1 2 3; do echo before $i; done\nwhile [ ! -e ../control/go ]; do sleep 0.02; done\nfor i in 1 2 3; do echo after $i; done";
 const WHOLE: &str = "before 1\nbefore 2\nbefore 3\nafter 1\nafter 2\nafter 3\n";
 
 fn config() -> serde_json::Value {
@@ -31,7 +31,7 @@ async fn an_agent_that_is_killed_is_followed_by_one_that_adopts() -> io::Result<
     let agent = host.start(&fake)?;
     let second = fake.until("a second registration", |shared| shared.registers.get(1).cloned()).await;
     assert_eq!(second["attempts"], json!([{"job_id": "j_1", "attempt": 1}]));
-    std::fs::write(host.attempt("j_1", 1).join("go"), "")?;
+    std::fs::write(host.attempt("j_1", 1).control().join("go"), "")?;
     fake.status("completed").await;
     assert_eq!(fake.words(), ["starting", "running", "completed"]);
     assert_eq!(String::from_utf8_lossy(&fake.shared().log), WHOLE);
@@ -47,7 +47,7 @@ async fn what_ended_while_no_agent_was_there_is_reported_once() -> io::Result<()
     fake.status("running").await;
     agent.kill().await?;
     let dir = host.attempt("j_1", 1);
-    std::fs::write(dir.join("go"), "")?;
+    std::fs::write(dir.control().join("go"), "")?;
     until("the end", || dir.join("exit.json").exists().then_some(())).await;
 
     let agent = host.start(&fake)?;
@@ -129,7 +129,7 @@ async fn a_lost_stream_comes_back_and_an_offer_is_not_taken_twice() -> io::Resul
     fake.shared().cut();
     fake.until("a second stream", |shared| (shared.streams > 1).then_some(())).await;
     fake.offer("j_1", 1, &config());
-    std::fs::write(host.attempt("j_1", 1).join("go"), "")?;
+    std::fs::write(host.attempt("j_1", 1).control().join("go"), "")?;
     fake.status("completed").await;
     assert_eq!(fake.words(), ["starting", "running", "completed"]);
     agent.kill().await
@@ -199,7 +199,7 @@ async fn what_the_orchestrator_lost_of_a_log_is_sent_again() -> io::Result<()> {
     fake.until("the first part", |shared| shared.log.ends_with(b"before 3\n").then_some(())).await;
     // As after a restored backup.
     fake.shared().log.truncate(3);
-    std::fs::write(host.attempt("j_1", 1).join("go"), "")?;
+    std::fs::write(host.attempt("j_1", 1).control().join("go"), "")?;
     fake.status("completed").await;
     assert_eq!(String::from_utf8_lossy(&fake.shared().log), WHOLE);
     assert_eq!(fake.shared().gaps, 1);

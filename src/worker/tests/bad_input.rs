@@ -7,8 +7,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::fake::Fake;
-use super::host::{Host, until};
-use crate::process::ProcId;
+use super::host::{Host, first_line, known_as, until};
 use crate::supervisor::cgroup;
 
 fn config() -> Value {
@@ -101,24 +100,23 @@ if os.fork() == 0:
     time.sleep(0.2)
     os._exit(0)
 print(first, int(os.read(read, 20)), flush=True)
-while not os.path.exists('../go'): time.sleep(0.01)
+while not os.path.exists('../control/go'): time.sleep(0.01)
 ";
     let host = Host::with_python(program)?.flags(&["--persistent"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    let (first, second) = fake
-        .until("their numbers", |shared| {
-            let text = String::from_utf8_lossy(&shared.log).into_owned();
-            let (first, second) = text.lines().next()?.split_once(' ')?;
-            Some((first.parse::<i32>().ok()?, second.parse::<i32>().ok()?))
-        })
-        .await;
-    let is_there = |pid: i32| Path::new(&format!("/proc/{pid}")).exists();
-    until("the orphan to be reaped", || (!is_there(second)).then_some(())).await;
-    assert!(is_there(first) && ProcId::of(first).is_some_and(|zombie| !zombie.is_alive()), "the other is a zombie");
-    std::fs::write(host.attempt("j_1", 1).join("go"), "")?;
+    let numbers = first_line(&fake).await;
+    let number = |text: Option<&str>| text.and_then(|text| text.parse().ok()).ok_or(io::ErrorKind::InvalidData);
+    let mut numbers = numbers.split(' ');
+    let (first, second): (i32, i32) = (number(numbers.next())?, number(numbers.next())?);
+    let trainer = host.supervisor("j_1", 1).await.trainer;
+    let there = |number: i32| known_as(trainer, number);
+    until("the orphan to be reaped", || there(second).is_none().then_some(())).await;
+    let zombie = there(first).expect("nobody has waited for it");
+    assert!(!zombie.is_alive(), "the other is a zombie");
+    std::fs::write(host.attempt("j_1", 1).control().join("go"), "")?;
     fake.status("completed").await;
-    assert!(!is_there(first));
+    assert!(!Path::new(&format!("/proc/{}", zombie.pid)).exists());
     agent.kill().await
 }
 

@@ -21,7 +21,7 @@ def checkpoint(step, say=True):
     if say:
         urllib.request.urlopen(urllib.request.Request(hook["callback_url"], json.dumps(event).encode(), headers), timeout=5)
 checkpoint(5, False), checkpoint(10)
-while not os.path.exists("../go"): time.sleep(0.02)
+while not os.path.exists("../control/go"): time.sleep(0.02)
 checkpoint(15, False)
 "#;
 
@@ -46,7 +46,7 @@ async fn by_policy(policy: &str, during: usize) -> io::Result<(Vec<String>, Vec<
     fake.until("the checkpoints", |shared| (shared.files.whole.len() >= during).then_some(())).await;
     let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect::<Vec<_>>();
     let before = owned(whole(&fake.shared()));
-    std::fs::write(dir.join("go"), "")?;
+    std::fs::write(dir.control().join("go"), "")?;
     let (code, said) = agent.end().await?;
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(fake.words(), ["starting", "running", "completed"]);
@@ -82,12 +82,12 @@ async fn a_checkpoint_that_is_removed_while_it_is_sent_is_left_for_the_next() ->
     fake.shared().files.most_pieces = Some(1);
     let script = "set -e; cd ../output; mkdir checkpoint-5 checkpoint-6; truncate -s 40M checkpoint-5/model; \
                   touch -d '1 minute ago' checkpoint-5/model; echo x > checkpoint-6/x; \
-                  while [ ! -e ../go ]; do sleep 0.02; done; rm -r checkpoint-5";
+                  while [ ! -e ../control/go ]; do sleep 0.02; done; rm -r checkpoint-5";
     let host = Host::with_script(script)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
     fake.until("a piece", |shared| (shared.files.pieces.len() == 1).then_some(())).await;
-    std::fs::write(host.attempt("j_1", 1).join("go"), "")?;
+    std::fs::write(host.attempt("j_1", 1).control().join("go"), "")?;
     fake.shared().files.most_pieces = None;
     let (code, said) = agent.end().await?;
     assert_eq!(code, Some(0), "{said}");
@@ -119,7 +119,7 @@ async fn a_host_that_leaves_sends_the_last_checkpoint_before_it_gives_the_job_ba
 }
 
 /// Shows what it goes on from.
-const SHOW: &str = "grep resume config.json; cat ../output/checkpoint-*/* 2>/dev/null; true";
+const SHOW: &str = "grep resume \"$CONFIG_PATH\"; cat ../output/checkpoint-*/* 2>/dev/null; true";
 
 fn leave_behind(fake: &Fake, name: &str) {
     let mut shared = fake.shared();

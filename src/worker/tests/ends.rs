@@ -28,7 +28,8 @@ async fn a_refused_token_ends_it_with_77() -> io::Result<()> {
 #[tokio::test]
 async fn a_rotated_token_waits_for_the_running_job() -> io::Result<()> {
     let fake = Fake::start().await?;
-    let host = Host::with_script("while [ ! -e ../go ]; do sleep 0.02; done; echo done")?.flags(&["--persistent"]);
+    let host =
+        Host::with_script("while [ ! -e ../control/go ]; do sleep 0.02; done; echo done")?.flags(&["--persistent"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
     fake.status("running").await;
@@ -37,7 +38,7 @@ async fn a_rotated_token_waits_for_the_running_job() -> io::Result<()> {
     fake.shared().refuse_token = true;
     fake.shared().cut();
     tokio::time::sleep(Duration::from_millis(1_500)).await;
-    std::fs::write(host.attempt("j_1", 1).join("go"), "")?;
+    std::fs::write(host.attempt("j_1", 1).control().join("go"), "")?;
     let (code, said) = agent.end().await?;
     assert_eq!(code, Some(77), "{said}");
     assert_eq!(fake.words(), ["starting", "running", "completed"]);
@@ -186,15 +187,18 @@ async fn drain_and_a_job_that_is_expected_but_unknown() -> io::Result<()> {
 #[tokio::test]
 async fn finishing_takes_its_time_and_a_second_signal_does_not() -> io::Result<()> {
     let fake = Fake::start().await?;
-    let host =
-        Host::with_script("while [ ! -e ../go ]; do sleep 0.02; done")?.flags(&["--persistent", "--on-stop", "finish"]);
+    let host = Host::with_script("while [ ! -e ../control/go ]; do sleep 0.02; done")?.flags(&[
+        "--persistent",
+        "--on-stop",
+        "finish",
+    ]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
     fake.status("running").await;
     agent.signal(Signal::SIGTERM)?;
     let beats = fake.shared().heartbeats.len();
     fake.until("heartbeats go on", |shared| (shared.heartbeats.len() > beats + 1).then_some(())).await;
-    std::fs::write(host.attempt("j_1", 1).join("go"), "")?;
+    std::fs::write(host.attempt("j_1", 1).control().join("go"), "")?;
     assert_eq!(agent.end().await?.0, Some(143));
     assert_eq!(fake.words(), ["starting", "running", "completed"]);
 

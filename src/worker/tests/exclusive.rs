@@ -16,8 +16,8 @@ import os, signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print('beating', flush=True)
 while True:
-    with open('../beat.new', 'w') as file: file.write(str(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000))
-    os.rename('../beat.new', '../beat')
+    with open('beat.new', 'w') as file: file.write(str(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000))
+    os.rename('beat.new', 'beat')
     time.sleep(0.005)
 ";
 
@@ -43,7 +43,7 @@ async fn dead_in_time(host: &Host) -> io::Result<u64> {
     until("the trainer's death", || (!running.trainer.is_alive()).then_some(())).await;
     let noticed = clock::boot_ms();
     let lease: Lease = dir.read("lease.json")?.ok_or(io::ErrorKind::NotFound)?;
-    let beat: u64 = std::fs::read_to_string(dir.join("beat"))?.parse().map_err(io::Error::other)?;
+    let beat: u64 = std::fs::read_to_string(dir.work().join("beat"))?.parse().map_err(io::Error::other)?;
     assert!(beat < lease.end_boot_ms, "alive {} ms after its lease", beat - lease.end_boot_ms);
     assert!(lease.end_boot_ms - beat < 2_500, "stopped {} ms before its lease", lease.end_boot_ms - beat);
     println!("last alive {} ms before the lease's end; noticed at {noticed}", lease.end_boot_ms - beat);
@@ -56,7 +56,7 @@ async fn cut_off_it_is_dead_before_its_lease_ends() -> io::Result<()> {
     let (fake, host, agent) = beating().await?;
     fake.shared().away = true;
     dead_in_time(&host).await?;
-    let told: Value = host.attempt("j_1", 1).read("stop")?.unwrap_or_default();
+    let told: Value = host.attempt("j_1", 1).read("control/stop")?.unwrap_or_default();
     assert_eq!(told["reason"], "lease", "{told}");
     assert_eq!(fake.words(), ["starting", "running"]);
     fake.shared().away = false;
@@ -137,7 +137,7 @@ async fn it_does_not_start_without_a_lease() -> io::Result<()> {
         host.supervise(&dir).await?;
         let exit: crate::files::Exit = dir.read("exit.json")?.ok_or(io::ErrorKind::NotFound)?;
         assert_eq!(exit.stopped, Some(crate::files::StopCause::Lease));
-        assert!(!dir.join("supervisor.json").exists() && !dir.join("beat").exists());
+        assert!(!dir.join("supervisor.json").exists() && !dir.work().join("beat").exists());
         std::fs::remove_dir_all(dir.path())?;
     }
     Ok(())

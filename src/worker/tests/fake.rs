@@ -26,6 +26,8 @@ use crate::clock::hex;
 
 pub const TOKEN: &str = "wt_test";
 pub const JOB_TOKEN: &str = "jt_test";
+/// What a registration gets for the token.
+pub const SESSION: &str = "ws_test";
 /// Where every job stands in a trace.
 pub const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
@@ -88,6 +90,10 @@ pub struct Shared {
     /// Open streams, but let nothing through, as some proxies do.
     pub hold_streams: bool,
     pub polls: usize,
+    /// Answer this status and a body without end, to whatever ends like this.
+    pub flood: Option<(&'static str, u16)>,
+    /// How much of such bodies was taken, in bytes.
+    pub flooded: Arc<std::sync::atomic::AtomicU64>,
     /// What time it says that it is, if not the real one.
     pub date: Option<&'static str>,
     open: Vec<mpsc::UnboundedSender<String>>,
@@ -246,8 +252,7 @@ async fn answer(
         }
     };
     changed.send_modify(|times| *times += 1);
-    let date = shared.lock().unwrap_or_else(PoisonError::into_inner).date;
-    Ok(dated(answer, date))
+    Ok(dated(answer, shared.lock().unwrap_or_else(PoisonError::into_inner).date))
 }
 
 impl Shared {
@@ -255,15 +260,18 @@ impl Shared {
         let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let value = serde_json::from_slice(body).unwrap_or(Value::Null);
         let path = parts.uri.path();
-        let worker = header("x-worker-token") == TOKEN && !self.refuse_token;
+        let session = header("x-worker-token") == SESSION && !self.refuse_token;
         if self.away {
             return problem(503, "away", json!({}));
         }
+        if let Some((_, status)) = self.flood.filter(|(end, _)| path.ends_with(end)) {
+            return answers::endless(status, path.ends_with("/stream"), Arc::clone(&self.flooded));
+        }
         if let Some(rest) = path.strip_prefix("/api/workers/job/") {
-            if !header("x-upload-token").starts_with(JOB_TOKEN) && !worker {
+            let Some((job, rest)) = rest.split_once('/') else { return problem(404, "no_such_route", json!({})) };
+            if !(header("x-upload-token").starts_with(JOB_TOKEN) || session && rest == "status") {
                 return problem(401, "token_refused", json!({}));
             }
-            let Some((job, rest)) = rest.split_once('/') else { return problem(404, "no_such_route", json!({})) };
             self.traces.push(format!("{rest} {}", header("traceparent")));
             return self.job(job, rest, parts, value, body);
         }
@@ -273,15 +281,22 @@ impl Shared {
         if path == "/healthz" {
             return ok(&json!({"status": "ok"}));
         }
-        if !worker {
+        let route = path.strip_prefix("/api/workers/").unwrap_or_default();
+        let token = header("x-worker-token") == TOKEN && !self.refuse_token;
+        let opens = match route {
+            "register" => token,
+            "queue" => token || session,
+            _ => session,
+        };
+        if !opens {
             return problem(401, "token_refused", json!({}));
         }
-        match path.strip_prefix("/api/workers/").unwrap_or_default() {
+        match route {
             "register" => {
                 self.registers.push(value);
                 ok(
                     &json!({"worker_id": "w_1", "name": "test", "heartbeat_interval_seconds": if self.hold_streams { 3_600 } else { 1 }, "heartbeat_timeout_seconds": 4,
-                    "protocol": 1, "server_time": "2024-01-15T10:30:00Z", "desired": self.desired()}),
+                    "protocol": 1, "session": SESSION, "server_time": "2024-01-15T10:30:00Z", "desired": self.desired()}),
                 )
             }
             "heartbeat" => {

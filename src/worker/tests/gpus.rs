@@ -257,7 +257,7 @@ async fn the_end_is_reported_when_the_gpu_is_free() -> io::Result<()> {
 #[tokio::test]
 async fn who_came_while_a_job_ran_is_not_waited_for_and_keeps_the_next_one_away() -> io::Result<()> {
     let fake = Fake::start().await?;
-    let mut host = Host::with_script("while [ ! -e ../go ]; do sleep 0.02; done")?.flags(&["--persistent"]);
+    let mut host = Host::with_script("while [ ! -e ../control/go ]; do sleep 0.02; done")?.flags(&["--persistent"]);
     let mut gpus = Gpus::one(&mut host)?;
     let agent = host.start(&fake)?;
     fake.offer_on(&["GPU-1"], "j_1", 1, &config());
@@ -265,7 +265,7 @@ async fn who_came_while_a_job_ran_is_not_waited_for_and_keeps_the_next_one_away(
     // This process can be seen to be no part of the job.
     let stranger = std::process::id();
     gpus.set("processes", json!([{"pid": stranger, "name": "blender"}]))?;
-    std::fs::write(host.attempt("j_1", 1).join("go"), "")?;
+    std::fs::write(host.attempt("j_1", 1).control().join("go"), "")?;
     fake.status("completed").await;
     assert_eq!(withheld(&fake, "in_use").await, format!("used by process {stranger} (blender)"));
     agent.kill().await
@@ -274,13 +274,13 @@ async fn who_came_while_a_job_ran_is_not_waited_for_and_keeps_the_next_one_away(
 #[tokio::test]
 async fn a_gpu_whose_memory_stays_held_is_withheld_and_the_end_reported() -> io::Result<()> {
     let fake = Fake::start().await?;
-    let mut host = Host::with_script("while [ ! -e ../go ]; do sleep 0.02; done")?.flags(&["--persistent"]);
+    let mut host = Host::with_script("while [ ! -e ../control/go ]; do sleep 0.02; done")?.flags(&["--persistent"]);
     let mut gpus = Gpus::one(&mut host)?;
     let agent = host.start(&fake)?;
     fake.offer_on(&["GPU-1"], "j_1", 1, &config());
     fake.status("running").await;
     gpus.set("processes", json!([{"pid": ELSEWHERE, "name": "python3"}]))?;
-    std::fs::write(host.attempt("j_1", 1).join("go"), "")?;
+    std::fs::write(host.attempt("j_1", 1).control().join("go"), "")?;
     fake.status("completed").await;
     let detail = withheld(&fake, "quarantined").await;
     assert_eq!(detail, "its memory is still held by process 2147483001 (python3), 30 s after its job ended");

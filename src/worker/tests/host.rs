@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 
 use super::fake::{Fake, TOKEN};
 use crate::files::{AttemptDir, Running};
-use crate::process;
+use crate::process::{self, ProcId};
 use crate::supervisor::cgroup::Cgroup;
 
 /// Nothing here takes longer, even on a busy machine.
@@ -60,7 +60,10 @@ impl Host {
     /// With a trainer that is a shell script.
     pub fn with_script(script: &str) -> io::Result<Self> {
         let work = tempfile::tempdir()?;
-        let path = work.path().join("trainer.sh");
+        for dir in ["trainer", "shared"] {
+            std::fs::create_dir(work.path().join(dir))?;
+        }
+        let path = work.path().join("trainer/trainer.sh");
         std::fs::write(&path, script)?;
         let trainer = format!("sh {}", path.display());
         Ok(Self { work, trainer, flags: Vec::new(), variables: Vec::new(), before: Vec::new() })
@@ -69,7 +72,7 @@ impl Host {
     /// With a trainer that is a Python program.
     pub fn with_python(program: &str) -> io::Result<Self> {
         let mut host = Self::with_script("")?;
-        let path = host.work.path().join("trainer.py");
+        let path = host.work.path().join("trainer/trainer.py");
         std::fs::write(&path, program)?;
         host.trainer = format!("python3 {}", path.display());
         Ok(host)
@@ -103,6 +106,11 @@ impl Host {
 
     pub fn path(&self) -> &Path {
         self.work.path()
+    }
+
+    /// What its trainers may write to, as the test can.
+    pub fn shared(&self) -> PathBuf {
+        self.path().join("shared")
     }
 
     pub fn attempt(&self, job: &str, attempt: u32) -> AttemptDir {
@@ -176,6 +184,9 @@ impl Host {
             .env("SIMPLETUNER_LOG_FORMAT", "text")
             // However full this machine's disk is.
             .env("SIMPLETUNER_KEEP_FREE", "0")
+            // Most tests are about something else, and some look at the trainer's processes by the numbers that it prints.
+            .env("SIMPLETUNER_SANDBOX_MIN", std::env::var("SIMPLETUNER_TEST_SANDBOX").unwrap_or("none".to_owned()))
+            .env("SIMPLETUNER_PATHS", format!("shared={}:rw", self.shared().display()))
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .kill_on_drop(true);
@@ -235,6 +246,12 @@ impl Agent {
         kill(Pid::from_raw(pid), signal).map_err(io::Error::from)
     }
 
+    /// The most memory that it ever had, in bytes.
+    pub fn peak(&self) -> io::Result<u64> {
+        let pid = self.0.id().ok_or_else(|| io::Error::other("it has ended"))?;
+        peak(pid)
+    }
+
     /// As a power cut would.
     pub async fn kill(mut self) -> io::Result<()> {
         self.signal(Signal::SIGKILL)?;
@@ -243,6 +260,11 @@ impl Agent {
 
     /// Waits until it says this; answers with the line.
     pub async fn says(mut self, words: &str) -> io::Result<String> {
+        self.line(words).await
+    }
+
+    /// The same once, of an agent that goes on.
+    pub async fn line(&mut self, words: &str) -> io::Result<String> {
         let stderr = self.0.stderr.take().ok_or_else(|| io::Error::other("somebody listens already"))?;
         let mut lines = tokio::io::BufReader::new(stderr).lines();
         let wait = async {
@@ -271,6 +293,40 @@ impl Agent {
         };
         Ok((status?.code(), said))
     }
+}
+
+/// The first line of the log, once it is whole: a tail that may be the beginning of a secret arrives later than the rest.
+pub async fn first_line(fake: &Fake) -> String {
+    fake.until("the first line", |shared| {
+        let (line, _) = std::str::from_utf8(&shared.log).ok()?.split_once('\n')?;
+        Some(line.to_owned())
+    })
+    .await
+}
+
+/// The process that a trainer knows by this number. At level `full` it has numbers of its own.
+pub fn known_as(trainer: ProcId, number: i32) -> Option<ProcId> {
+    let namespace = |pid: &str, of: &str| std::fs::read_link(format!("/proc/{pid}/ns/{of}")).ok();
+    // The trainer may be the one that made the namespace, and is then not in it.
+    let its = namespace(&trainer.pid.to_string(), "pid_for_children")?;
+    let pids = std::fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let is_it = |pid: &String| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let last = |name| status.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().last();
+        // A zombie is in no namespace; its parent is.
+        let there = || namespace(pid, "pid").or_else(|| namespace(last("PPid:")?, "pid_for_children"));
+        last("NSpid:") == Some(&number.to_string()) && there().as_ref() == Some(&its)
+    };
+    let mut found = pids.filter(|pid| pid.bytes().all(|byte| byte.is_ascii_digit())).filter(is_it);
+    ProcId::of(found.next()?.parse().ok()?)
+}
+
+/// The most memory that a process ever had, in bytes.
+pub fn peak(pid: u32) -> io::Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+    let kib = line.and_then(|kib| kib.trim().parse::<u64>().ok()).ok_or_else(|| io::Error::other("no VmHWM"))?;
+    Ok(kib << 10)
 }
 
 /// Looks until there is something.

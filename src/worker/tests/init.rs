@@ -62,7 +62,7 @@ async fn a_stopped_container_gives_its_job_back_and_leaves_no_zombie() -> io::Re
 #[tokio::test]
 async fn an_agent_that_is_killed_is_followed_by_one_that_adopts() -> io::Result<()> {
     let fake = Fake::start().await?;
-    let host = Host::with_script("while [ ! -e \"$HOME/gate\" ]; do sleep 0.05; done; echo through")?;
+    let host = Host::with_script("while [ ! -e ../control/gate ]; do sleep 0.05; done; echo through")?;
     let host = host.flags(&["--persistent"]);
     let _container = host.start_by(container(), &fake.url)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
@@ -73,7 +73,7 @@ async fn an_agent_that_is_killed_is_followed_by_one_that_adopts() -> io::Result<
     let agent = process::descendants(all[1].pid).into_iter().find(|found| all.contains(found));
     agent.expect("the agent").signal(Signal::SIGKILL);
     fake.until("another registration", |shared| shared.registers.get(1).cloned()).await;
-    std::fs::write(host.path().join("gate"), "")?;
+    std::fs::write(host.attempt("j_1", 1).control().join("gate"), "")?;
     fake.status("completed").await;
     assert_eq!(fake.words(), ["starting", "running", "completed"]);
     assert!(fake.shared().log.ends_with(b"through\n"));

@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::fake::{Fake, Stored};
-use super::host::{Host, until};
-use crate::process::ProcId;
+use super::host::{Host, first_line, known_as, until};
 
 fn config() -> Value {
     json!({"config.json": "{\"--output_dir\": \"elsewhere\"}", "multidatabackend.json": "[]"})
@@ -36,7 +35,7 @@ async fn a_job_runs_to_its_end_and_the_ephemeral_worker_leaves() -> io::Result<(
 async fn what_the_trainer_sees_and_what_it_never_sees() -> io::Result<()> {
     let fake = Fake::start().await?;
     let mut host = Host::with_script(
-        "env; echo; cat \"$CONFIG_PATH\"; echo; pwd; cat supervisor.json ../secrets.json 2>/dev/null; true",
+        "env; echo; cat \"$CONFIG_PATH\"; echo; pwd; cat ../supervisor.json ../secrets.json 2>/dev/null; true",
     )?
     .flags(&["--pass-env", "EXTRA", "--pass-env", "SIMPLETUNER_WORKER_TOKEN"]);
     for (name, value) in [("EXTRA", "yes"), ("AWS_SECRET", "no"), ("WANDB_API_KEY", "w")] {
@@ -58,7 +57,7 @@ async fn what_the_trainer_sees_and_what_it_never_sees() -> io::Result<()> {
         "SIMPLETUNER_CONFIG_BACKEND=json".to_owned(),
         format!("SIMPLETUNER_UPLOAD_ENDPOINT={}/api/workers/job/j_1/artifacts", fake.url),
         format!("CONFIG_PATH={}", bundle.join("config.json").display()),
-        bundle.display().to_string(),
+        host.attempt("j_1", 3).work().display().to_string(),
     ] {
         assert!(log.lines().any(|found| found == line), "{line} is not in {log}");
     }
@@ -119,13 +118,9 @@ async fn nothing_of_a_cancelled_tree_survives() -> io::Result<()> {
     .flags(&["--persistent", "--stop-grace", "1"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    let child = fake
-        .until("the child's number", |shared| {
-            let log = String::from_utf8_lossy(&shared.log).into_owned();
-            log.strip_prefix("child ")?.lines().next()?.parse::<i32>().ok()
-        })
-        .await;
-    let child = ProcId::of(child).ok_or_else(|| io::Error::other("the child is gone"))?;
+    let child = first_line(&fake).await.trim_start_matches("child ").parse().map_err(io::Error::other)?;
+    let trainer = host.supervisor("j_1", 1).await.trainer;
+    let child = until("the child", || known_as(trainer, child)).await;
     assert!(child.is_alive());
     fake.stop("j_1", 1, "cancelled");
     fake.status("cancelled").await;
@@ -202,8 +197,7 @@ async fn samples_come_while_the_job_runs() -> io::Result<()> {
 #[tokio::test]
 async fn a_persistent_worker_takes_the_next_job_and_resumes_an_earlier_attempt() -> io::Result<()> {
     let fake = Fake::start().await?;
-    let script =
-        "cat config.json; ls ../output; mkdir -p ../output/checkpoint-7; echo w > ../output/checkpoint-7/w; exit 75";
+    let script = "cat \"$CONFIG_PATH\"; ls ../output; mkdir -p ../output/checkpoint-7; echo w > ../output/checkpoint-7/w; exit 75";
     let host = Host::with_script(script)?.flags(&["--persistent"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());

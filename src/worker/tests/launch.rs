@@ -64,7 +64,7 @@ async fn several_processes_of_simpletuner_are_launched_by_accelerate() -> io::Re
     let expected = "--num_processes 2 --num_machines 1 --mixed_precision bf16 --multi_gpu --main_process_port";
     assert_eq!(before.join(" "), expected);
     assert!(port.parse::<u16>().is_ok_and(|port| port > 0), "{port}");
-    assert!(lines[0]["cwd"].as_str().is_some_and(|cwd| cwd.ends_with("/j_1/1/bundle")));
+    assert!(lines[0]["cwd"].as_str().is_some_and(|cwd| cwd.ends_with("/j_1/1/work")));
     assert_eq!(lines[1], json!({"args": ["--flag"], "processes": "2"}));
     Ok(())
 }

@@ -68,14 +68,16 @@ fn host(script: &str) -> io::Result<(Host, Manager)> {
 #[tokio::test]
 async fn it_hears_of_readiness_jobs_and_the_end() -> io::Result<()> {
     let fake = Fake::start().await?;
-    let (host, manager) = host("while [ ! -e ../go ]; do sleep 0.02; done")?;
+    let (host, manager) = host("while [ ! -e ../control/go ]; do sleep 0.02; done")?;
     let agent = host.start(&fake)?;
     let seen = manager.until("READY=1", 0).await;
     let seen = manager.until("STATUS=connected, idle", seen.saturating_sub(1)).await;
     assert!(!fake.shared().registers.is_empty(), "it was registered before it was ready");
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     let seen = manager.until("STATUS=connected, busy with j_1", seen).await;
-    std::fs::write(host.attempt("j_1", 1).join("go"), "")?;
+    // It is busy before its trainer's directories are there.
+    host.supervisor("j_1", 1).await;
+    std::fs::write(host.attempt("j_1", 1).control().join("go"), "")?;
     let seen = manager.until("STATUS=connected, idle", seen).await;
     agent.signal(Signal::SIGTERM)?;
     manager.until("STOPPING=1", seen).await;

@@ -42,7 +42,7 @@ async fn an_offer_that_there_is_no_directory_for_is_given_back_with_the_reason()
 #[tokio::test]
 async fn an_end_that_cannot_be_read_now_is_looked_for_again() -> io::Result<()> {
     let fake = Fake::start().await?;
-    let script = "while [ ! -e \"$HOME/gate\" ]; do echo on; sleep 0.05; done";
+    let script = "while [ ! -e ../control/gate ]; do echo on; sleep 0.05; done";
     let host = Host::with_script(script)?.flags(&["--persistent"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
@@ -53,7 +53,7 @@ async fn an_end_that_cannot_be_read_now_is_looked_for_again() -> io::Result<()> 
     let before = fake.shared().log.len();
     fake.until("the log to go on", |shared| (shared.log.len() > before + 30).then_some(())).await;
     std::fs::remove_dir(&exit)?;
-    std::fs::write(host.path().join("gate"), "")?;
+    std::fs::write(host.attempt("j_1", 1).control().join("gate"), "")?;
     fake.status("completed").await;
     assert_eq!(fake.words().last().map(String::as_str), Some("completed"));
     assert!(!fake.words().iter().any(|word| word == "failed"), "{:?}", fake.words());
@@ -100,10 +100,14 @@ async fn events_that_make_no_sense_are_passed_over_and_ids_never_become_paths() 
 #[tokio::test]
 async fn an_end_that_cannot_be_written_down_at_once_is_written_later() -> io::Result<()> {
     let fake = Fake::start().await?;
-    let host = Host::with_script("mkdir ../exit.json.new; echo done")?.flags(&["--persistent"]);
+    let script = "while [ ! -e ../control/gate ]; do sleep 0.02; done; echo done";
+    let host = Host::with_script(script)?.flags(&["--persistent"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
+    host.supervisor("j_1", 1).await;
     let dir = host.attempt("j_1", 1);
+    std::fs::create_dir(dir.join("exit.json.new"))?;
+    std::fs::write(dir.control().join("gate"), "")?;
     let said = || std::fs::read_to_string(dir.join("supervisor.log")).unwrap_or_default();
     until("a word of it", || said().contains("exit.json cannot be written").then_some(())).await;
     std::fs::remove_dir(dir.join("exit.json.new"))?;

@@ -18,12 +18,8 @@ fn config() -> serde_json::Value {
 #[tokio::test]
 async fn names_of_places_become_this_hosts_directories() -> io::Result<()> {
     let fake = Fake::start().await?;
-    let mut host = Host::with_script("cat config.json multidatabackend.json prompts.txt")?.flags(&[
-        "--data-root",
-        "/mnt/data",
-        "--path",
-        "w=/flag",
-    ]);
+    let mut host = Host::with_script("cd \"${CONFIG_PATH%/*}\"; cat config.json multidatabackend.json prompts.txt")?
+        .flags(&["--data-root", "/mnt/data", "--path", "w=/flag"]);
     host.variables.push(("SIMPLETUNER_PATHS".to_owned(), "data_root=/other:w=/variable".to_owned()));
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());

@@ -41,8 +41,8 @@ async fn a_host_without_room_says_so_and_gives_the_job_back() -> io::Result<()> 
 
 /// The first one fills the disk, and ends when it may.
 const SCRIPT: &str = "[ $SIMPLETUNER_JOB_ID = j_1 ] || exit 0
-dd if=/dev/zero of=big bs=1M count=60 2>/dev/null; touch ../filled
-until [ -e ../go ]; do sleep 0.05; done";
+dd if=/dev/zero of=../output/big bs=1M count=60 2>/dev/null; touch filled
+until [ -e ../control/go ]; do sleep 0.05; done";
 
 #[tokio::test]
 async fn a_finished_job_makes_room_for_the_next() -> io::Result<()> {
@@ -55,7 +55,7 @@ async fn a_finished_job_makes_room_for_the_next() -> io::Result<()> {
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
     let dir = agent.sees(host.attempt("j_1", 1).path())?;
-    until("a full disk", || dir.join("filled").exists().then_some(())).await;
+    until("a full disk", || dir.join("work/filled").exists().then_some(())).await;
     fake.offer("j_2", 1, &config());
     let report = fake.status("requeue").await;
     assert_eq!(report["job_id"], "j_2");
@@ -63,7 +63,7 @@ async fn a_finished_job_makes_room_for_the_next() -> io::Result<()> {
     assert!(error.contains("no room for a job: less than 48 MiB is free on the disk of "), "{error}");
     fake.until("a heartbeat that says it", |shared| unfit(shared).map(drop)).await;
     assert!(dir.exists(), "it runs");
-    std::fs::write(dir.join("go"), "")?;
+    std::fs::write(dir.join("control/go"), "")?;
     fake.status("completed").await;
     until("room", || (!dir.exists()).then_some(())).await;
     fake.until("a heartbeat that says that it is fit", |shared| unfit(shared).is_none().then_some(())).await;

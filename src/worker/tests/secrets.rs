@@ -15,10 +15,13 @@ fn config() -> Value {
 }
 
 async fn run(script: &str, change: impl FnOnce(&mut super::fake::Shared)) -> io::Result<(Fake, Host)> {
+    run_on(Host::with_script(script)?, change).await
+}
+
+async fn run_on(host: Host, change: impl FnOnce(&mut super::fake::Shared)) -> io::Result<(Fake, Host)> {
     let fake = Fake::start().await?;
     fake.shared().secrets = BTreeMap::from([("HF_TOKEN".to_owned(), VALUE.to_owned())]);
     change(&mut fake.shared());
-    let host = Host::with_script(script)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
     agent.end().await?;
@@ -40,10 +43,58 @@ async fn the_trainer_has_them_and_its_log_shows_stars() -> io::Result<()> {
 }
 
 #[tokio::test]
+async fn a_line_that_ends_like_a_secret_begins_is_shown_while_the_trainer_is_silent() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    fake.shared().secrets = BTreeMap::from([("HF_TOKEN".to_owned(), VALUE.to_owned())]);
+    let host = Host::with_script("echo 'step hf'; exec sleep 1000")?.flags(&["--persistent"]);
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &config());
+    fake.until("the whole line", |shared| (shared.log == b"step hf\n").then_some(())).await;
+    agent.kill().await
+}
+
+#[tokio::test]
 async fn an_error_shows_stars_too() -> io::Result<()> {
     let (fake, _host) = run("echo \"401: bad token $HF_TOKEN\"; exit 3", |_| {}).await?;
     let error = fake.shared().statuses[2]["error"].as_str().unwrap_or_default().to_owned();
     assert!(error.contains("bad token ****") && !error.contains(VALUE), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_error_whose_secret_was_coloured_shows_stars() -> io::Result<()> {
+    // As libraries do that colour numbers and paths.
+    let script = "printf '401: bad token \\033[1;36m%s\\033[0m%s\\n' \"${HF_TOKEN%89abcdef}\" \"${HF_TOKEN#hf_01234567}\"; exit 3";
+    let (fake, _host) = run(script, |_| {}).await?;
+    let error = fake.shared().statuses[2]["error"].as_str().unwrap_or_default().to_owned();
+    assert!(error.ends_with(&format!("bad token {}", "*".repeat(VALUE.len()))), "{error}");
+    let log = String::from_utf8_lossy(&fake.shared().log).into_owned();
+    assert_eq!(log, "401: bad token \u{1b}[1;36m***********\u{1b}[0m********\n");
+    Ok(())
+}
+
+const EVENTS: &str = r#"
+import base64, json, os, urllib.request
+hook = json.load(open(os.environ["CONFIG_PATH"]))["webhook_config"][-1]
+token = os.environ["HF_TOKEN"]
+def send(event):
+    request = urllib.request.Request(hook["callback_url"], json.dumps(event).encode(), {"X-API-Key": hook["auth_token"]})
+    urllib.request.urlopen(request, timeout=5)
+send({"type": "lifecycle.stage", "stage": {"key": "load", "label": "x" * 190 + token}})
+send({"type": "lifecycle.stage", "stage": {"key": "load", "label": "Basic " + base64.b64encode(b"u:" + token.encode()).decode()}})
+send({"type": "training.status", "data": {"status": token[:9] + "\u001b[0m" + token[9:]}, "progress": {"current": 1, "metrics": {token: 0.5}}})
+"#;
+
+#[tokio::test]
+async fn what_a_trainer_tells_by_events_shows_stars() -> io::Result<()> {
+    let (fake, _host) = run_on(Host::with_python(EVENTS)?, |_| {}).await?;
+    let shared = fake.shared();
+    assert_eq!(shared.points.len(), 3, "{:?} {}", shared.statuses, String::from_utf8_lossy(&shared.log));
+    let stage = |at: usize| shared.points[at]["stage"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(stage(0), format!("{}**********", "x".repeat(190)));
+    assert_eq!(stage(1), format!("Basic dTp{}", "*".repeat(25)));
+    assert_eq!(stage(2), format!("*********[0m{}", "*".repeat(VALUE.len() - 9)));
+    assert_eq!(shared.points[2]["metrics"]["*".repeat(VALUE.len())], 0.5);
     Ok(())
 }
 

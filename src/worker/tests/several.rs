@@ -8,7 +8,7 @@ use super::fake::{Fake, Shared};
 use super::host::{Host, until};
 
 /// Says what it was given in files, and waits.
-const WAIT: &str = "echo \"$CUDA_VISIBLE_DEVICES $SIMPLETUNER_UPLOAD_TOKEN\" > ../given.new; mv ../given.new ../given; pwd > ../output/where; while [ ! -e ../go ]; do sleep 0.02; done";
+const WAIT: &str = "echo \"$CUDA_VISIBLE_DEVICES $SIMPLETUNER_UPLOAD_TOKEN\" > given.new; mv given.new given; pwd > ../output/where; while [ ! -e ../control/go ]; do sleep 0.02; done";
 
 fn config() -> Value {
     json!({"config.json": "{}"})
@@ -40,7 +40,7 @@ async fn two_trainers_run_at_once_and_a_cancel_ends_one() -> io::Result<()> {
     }
     let mut given = Vec::new();
     for job in ["j_1", "j_2"] {
-        let file = host.attempt(job, 1).join("given");
+        let file = host.attempt(job, 1).work().join("given");
         given.push(until("what it was given", || std::fs::read_to_string(&file).ok()).await);
     }
     assert_eq!(given, ["0 jt_test_0\n", "1 jt_test_1\n"]);
@@ -54,7 +54,7 @@ async fn two_trainers_run_at_once_and_a_cancel_ends_one() -> io::Result<()> {
     fake.stop("j_1", 1, "cancelled");
     fake.until("its end", |shared| said(shared, "j_1", "cancelled").then_some(())).await;
     assert!(!first.trainer.is_alive() && second.trainer.is_alive() && second.supervisor.is_alive());
-    std::fs::write(host.attempt("j_2", 1).join("go"), "")?;
+    std::fs::write(host.attempt("j_2", 1).control().join("go"), "")?;
     fake.until("the other's end", |shared| said(shared, "j_2", "completed").then_some(())).await;
     assert!(!said(&fake.shared(), "j_2", "cancelled"));
     agent.kill().await
@@ -76,7 +76,7 @@ async fn a_third_offer_waits_for_a_place_and_both_are_adopted_by_the_next_agent(
     let beats = fake.shared().heartbeats.len();
     fake.until("heartbeats", |shared| (shared.heartbeats.len() > beats + 1).then_some(())).await;
     assert!(!host.attempt("j_3", 1).path().exists(), "it has no place yet");
-    std::fs::write(host.attempt("j_1", 1).join("go"), "")?;
+    std::fs::write(host.attempt("j_1", 1).control().join("go"), "")?;
     fake.until("the third runs", |shared| said(shared, "j_3", "running").then_some(())).await;
     assert!(said(&fake.shared(), "j_1", "completed") && !said(&fake.shared(), "j_2", "completed"));
     agent.kill().await

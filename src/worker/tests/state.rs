@@ -1,6 +1,7 @@
 //! The agent's decisions, as tables.
 
 use app::domain::ids::Attempt;
+use app::domain::sandbox::SandboxLevel;
 use app::protocol::dispatch::{BundleRef, CheckpointPolicy};
 use app::protocol::worker::StopAttempt;
 
@@ -29,6 +30,8 @@ fn offer(job: &str, attempt: u32) -> Box<JobSubmit> {
         checkpoints: CheckpointPolicy::Last,
         max_runtime_seconds: None,
         traceparent: None,
+        submitted_by: None,
+        sandbox: SandboxLevel::None,
     })
 }
 

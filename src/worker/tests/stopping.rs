@@ -7,8 +7,9 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use super::fake::Fake;
-use super::host::{Host, until};
-use crate::process::ProcId;
+use super::host::{Host, first_line, known_as, until};
+use crate::files::Running;
+use crate::process::{self, ProcId};
 
 fn config() -> Value {
     json!({"config.json": "{}"})
@@ -71,13 +72,9 @@ async fn a_job_without_a_limit_has_no_deadline() -> io::Result<()> {
 /// A child that has left group, session and environment of the trainer, twice forked; its number is printed.
 const ESCAPED: &str = "setsid -f env -i /bin/sh -c 'echo $$; exec sleep 1000'; exec sleep 1000";
 
-async fn escaped(fake: &Fake) -> io::Result<ProcId> {
-    let child = fake
-        .until("the child's number", |shared| {
-            String::from_utf8_lossy(&shared.log).lines().next()?.trim().parse::<i32>().ok()
-        })
-        .await;
-    ProcId::of(child).ok_or_else(|| io::Error::other("the child is gone"))
+async fn escaped(fake: &Fake, running: &Running) -> io::Result<ProcId> {
+    let child = first_line(fake).await.trim().parse().map_err(io::Error::other)?;
+    Ok(until("the child", || known_as(running.trainer, child)).await)
 }
 
 #[tokio::test]
@@ -86,8 +83,8 @@ async fn what_has_left_session_and_environment_is_ended_too() -> io::Result<()> 
     let host = Host::with_script(ESCAPED)?.flags(&["--persistent"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    let child = escaped(&fake).await?;
     let running = host.supervisor("j_1", 1).await;
+    let child = escaped(&fake, &running).await?;
     fake.stop("j_1", 1, "cancelled");
     fake.status("cancelled").await;
     assert!(!child.is_alive() && !running.trainer.is_alive());
@@ -103,8 +100,8 @@ async fn a_killed_supervisor_leaves_nothing_where_there_are_cgroups() -> io::Res
     let host = Host::with_script(ESCAPED)?.flags(&["--persistent"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    let child = escaped(&fake).await?;
     let running = host.supervisor("j_1", 1).await;
+    let child = escaped(&fake, &running).await?;
     let Some(group) = &running.cgroup else {
         println!("skipped, as no cgroup can be made here");
         child.signal(Signal::SIGKILL);
@@ -113,9 +110,14 @@ async fn a_killed_supervisor_leaves_nothing_where_there_are_cgroups() -> io::Res
     let inside = std::fs::read_to_string(group.join("cgroup.procs"))?;
     let mut inside: Vec<i32> = inside.lines().filter_map(|line| line.parse().ok()).collect();
     inside.sort_unstable();
-    let mut expected = [running.trainer.pid, child.pid];
-    expected.sort_unstable();
-    assert_eq!(inside, expected, "the trainer's tree and nobody else");
+    let mut tree: Vec<i32> = process::descendants(running.trainer.pid).iter().map(|found| found.pid).collect();
+    tree.push(running.trainer.pid);
+    // A child that has left the trainer's tree: at level `full` nothing leaves it.
+    if !tree.contains(&child.pid) {
+        tree.push(child.pid);
+    }
+    tree.sort_unstable();
+    assert_eq!(inside, tree, "the trainer's tree and nobody else");
     running.supervisor.signal(Signal::SIGKILL);
     fake.status("failed").await;
     assert!(!child.is_alive(), "it is alive after the end was reported");

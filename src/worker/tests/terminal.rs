@@ -83,7 +83,7 @@ fn screen(all: &str) -> Vec<String> {
 #[tokio::test]
 async fn one_line_says_how_it_stands_and_never_stays() -> io::Result<()> {
     let fake = Fake::start().await?;
-    let host = Host::with_script("while [ ! -e ../go ]; do sleep 0.02; done")?.flags(&["--persistent"]);
+    let host = Host::with_script("while [ ! -e ../control/go ]; do sleep 0.02; done")?.flags(&["--persistent"]);
     let terminal = Terminal::with(&host, &fake.url, None)?;
     terminal.until("connected, idle").await;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
@@ -95,7 +95,7 @@ async fn one_line_says_how_it_stands_and_never_stays() -> io::Result<()> {
     let mut events = std::fs::OpenOptions::new().append(true).create(true).open(dir.events())?;
     std::io::Write::write_all(&mut events, format!("{event}\n").as_bytes())?;
     terminal.until("busy with j_1 (step 3/10, loss 0.5000)").await;
-    std::fs::write(dir.join("go"), "")?;
+    std::fs::write(dir.control().join("go"), "")?;
     fake.status("completed").await;
     let all = terminal.end().await?;
     let lines = screen(&all);

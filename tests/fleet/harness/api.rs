@@ -8,10 +8,11 @@ use super::{ADMIN, until};
 /// Statuses after which nothing follows.
 const TERMINAL: [&str; 3] = ["completed", "failed", "cancelled"];
 
-/// The API of one server, as its administrator.
+/// The API of one server, as its administrator unless made for somebody else.
 pub struct Api {
     http: Client,
     base: String,
+    token: String,
 }
 
 impl Api {
@@ -19,7 +20,12 @@ impl Api {
     pub fn new(address: &str) -> Self {
         // No connection is kept: the server behind it may be killed at any time.
         let http = Client::builder().no_proxy().pool_max_idle_per_host(0).tls_danger_accept_invalid_certs(true);
-        Self { http: http.build().expect("a client"), base: address.to_owned() }
+        Self { http: http.build().expect("a client"), base: address.to_owned(), token: ADMIN.to_owned() }
+    }
+
+    /// The same server for whoever has this API token.
+    pub fn with_token(&self, token: &str) -> Self {
+        Self { http: self.http.clone(), base: self.base.clone(), token: token.to_owned() }
     }
 
     /// The port of the server.
@@ -38,7 +44,7 @@ impl Api {
         path: &str,
         body: Option<&Value>,
     ) -> reqwest::Result<(StatusCode, Vec<u8>)> {
-        let request = self.http.request(method, format!("{}{path}", self.base)).bearer_auth(ADMIN);
+        let request = self.http.request(method, format!("{}{path}", self.base)).bearer_auth(&self.token);
         let request = match body {
             Some(body) => request.json(body),
             None => request,

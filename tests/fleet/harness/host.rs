@@ -1,5 +1,7 @@
 //! A machine with a worker: its home directory, its trainer, and its agent, which can be started again and again.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -26,7 +28,11 @@ impl Host {
     /// Of the worker that the server has created.
     pub fn new(fleet: &Fleet, name: &str, worker_type: &str, created: &Value) -> Self {
         let home = fleet.path().join(name);
-        std::fs::create_dir_all(&home).expect("a home directory");
+        for dir in ["trainer", "meet"] {
+            std::fs::create_dir_all(home.join(dir)).expect("a home directory");
+        }
+        // A confined trainer may have a user of its own.
+        std::fs::set_permissions(home.join("meet"), Permissions::from_mode(0o777)).expect("an open directory");
         let text = |key: &str| created[key].as_str().unwrap_or_else(|| panic!("no {key} in {created}")).to_owned();
         Self {
             worker: text("worker_id"),
@@ -43,7 +49,7 @@ impl Host {
 
     /// With this Python program as its trainer, in place of the example.
     pub fn training_with(mut self, python: &str) -> Self {
-        let path = self.home.join("trainer.py");
+        let path = self.home.join("trainer/trainer.py");
         std::fs::write(&path, python).expect("a trainer");
         self.trainer = Some(format!("python3 {}", path.display()));
         self
@@ -84,14 +90,19 @@ impl Host {
         self.home.join("work")
     }
 
-    /// What a trainer, whose `HOME` this is, has left here.
+    /// Where a trainer and its test meet, confined or not.
+    pub fn meet(&self) -> PathBuf {
+        self.home.join("meet")
+    }
+
+    /// What a trainer has left there.
     pub fn left(&self, name: &str) -> Option<String> {
-        std::fs::read_to_string(self.home.join(name)).ok()
+        std::fs::read_to_string(self.meet().join(name)).ok()
     }
 
     /// Lets trainers that wait at the gate go on.
     pub fn open_gate(&self) {
-        std::fs::write(self.home.join("gate"), "").expect("a gate");
+        std::fs::write(self.meet().join("gate"), "").expect("a gate");
     }
 
     /// What an attempt's trainer has written, as the agent has it.
@@ -136,6 +147,8 @@ impl Host {
 
     fn equip(&self, command: &mut Command) {
         command.env("PYTHONPATH", example_trainer()).env("SIMPLETUNER_WORK_DIR", self.work_dir());
+        command.env("MEET", self.meet()).env("SIMPLETUNER_PATHS", format!("meet={}:rw", self.meet().display()));
+        command.env("SIMPLETUNER_SANDBOX_MIN", sandbox()).args(["--pass-env", "MEET"]);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command.env("SIMPLETUNER_LOG_FORMAT", "text");
         if let Some(trainer) = &self.trainer {
@@ -152,6 +165,11 @@ impl Host {
     pub fn home(&self) -> &Path {
         &self.home
     }
+}
+
+/// How closely jobs are confined in this run of the tests.
+pub fn sandbox() -> String {
+    std::env::var("SIMPLETUNER_TEST_SANDBOX").unwrap_or_else(|_| "auto".to_owned())
 }
 
 fn example_trainer() -> PathBuf {

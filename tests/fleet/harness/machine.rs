@@ -190,6 +190,7 @@ fn furnish(root: &Path, host: &Host, trainer: &str) {
         format!("SIMPLETUNER_ORCHESTRATOR_URL={}", host.url()),
         "SIMPLETUNER_TRAINER=/usr/bin/python3 /home/simpletuner/trainer.py".to_owned(),
         "SIMPLETUNER_KEEP_FREE=0".to_owned(), // however full this machine's disk is
+        "SIMPLETUNER_SANDBOX_MIN=none".to_owned(), // trainers meet their test in the user's home
     ];
     write("etc/simpletuner/worker.env", &settings.join("\n"));
     write("home/simpletuner/trainer.py", trainer);

@@ -20,7 +20,7 @@ use tokio::process::Command;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 pub use api::Api;
-pub use host::Host;
+pub use host::{Host, sandbox};
 pub use process::{Program, processes_that_mention};
 pub use wire::{Weather, Wire};
 

@@ -1,4 +1,4 @@
-//! Trainers of a few lines, for what the example trainer does not do. Each has its host's directory as `HOME`.
+//! Trainers of a few lines, for what the example trainer does not do. Each meets its test in the directory `MEET`, or at home where it has none.
 
 /// How many lines [`COUNTING`] writes.
 const LINES: u32 = 3_000;
@@ -19,7 +19,7 @@ pub fn counted() -> String {
 /// Runs until the host's gate is open.
 pub const AT_THE_GATE: &str = r#"
 import os, pathlib, time
-gate = pathlib.Path(os.environ["HOME"], "gate")
+gate = pathlib.Path(os.environ.get("MEET", os.environ["HOME"]), "gate")
 print("at the gate", flush=True)
 while not gate.exists():
     time.sleep(0.02)
@@ -32,14 +32,14 @@ pub const THROUGH: &str = "at the gate\nthrough the gate\n";
 /// The same without a word.
 pub const SILENT_AT_THE_GATE: &str = r#"
 import os, pathlib, time
-while not pathlib.Path(os.environ["HOME"], "gate").exists():
+while not pathlib.Path(os.environ.get("MEET", os.environ["HOME"]), "gate").exists():
     time.sleep(0.02)
 "#;
 
 /// The same, writing down when it began and that it lives, by a clock that all processes share.
 pub const ALIVE_AT_THE_GATE: &str = r#"
 import os, pathlib, time
-home = pathlib.Path(os.environ["HOME"])
+home = pathlib.Path(os.environ.get("MEET", os.environ["HOME"]))
 def note(name):
     new = home / f"{name}.new"
     new.write_text(str(time.clock_gettime(time.CLOCK_BOOTTIME)))
@@ -55,14 +55,14 @@ note("alive")
 pub const GPUS_AT_THE_GATE: &str = r#"
 import os, pathlib, time
 print(os.environ.get("CUDA_VISIBLE_DEVICES"), flush=True)
-while not pathlib.Path(os.environ["HOME"], "gate").exists():
+while not pathlib.Path(os.environ.get("MEET", os.environ["HOME"]), "gate").exists():
     time.sleep(0.02)
 "#;
 
 /// Talks a lot once the gate is open: 60 MB.
 pub const TALKS_AT_THE_GATE: &str = r#"
 import os, pathlib, time
-home = pathlib.Path(os.environ["HOME"])
+home = pathlib.Path(os.environ.get("MEET", os.environ["HOME"]))
 print("first words", flush=True)
 while not (home / "gate").exists():
     time.sleep(0.02)
@@ -78,7 +78,7 @@ print("last words", flush=True)
 pub const JOURNAL: &str = r#"
 import os, pathlib, time
 def note(word):
-    with pathlib.Path(os.environ["HOME"], "journal").open("a") as journal:
+    with pathlib.Path(os.environ.get("MEET", os.environ["HOME"]), "journal").open("a") as journal:
         journal.write(f"{word} {os.environ['SIMPLETUNER_JOB_ID']}\n")
 note("begin")
 time.sleep(0.2)

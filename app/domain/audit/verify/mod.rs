@@ -2,21 +2,24 @@
 //!
 //! A chain is judged by itself: numbers without a gap from the first that is kept, each entry with the hash of the one
 //! before it, each hash that of its content, and the last entry the one that the head names. What somebody who can write
-//! the whole database, heads included, has made anew is only found by what was signed with a key that they do not have.
+//! the whole database, heads included, has made anew is only found by what was signed with a key that they do not have
+//! ([`trust`]).
 
 #[cfg(test)]
 mod tests;
+pub mod trust;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
+use self::trust::Trust;
 use super::Record;
 
 /// The most faults that are told one by one.
 const MOST_TOLD: usize = 1_000;
 
 /// An entry by its number and hash.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Mark {
     /// Its number.
     pub seq: i64,
@@ -75,6 +78,19 @@ pub enum Fault {
     SignedGone(i64),
     /// The checkpoint in this entry was not made with the key.
     BadCheckpoint(i64),
+    /// Nothing signed says that retention removed the entries up to this one.
+    AnchorUnsigned(i64),
+    /// The chain has no signature.
+    UnsignedChain,
+    /// The chain has signatures of other keys only.
+    UnknownKey,
+    /// Entries that had to be signed by now are not.
+    UnsignedEntries {
+        /// The first.
+        from: i64,
+        /// The last.
+        to: i64,
+    },
 }
 
 impl Fault {
@@ -93,13 +109,20 @@ impl Fault {
             Self::NotAsSigned(_) => "not_as_signed",
             Self::SignedGone(_) => "signed_gone",
             Self::BadCheckpoint(_) => "bad_checkpoint",
+            Self::AnchorUnsigned(_) => "anchor_unsigned",
+            Self::UnsignedChain => "unsigned_chain",
+            Self::UnknownKey => "unknown_key",
+            Self::UnsignedEntries { .. } => "unsigned_entries",
         }
     }
 
     /// The entries that are meant, first and last; none where it is the whole chain.
     pub const fn entries(self) -> Option<(i64, i64)> {
         match self {
-            Self::Removed { from, to } | Self::Truncated { from, to } | Self::Added { from, to } => Some((from, to)),
+            Self::Removed { from, to }
+            | Self::Truncated { from, to }
+            | Self::Added { from, to }
+            | Self::UnsignedEntries { from, to } => Some((from, to)),
             Self::Edited(seq)
             | Self::Replaced(seq)
             | Self::Inserted(seq)
@@ -107,8 +130,8 @@ impl Fault {
             | Self::NotAsSigned(seq)
             | Self::SignedGone(seq)
             | Self::BadCheckpoint(seq) => Some((seq, seq)),
-            Self::Gone(seq) => Some((1, seq)),
-            Self::NoHead => None,
+            Self::Gone(seq) | Self::AnchorUnsigned(seq) => Some((1, seq)),
+            Self::NoHead | Self::UnsignedChain | Self::UnknownKey => None,
         }
     }
 }
@@ -132,6 +155,19 @@ impl fmt::Display for Fault {
             Self::NotAsSigned(seq) => write!(f, "entry {seq} is not the one that a checkpoint has signed"),
             Self::SignedGone(seq) => write!(f, "entry {seq} is missing, which a checkpoint has signed"),
             Self::BadCheckpoint(seq) => write!(f, "the checkpoint in entry {seq} was not signed with this key"),
+            Self::AnchorUnsigned(seq) => {
+                write!(
+                    f,
+                    "entries up to {seq} are missing, and nothing that was signed says that retention removed them"
+                )
+            }
+            Self::UnsignedChain => {
+                f.write_str("the chain was never signed: it was added, or its signatures were removed")
+            }
+            Self::UnknownKey => f.write_str("the chain was signed with other keys only, which are not here"),
+            Self::UnsignedEntries { from, to } => {
+                write!(f, "entries {from} to {to} have not been signed, although they had to be by now")
+            }
         }
     }
 }
@@ -173,6 +209,7 @@ pub struct Verifier<H> {
     hash: H,
     heads: BTreeMap<String, Head>,
     signed: Signed,
+    trust: Option<Trust>,
     reading: Option<Reading>,
     report: Report,
 }
@@ -185,6 +222,8 @@ struct Reading {
     /// The entry before; none at a beginning that nobody knows.
     last: Option<Last>,
     empty: bool,
+    /// The first entry that had to be signed and is not.
+    overdue: Option<i64>,
 }
 
 struct Last {
@@ -205,7 +244,13 @@ impl Last {
 impl<H: Fn(&[u8]) -> String> Verifier<H> {
     /// For chains with these heads; `hash` is SHA-256 in hex.
     pub fn new(hash: H, heads: BTreeMap<String, Head>, signed: Signed) -> Self {
-        Self { hash, heads, signed, reading: None, report: Report::default() }
+        Self { hash, heads, signed, trust: None, reading: None, report: Report::default() }
+    }
+
+    /// The same, which also asks that each chain, and what was removed of it, is vouched for.
+    #[must_use]
+    pub fn trusting(self, trust: Trust) -> Self {
+        Self { trust: Some(trust), ..self }
     }
 
     /// The next entry, with the hash that stands in it.
@@ -218,6 +263,9 @@ impl<H: Fn(&[u8]) -> String> Verifier<H> {
         let computed = (self.hash)(&record.canonical());
         if let Some(reading) = &mut self.reading {
             reading.read(record, hash, computed, &mut self.report);
+            if self.trust.as_ref().is_some_and(|trust| trust.is_overdue(record.chain, record.seq, record.at)) {
+                reading.overdue.get_or_insert(record.seq);
+            }
         }
     }
 
@@ -250,14 +298,21 @@ impl<H: Fn(&[u8]) -> String> Verifier<H> {
             last: removed.map(|mark| Last { computed: mark.hash.clone(), mark }),
             head,
             empty: true,
+            overdue: None,
         });
         self.report.chains += 1;
     }
 
     fn finish(&mut self) {
-        if let Some(reading) = self.reading.take() {
-            reading.finish(&mut self.report);
+        let Some(reading) = self.reading.take() else { return };
+        let is_there = reading.head.is_some() || !reading.empty;
+        if let Some(trust) = self.trust.as_ref().filter(|_| is_there) {
+            let overdue = reading.overdue.zip(reading.last.as_ref().map(|last| last.mark.seq));
+            if let Some(fault) = trust.judge(&reading.chain, reading.head.as_ref(), overdue) {
+                self.report.add(&reading.chain, fault);
+            }
         }
+        reading.finish(&mut self.report);
     }
 }
 
@@ -302,7 +357,8 @@ impl Reading {
             _ => {}
         }
         // Of what the head knows to be missing it was said already.
-        let known = newest.map_or(0, |head| head.seq);
+        let nothing = if self.empty { -1 } else { 0 };
+        let known = newest.map_or(nothing, |head| head.seq);
         if let Some(seq) = self.signed.into_keys().filter(|seq| *seq > known).max() {
             add(Fault::SignedGone(seq));
         }

@@ -1,5 +1,7 @@
 //! Any single thing that is done to a chain is found.
 
+mod trust;
+
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use proptest::prelude::*;
@@ -216,11 +218,16 @@ fn every_fault_has_a_word_and_a_sentence() {
         Fault::NotAsSigned(1),
         Fault::SignedGone(1),
         Fault::BadCheckpoint(1),
+        Fault::AnchorUnsigned(1),
+        Fault::UnsignedChain,
+        Fault::UnknownKey,
+        Fault::UnsignedEntries { from: 1, to: 2 },
     ];
     let words: std::collections::BTreeSet<_> = faults.iter().map(|fault| fault.as_str()).collect();
     let sentences: std::collections::BTreeSet<_> = faults.iter().map(ToString::to_string).collect();
     assert_eq!((words.len(), sentences.len()), (faults.len(), faults.len()));
-    assert!(faults.iter().all(|fault| fault.entries().is_none() == (*fault == Fault::NoHead)));
+    let of_the_whole = [Fault::NoHead, Fault::UnsignedChain, Fault::UnknownKey];
+    assert!(faults.iter().all(|fault| fault.entries().is_none() == of_the_whole.contains(fault)));
 }
 
 /// One thing that is done to a trail; the numbers say where.

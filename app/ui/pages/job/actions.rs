@@ -23,7 +23,8 @@ pub(in crate::ui) fn JobActions(#[prop(into)] job: Signal<JobView>) -> impl Into
     let urges = may(Permission::QueueManage);
     let status = Memo::new(move |_| job.with(|job| job.status));
     let priority = Memo::new(move |_| job.with(|job| job.priority));
-    let (id, clone) = job.with_untracked(|job| (job.job_id.clone(), again(job)));
+    let reader = use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.name).unwrap_or_default();
+    let (id, clone) = job.with_untracked(|job| (job.job_id.clone(), again(job, &reader)));
     let buttons = move || {
         let (status, ended) = (status.get(), status.get().is_terminal());
         let (id, clone) = (id.clone(), clone.clone());
@@ -38,8 +39,9 @@ pub(in crate::ui) fn JobActions(#[prop(into)] job: Signal<JobView>) -> impl Into
     view! { {buttons} }.erased()
 }
 
-/// The page that submits, filled in as this job was: all that its form takes, where it is not as usual.
-fn again(job: &JobView) -> String {
+/// The page that submits, filled in as this job was: all that its form takes, where it is not as usual. Secrets of somebody
+/// else's job are for its reader to choose.
+fn again(job: &JobView, reader: &str) -> String {
     let labels = job.worker_labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",");
     let usual = SubmitJob::of("");
     let (retries, ticked) = (job.max_attempts.saturating_sub(1), |is_set: bool| is_set.then(|| "true".to_owned()));
@@ -55,10 +57,11 @@ fn again(job: &JobView) -> String {
         ("max_retries", (retries != usual.max_retries).then(|| retries.to_string())),
         ("retry_on_failure", ticked(job.retry_on_failure)),
         ("exclusive", ticked(job.exclusive)),
+        ("sandbox", (job.sandbox != usual.sandbox).then(|| job.sandbox.as_str().to_owned())),
         ("checkpoints", (job.checkpoints != usual.checkpoints).then(|| job.checkpoints.as_str().to_owned())),
-        ("secrets", job.secrets.as_ref().map(|_| "chosen".to_owned())),
     ];
-    fields.extend(job.secrets.iter().flatten().map(|name| ("secret", Some(name.clone()))));
+    let named = job.secrets.iter().flatten().filter(|_| job.submitted_by == reader);
+    fields.extend(named.map(|name| ("secret", Some(name.clone()))));
     format!("/train{}", query_string(&fields))
 }
 
@@ -146,17 +149,18 @@ mod tests {
             job.as_object_mut().expect("an object").append(&mut more.as_object().expect("an object").clone());
             serde_json::from_value(job).expect("a job")
         };
-        assert_eq!(again(&job(serde_json::json!({}))), "/train?config=a%20b&target=auto&priority=10");
+        assert_eq!(again(&job(serde_json::json!({})), "ada"), "/train?config=a%20b&target=auto&priority=10");
         let all = job(serde_json::json!({
             "gpu_count": 2, "min_vram_gb": 39.5, "accelerator_type": "cuda", "worker_labels": {"team": "nlp"},
             "max_runtime_seconds": 5400, "max_attempts": 1, "retry_on_failure": true, "exclusive": true,
-            "checkpoints": "none", "secrets": ["HF_TOKEN", "X_KEY"],
+            "sandbox": "full", "checkpoints": "none", "secrets": ["HF_TOKEN", "X_KEY"],
         }));
         assert_eq!(
-            again(&all),
+            again(&all, "ada"),
             "/train?config=a%20b&gpus=2&min_vram=39.5&accelerator=cuda&labels=team%3Dnlp&target=auto&priority=10\
-             &max_runtime=5400s&max_retries=0&retry_on_failure=true&exclusive=true&checkpoints=none&secrets=chosen\
+             &max_runtime=5400s&max_retries=0&retry_on_failure=true&exclusive=true&sandbox=full&checkpoints=none\
              &secret=HF_TOKEN&secret=X_KEY"
         );
+        assert!(!again(&all, "eve").contains("secret"), "whoever submits it again chooses secrets of their own");
     }
 }

@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use crate::domain::sandbox::SandboxLevel;
 use crate::domain::time::Millis;
 use crate::protocol::queue::JobView;
 use crate::ui::components::labels::LabelChips;
@@ -40,6 +41,7 @@ fn facts(job: &JobView) -> impl IntoView + use<> {
         <div><dt>{words.job.retries}</dt><dd>{used}</dd></div>
         {allowed.map(|span| view! { <div><dt>{words.work.longest}</dt><dd>{words.span(span)}</dd></div> })}
         {job.exclusive.then(|| view! { <div><dt>{words.work.exclusive}</dt><dd>{words.work.exclusive_text}</dd></div> })}
+        {(job.sandbox > SandboxLevel::None).then(|| view! { <div><dt>{words.worker.sandbox}</dt><dd>{job.sandbox.as_str()}</dd></div> })}
         {job.started_at.map(|at| view! { <div><dt>{words.job.started}</dt><dd><Moment at=at/></dd></div> })}
         {job.ended_at.map(|at| view! { <div><dt>{words.job.ended}</dt><dd><Moment at=at/></dd></div> })}
     }

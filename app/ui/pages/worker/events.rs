@@ -106,8 +106,9 @@ fn particulars(event: &TrailEvent) -> Vec<String> {
     let text = |key: &str| detail[key].as_str().map(|text| escaped(text).into_owned());
     let moment = |key: &str| detail[key].as_str().and_then(Timestamp::parse_rfc3339).map(|at| language.moment(at));
     let ends = |key| moment(key).map(|at| format!("{} {at}", language.token.token_ends_at));
+    let unused = || moment("token_unused_ends_at").map(|at| language.token.token_ends_unused.of(at));
     let told = match event.event.as_str() {
-        "worker.created" => vec![ends("token_expires_at")],
+        "worker.created" => vec![ends("token_expires_at"), unused()],
         "worker.registered" => {
             let agent = text("agent_version").map(|version| language.worker.contact_agent.of(version));
             vec![models(&detail["gpus"]), text("hostname"), agent, text("unfit")]
@@ -126,7 +127,7 @@ fn particulars(event: &TrailEvent) -> Vec<String> {
         "worker.fitness" => vec![text("unfit").or_else(|| Some(words.fit_again.to_owned()))],
         "worker.token_rotated" => {
             let old = moment("old_token_ends_at").map(|at| format!("{} {at}", language.token.old_token_ends));
-            vec![ends("expires_at"), old]
+            vec![ends("expires_at"), unused(), old]
         }
         "worker.token_in_use" => vec![text("host").map(|host| words.from_host.of(host))],
         "worker.astray" => vec![text("job_id").map(|job| short_id(&job))],

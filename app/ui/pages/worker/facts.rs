@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use crate::domain::sandbox::{Sandbox, SandboxLevel};
 use crate::protocol::workers::WorkerView;
 use crate::ui::components::labels::LabelChips;
 use crate::ui::components::status::type_word;
@@ -42,11 +43,27 @@ fn facts(worker: WorkerView) -> impl IntoView {
         {of(words.worker.host, worker.hostname.clone())}
         {of(words.worker.agent, worker.agent_version.clone())}
         {of(words.worker.certificate, worker.tls_verify.map(|verifies| certificate(verifies).to_owned()))}
+        {worker.registered_at.map(|_| view! { <div><dt>{words.worker.sandbox}</dt><dd>{sandbox(worker.sandbox.as_ref())}</dd></div> })}
         <div><dt>{words.worker.status_since}</dt><dd><Moment at=worker.status_since/></dd></div>
         {worker.registered_at.map(|at| view! { <div><dt>{words.worker.registered}</dt><dd><Moment at=at/></dd></div> })}
         <div><dt>{words.worker.created}</dt><dd><Moment at=worker.created_at/></dd></div>
     }
     .erased()
+}
+
+/// How jobs are confined there, and why not more.
+fn sandbox(sandbox: Option<&Sandbox>) -> String {
+    let words = &t().worker;
+    let Some(sandbox) = sandbox else { return words.sandbox_older.to_owned() };
+    let level = match sandbox.least {
+        SandboxLevel::None => words.sandbox_none,
+        SandboxLevel::Files => words.sandbox_files,
+        SandboxLevel::Full => words.sandbox_full,
+    };
+    match &sandbox.why_not_more {
+        Some(why) => format!("{level} ({why})"),
+        None => level.to_owned(),
+    }
 }
 
 /// What its agent makes of the server's certificate.

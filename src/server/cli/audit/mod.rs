@@ -3,12 +3,12 @@
 #[cfg(test)]
 mod tests;
 
+use std::fs;
 use std::io::{self, ErrorKind, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use app::domain::audit::verify::Signed;
 use app::protocol::audit::{AuditFault, AuditFilters, AuditVerdict};
 use clap::{Args, Subcommand};
 use futures_util::{StreamExt, pin_mut};
@@ -18,7 +18,7 @@ use super::Secret;
 use crate::boot::chosen_directory;
 use crate::boot::exit::Exit;
 use crate::clock::{Clock, SystemClock};
-use crate::files::checkpoints::Checkpoints;
+use crate::files::checkpoints::{Checkpoints, SignedLines, shipped};
 use crate::http::problem::ApiError;
 use crate::service::audit::trail;
 use crate::service::audit::verify::verify;
@@ -51,6 +51,9 @@ pub struct Database {
 pub struct VerifyArgs {
     #[command(flatten)]
     database: Database,
+    /// Compare with checkpoints that were shipped elsewhere (`--audit-ship`), in place of the file in the data directory.
+    #[arg(long, value_name = "FILE")]
+    against: Option<PathBuf>,
     /// Print the verdict as JSON.
     #[arg(long)]
     json: bool,
@@ -110,14 +113,14 @@ async fn open(database: &Database) -> Result<Archive, Exit> {
 
 /// Whether the trail holds, and what `verify` prints of it.
 pub async fn is_intact(database: &Database) -> Result<(bool, String), Exit> {
-    let (found, mut words) = (look(database).await?, Vec::new());
+    let (found, mut words) = (look(database, None).await?, Vec::new());
     print(&found, &mut words)?;
     let words = String::from_utf8_lossy(&words).trim().replace('\n', "; ");
     Ok((found.intact, words))
 }
 
 async fn report(args: VerifyArgs, out: &mut impl Write) -> Result<ExitCode, Exit> {
-    let found = look(&args.database).await?;
+    let found = look(&args.database, args.against.as_deref()).await?;
     let printed = match (args.quiet, args.json) {
         (true, _) => Ok(()),
         (false, true) => writeln!(out, "{}", json!(found)),
@@ -128,21 +131,24 @@ async fn report(args: VerifyArgs, out: &mut impl Write) -> Result<ExitCode, Exit
     Ok(if found.intact { ExitCode::SUCCESS } else { Exit::silent(65).report() })
 }
 
-async fn look(database: &Database) -> Result<AuditVerdict, Exit> {
+async fn look(database: &Database, against: Option<&Path>) -> Result<AuditVerdict, Exit> {
     let archive = open(database).await?;
     let directory = chosen_directory(database.data_dir.as_deref());
     let kind = if database.database_url.is_some() { "postgres" } else { "sqlite" };
     let unreadable =
         |error: io::Error| Exit::config(format!("the key or the file of checkpoints cannot be read: {error}"));
     let key = directory.map_or(Ok(None), |directory| Checkpoints::find(&directory, kind)).map_err(unreadable)?;
-    let (signed, broken_lines) = match &key {
-        Some(key) => key.signed().map_err(unreadable)?,
-        None => (Signed::new(), Vec::new()),
+    let lines = match (against, &key) {
+        (Some(file), _) => shipped(&fs::read_to_string(file).map_err(unreadable)?, kind),
+        (None, Some(key)) => key.signed().map_err(unreadable)?,
+        (None, None) => SignedLines::default(),
     };
     let failed = |error| Exit::unavailable(format!("the trail could not be read to its end: {error}"));
     let mut tx = archive.read().await.map_err(failed)?;
-    let verdict = verify(&mut *tx, key.as_ref(), signed).await.map_err(failed)?;
-    Ok(verdict.told(key.is_some(), broken_lines))
+    // A trail that nobody writes, such as a backup, gets no later: what is overdue is told by what came after it.
+    let now = tx.newest_audit_at().await.map_err(failed)?.unwrap_or_default();
+    let verdict = verify(&mut *tx, key.as_ref(), &lines, against.is_some(), now).await.map_err(failed)?;
+    Ok(verdict.told(key.is_some(), lines.broken))
 }
 
 fn print(found: &AuditVerdict, out: &mut impl Write) -> io::Result<()> {
@@ -150,13 +156,19 @@ fn print(found: &AuditVerdict, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{chain}: {what}")?;
     }
     for line in &found.broken_checkpoint_lines {
-        writeln!(out, "audit-checkpoints.jsonl: line {line} was not signed with this key")?;
+        writeln!(out, "the file of checkpoints: line {line} was not signed with this key")?;
     }
     if found.more_faults > 0 {
         writeln!(out, "and {} more", found.more_faults)?;
     }
     let word = if found.intact { "intact" } else { "TAMPERED WITH" };
     writeln!(out, "{word}; entries: {}, chains: {}", found.entries, found.chains)?;
+    if found.key_found && !found.chains_must_be_signed {
+        writeln!(
+            out,
+            "signed by an earlier version: chains that were added or cut are not excluded until a server has started"
+        )?;
+    }
     let signed = found.checkpoints_signed;
     match (found.key_found, found.checkpoints_of_other_keys) {
         (false, _) => writeln!(out, "no key was found: that the whole was written anew cannot be excluded"),

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use app::domain::audit::verify::Mark;
 use app::domain::audit::{Action, Entry};
 use app::domain::time::Timestamp;
 use serde_json::Value;
@@ -11,6 +12,7 @@ use sqlx::{ConnectOptions, Connection};
 
 use super::*;
 use crate::cli::tests::desk::Leaves;
+use crate::files::checkpoints::Kind;
 use crate::store::conformance::fresh_database;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
@@ -61,8 +63,9 @@ fn database(directory: &Path) -> Database {
 /// What is printed, and whether it exits with 0.
 async fn verified(directory: &Path, json: bool) -> (String, bool) {
     let mut out = Vec::new();
-    let code =
-        report(VerifyArgs { database: database(directory), json, quiet: false }, &mut out).await.expect("readable");
+    let code = report(VerifyArgs { database: database(directory), json, quiet: false, against: None }, &mut out)
+        .await
+        .expect("readable");
     (String::from_utf8(out).expect("text"), code == ExitCode::SUCCESS)
 }
 
@@ -140,7 +143,7 @@ async fn a_line_that_was_not_signed_is_named() {
     let files = Checkpoints::open(directory.path(), "sqlite", [7; 32]).expect("writable");
     files.append("{}").expect("writable");
     let (text, intact) = verified(directory.path(), false).await;
-    assert!(text.contains("audit-checkpoints.jsonl: line 1 was not signed") && !intact, "{text}");
+    assert!(text.contains("the file of checkpoints: line 1 was not signed") && !intact, "{text}");
 }
 
 #[tokio::test]
@@ -210,4 +213,42 @@ async fn what_cannot_be_read_is_said() {
     };
     let exit = export(args, &mut Vec::new()).await;
     assert!(format!("{:?}", exit.expect_err("no moment")).contains("`since` must be a moment"));
+}
+
+#[tokio::test]
+async fn what_was_shipped_finds_who_has_the_key_too() {
+    let directory = left_behind().await;
+    let files = Checkpoints::open(directory.path(), "sqlite", [7; 32]).expect("writable");
+    let store = SqliteStore::open(directory.path(), "c_2").await.expect("there");
+    write(&store, 1).await;
+    let heads = store.read().await.expect("a reader").audit_heads().await.expect("readable");
+    store.close().await;
+    let sign = |chain: &str| {
+        let line = files.line(SystemClock.now(), Kind::Checkpoint, chain, &heads[chain].newest);
+        files.append(&line).expect("writable");
+    };
+    ["c_1", "c_2"].into_iter().for_each(sign);
+    files.append(&files.line(SystemClock.now(), Kind::Complete, "", &Mark::default())).expect("writable");
+    let shipped = directory.path().join("shipped.jsonl");
+    fs::copy(files.file(), &shipped).expect("a copy");
+    let verified = async |against: Option<&Path>| {
+        let (mut out, against) = (Vec::new(), against.map(Path::to_owned));
+        let args = VerifyArgs { database: database(directory.path()), against, ..VerifyArgs::default() };
+        let code = report(args, &mut out).await.expect("readable");
+        (String::from_utf8(out).expect("text"), code == ExitCode::SUCCESS)
+    };
+    for against in [None, Some(shipped.as_path())] {
+        let (text, intact) = verified(against).await;
+        assert!(intact, "{text}");
+    }
+    // Somebody removes a chain, and signs what is left.
+    tamper(directory.path(), "DELETE FROM audit WHERE chain = 'c_1'").await;
+    tamper(directory.path(), "DELETE FROM audit_heads WHERE chain = 'c_1'").await;
+    fs::write(files.file(), "").expect("writable");
+    sign("c_2");
+    files.append(&files.line(SystemClock.now(), Kind::Complete, "", &Mark::default())).expect("writable");
+    let (text, intact) = verified(None).await;
+    assert!(intact, "here nothing tells: {text}");
+    let (text, intact) = verified(Some(&shipped)).await;
+    assert!(!intact && text.contains("c_1: entry 20 is missing, which a checkpoint has signed"), "{text}");
 }

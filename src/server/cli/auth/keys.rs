@@ -52,9 +52,12 @@ pub struct Create {
     /// What it is for (repeatable) [default: all that its owner may do].
     #[arg(long = "scope", value_name = "PERMISSION", value_parser = words(Permission::ALL.map(Permission::as_str)))]
     scopes: Vec<String>,
-    /// After how many days it ends [default: never].
+    /// Let it expire after this many days [default: as the server is set, 90].
     #[arg(long, value_name = "DAYS")]
     expires_in_days: Option<u32>,
+    /// Let it never expire.
+    #[arg(long, conflicts_with = "expires_in_days")]
+    never_expires: bool,
 }
 
 /// Which one.
@@ -125,6 +128,7 @@ async fn create(create: Create, client: &Client, screen: &mut Screen<'_>) -> Res
         name: create.name,
         scopes: (!create.scopes.is_empty()).then_some(scopes),
         expires_in_days: create.expires_in_days,
+        never_expires: create.never_expires,
     };
     let document = match &create.whose.user {
         None if client.key().is_operators() => return Err(nobody()),
@@ -136,6 +140,10 @@ async fn create(create: Create, client: &Client, screen: &mut Screen<'_>) -> Res
     };
     let created: CreatedToken = read(&document)?;
     screen.say(format!("{} ({}) is this, shown this once:", created.token.name, created.token.id))?;
+    screen.say(match created.token.expires_at {
+        Some(end) => format!("It expires on {}.", terminal::moment(end)),
+        None => "It never expires.".to_owned(),
+    })?;
     match screen.form {
         Form::Json => screen.line(format!("{document:#}")),
         Form::Words | Form::Ids => screen.line(&created.secret),

@@ -30,6 +30,8 @@ pub enum UsersCommand {
     Enable(Which),
     /// Give them another password; they are logged out everywhere.
     ResetPassword(super::ResetPassword),
+    /// Remove their second factor: they have lost the app and the recovery codes.
+    RemoveFactors(Which),
 }
 
 /// `simpletuner auth users create`
@@ -88,6 +90,16 @@ pub async fn run(command: UsersCommand, client: &Client, screen: &mut Screen<'_>
             let document = edit(&user, EditUser { role: None, disabled: Some(false) }, client).await?;
             screen.say(format!("{} is let in again.", user.name))?;
             changed(&document, screen)
+        }
+        UsersCommand::RemoveFactors(which) => {
+            let (user, _) = find(&which.user, client).await?;
+            screen.confirm(&format!(
+                "Remove the second factor of {}? Their password alone lets them in then.",
+                user.name
+            ))?;
+            let document = client.delete(&["admin", "users", user.id.as_str(), "factors"]).await?;
+            screen.say(format!("{} has no second factor any more.", user.name))?;
+            screen.answer(&document, [user.id.to_string()], |_| String::new())
         }
         UsersCommand::ResetPassword(reset) => reset_password(&reset.user, &reset.password, client, screen).await,
     }

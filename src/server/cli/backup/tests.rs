@@ -54,8 +54,8 @@ async fn at_work() -> (Server, String, String) {
     put("logs?attempt=1&offset=0", "epoch 1\n").await;
     put("artifacts/sub/model.bin?attempt=1&kind=final", "weights").await;
     server.app.core.sign_audit().await.expect("signed");
-    let By::Worker(worker) = key else { panic!("a worker's key") };
-    (server, job, worker)
+    let By::Worker(agent) = key else { panic!("a worker's key") };
+    (server, job, agent.token().to_owned())
 }
 
 /// A finished backup of such a server in `home`.
@@ -182,7 +182,8 @@ async fn what_is_damaged_missing_or_strange_is_named_and_nothing_is_restored() {
     assert!(said.contains("files/link"), "{said}");
     fs::remove_file(backup.join("files/link")).expect("there");
     let manifest = fs::read_to_string(backup.join("manifest.json")).expect("there");
-    fs::write(backup.join("manifest.json"), manifest.replace("\"schema\": 1", "\"schema\": 99")).expect("written");
+    let known = format!("\"schema\": {}", crate::store::schema::newest(&crate::store::sqlite::MIGRATIONS));
+    fs::write(backup.join("manifest.json"), manifest.replace(&known, "\"schema\": 99")).expect("written");
     assert!(refused().await.contains("newer than this program"));
     fs::remove_file(backup.join("manifest.json")).expect("there");
     assert!(refused().await.contains("not finished"));

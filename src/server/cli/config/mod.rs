@@ -18,7 +18,7 @@ use super::ServerArgs;
 use crate::boot::exit::Exit;
 
 /// Variables that are read without a flag, and those of the agent, which may stand in the same environment.
-const OTHERS: [&str; 18] = [
+const OTHERS: [&str; 22] = [
     "SIMPLETUNER_LOG",
     "SIMPLETUNER_DIST",
     "SIMPLETUNER_TEST_POSTGRES",
@@ -33,6 +33,10 @@ const OTHERS: [&str; 18] = [
     "SIMPLETUNER_WORK_DIR",
     "SIMPLETUNER_TRAINER",
     "SIMPLETUNER_KEEP_FREE",
+    "SIMPLETUNER_RUN_AS",
+    "SIMPLETUNER_SANDBOX_MIN",
+    "SIMPLETUNER_PATHS",
+    "SIMPLETUNER_DATA_ROOT",
     "SIMPLETUNER_URL",
     "SIMPLETUNER_API_TOKEN",
     "SIMPLETUNER_API_TOKEN_FILE",

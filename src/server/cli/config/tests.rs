@@ -96,7 +96,12 @@ async fn a_database_of_a_newer_version_is_found() {
     SqliteStore::open(data.path(), "c_1").await.expect("fresh").close().await;
     let file = format!("sqlite://{}/orchestrator.db", data.path().display());
     let pool = sqlx::SqlitePool::connect(&file).await.expect("a database");
-    sqlx::query("UPDATE _sqlx_migrations SET version = 9999").execute(&pool).await.expect("written");
+    sqlx::query(
+        "UPDATE _sqlx_migrations SET version = 9999 WHERE version = (SELECT max(version) FROM _sqlx_migrations)",
+    )
+    .execute(&pool)
+    .await
+    .expect("written");
     pool.close().await;
     assert!(says(&found(data.path(), &[]).await, "error", "newer version"));
 }

@@ -7,7 +7,7 @@ mod views;
 use app::domain::ids::WorkerId;
 use app::domain::time::Timestamp;
 use app::protocol::explain::ExplanationView;
-use app::protocol::queue::{JobView, JobsQuery, SetPriority, Submitted};
+use app::protocol::queue::{JobView, JobsQuery, RetryJob, SetPriority, Submitted};
 use app::protocol::status::JobStatus;
 use app::protocol::status::Phase;
 use clap::{Args, Subcommand};
@@ -43,11 +43,21 @@ pub enum JobsCommand {
     /// Cancel a job.
     Cancel(Which),
     /// Submit a job that has ended once more; prints the new job's id.
-    Retry(Which),
+    Retry(Retry),
     /// Say why a job waits, worker by worker.
     Explain(Which),
     /// Say how urgent a job is: 0 to 50.
     Priority(Priority),
+}
+
+/// `simpletuner jobs retry`
+#[derive(Debug, Clone, Args)]
+pub struct Retry {
+    #[command(flatten)]
+    which: Which,
+    /// Give the new job this secret (repeatable) [default: those of your own job; of another's, those that are shared].
+    #[arg(long = "secret", value_name = "NAME")]
+    secrets: Vec<String>,
 }
 
 /// `simpletuner jobs list`
@@ -117,8 +127,9 @@ pub async fn run(command: JobsCommand, client: &Client, screen: &mut Screen<'_>)
             })?;
             screen.answer(&document, [job], |_| String::new())
         }
-        JobsCommand::Retry(Which { job }) => {
-            let document = client.post(&["queue", &job, "retry"], &json!({})).await?;
+        JobsCommand::Retry(Retry { which: Which { job }, secrets }) => {
+            let retry = RetryJob { secrets: Some(secrets).filter(|names| !names.is_empty()) };
+            let document = client.post(&["queue", &job, "retry"], &retry).await?;
             submitted(&document, screen)
         }
         JobsCommand::Explain(Which { job }) => {

@@ -1,5 +1,6 @@
 //! `simpletuner jobs submit`
 
+use app::domain::sandbox::SandboxLevel;
 use app::protocol::dispatch::CheckpointPolicy;
 use app::protocol::queue::{Previewed, SubmitJob, Submitted};
 use app::protocol::status::Target;
@@ -50,15 +51,18 @@ pub struct Submit {
     /// Never run two trainers of it at once: an agent that loses contact stops its own.
     #[arg(long)]
     exclusive: bool,
+    /// Confine the trainer at least this closely; a worker's own level, if it is higher, counts.
+    #[arg(long, value_name = "LEVEL", default_value = "none", value_parser = words(SandboxLevel::ALL.iter().map(|level| level.as_str())))]
+    sandbox: String,
     /// Which checkpoints are sent here, to go on from elsewhere.
     #[arg(long, value_name = "WHICH", default_value = "last", value_parser = words(CheckpointPolicy::ALL.iter().map(|policy| policy.as_str())))]
     checkpoints: String,
-    /// A secret that the job is given (repeatable) [default: every one that you can use].
+    /// Give the job this secret (repeatable) [default: none].
     #[arg(long = "secret", value_name = "NAME")]
     secrets: Vec<String>,
-    /// Give it no secret.
-    #[arg(long, conflicts_with = "secrets")]
-    no_secrets: bool,
+    /// Run this revision, which you have looked at and which must be the newest. Needed after a change by somebody else.
+    #[arg(long, value_name = "N")]
+    config_revision: Option<u32>,
     /// Only say what would become of it.
     #[arg(long, conflicts_with = "follow")]
     dry_run: bool,
@@ -73,7 +77,6 @@ pub struct Submit {
 impl Submit {
     /// What it asks of the API.
     pub fn job(&self) -> SubmitJob {
-        let chosen = self.no_secrets || !self.secrets.is_empty();
         SubmitJob {
             target: Target::parse(&self.target).unwrap_or(Target::Auto),
             worker_labels: labels(self.labels.clone()),
@@ -84,8 +87,10 @@ impl Submit {
             max_retries: self.max_retries,
             retry_on_failure: self.retry_on_failure,
             max_runtime_seconds: self.max_runtime,
-            secrets: chosen.then(|| self.secrets.clone()),
+            secrets: Some(self.secrets.clone()).filter(|names| !names.is_empty()),
+            config_revision: self.config_revision,
             exclusive: self.exclusive,
+            sandbox: SandboxLevel::parse(&self.sandbox).unwrap_or_default(),
             checkpoints: CheckpointPolicy::parse(&self.checkpoints).unwrap_or_default(),
             dry_run: self.dry_run,
             ..SubmitJob::of(&self.config)

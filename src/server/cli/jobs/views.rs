@@ -41,6 +41,7 @@ pub fn whole(job: &JobView, now: Timestamp, screen: &Screen<'_>) -> String {
         ("target", job.target.as_str().into()),
         ("labels", asks.join(" ").into()),
         ("exclusive", if job.exclusive { "yes" } else { "no" }.into()),
+        ("sandbox", job.sandbox.as_str().into()),
         ("by", Cell::from(&job.submitted_by)),
         ("worker", job.worker_name.clone().unwrap_or_else(|| "–".to_owned()).into()),
         ("attempt", format!("{} of {}", job.attempt, job.max_attempts).into()),

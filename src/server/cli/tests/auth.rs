@@ -10,7 +10,7 @@ use crate::http::access::Mode;
 use crate::service::access::Browser;
 use crate::service::refusal::Refusal;
 use crate::service::unit::Caller;
-use crate::tests::harness::{By, PASSWORD, Server};
+use crate::tests::harness::{By, PASSWORD, Server, totp};
 
 #[tokio::test]
 async fn people_are_added_changed_and_shut_out() {
@@ -65,14 +65,14 @@ async fn a_lost_password_is_mended_on_the_host_without_a_token() {
     assert!(typed.err.contains("logged out everywhere") && typed.ok().is_empty());
     assert!(desk.server.log_in("ada", "a+new+password").await.is_some());
     assert!(desk.server.log_in("ada", PASSWORD).await.is_none());
-    desk.typing(&operator, &reset, &["short", "short"]).await.refused(1, "10 to 1024 characters");
+    desk.typing(&operator, &reset, &["short", "short"]).await.refused(1, "at least 12 characters");
     let made_up =
         desk.run_by(&operator, &["auth", "users", "reset-password", "ada", "--generate-password", "-q"]).await.line();
     assert!(desk.server.log_in("ada", &made_up).await.is_some());
 
     let check = desk.run_by(&operator, &["auth", "login-check"]).await.ok();
     let name = nix::unistd::User::from_uid(nix::unistd::Uid::current()).expect("users").expect("this one").name;
-    assert!(check.starts_with(&format!("name     host:{name}\nmay      admin.workers")), "{check}");
+    assert!(check.starts_with(&format!("name     host:{name}\nmay      account.manage admin.workers")), "{check}");
     let trail = desk.server.get(&By::Admin, "/api/audit?action=access.password_reset").await.ok(200);
     assert_eq!(trail["entries"][0]["actor"], format!("host:{name}"));
     assert!(!trail.to_string().contains(&made_up));
@@ -158,8 +158,36 @@ async fn the_operators_token_opens_what_is_for_people_until_the_next_start() {
     desk.run_by(&operator, &["auth", "login-check"]).await.refused(77, "opens nothing there");
     desk.server.get(&By::Token(token.clone()), "/api/session").await.ok(200);
     assert!(desk.server.log_in("", &token).await.is_none(), "no browser is opened by it");
-    let key = By::Worker(token.clone());
+    let key = By::worker(token.clone());
     desk.server.post(&key, "/api/workers/register", json!({"name": "x"})).await.problem(401, "worker_token_refused");
     let changed = json!({"old": PASSWORD, "new": "another password"});
     desk.server.post(&By::Token(token), "/api/account/password", changed).await.problem(409, "no_person");
+}
+
+#[tokio::test]
+async fn a_lost_second_factor_is_removed_on_the_host() {
+    let desk = Desk::open().await;
+    totp::enrolled(&desk.server, "ada").await;
+    assert!(desk.server.log_in("ada", PASSWORD).await.is_none());
+    let operator = desk.operator();
+    let remove = ["auth", "users", "remove-factors", "ada"];
+    desk.run_by(&operator, &remove).await.refused(2, "--yes");
+    desk.run_by(&operator, &[&remove[..], &["--yes"]].concat()).await.ok();
+    assert!(desk.server.log_in("ada", PASSWORD).await.is_some());
+    desk.run_by(&operator, &[&remove[..], &["--yes"]].concat()).await.refused(1, "No second factor is set up");
+}
+
+#[tokio::test]
+async fn a_token_says_when_it_expires() {
+    let desk = Desk::open().await;
+    desk.server.person("ada", "viewer").await;
+    let create = async |name: &str, more: &[&str]| {
+        let args = [&["auth", "tokens", "create", name, "--user", "ada"], more].concat();
+        desk.run(&args).await.err
+    };
+    assert!(create("usual", &[]).await.contains("It expires on 2024-04-14 10:30:00 UTC."));
+    assert!(create("short", &["--expires-in-days", "1"]).await.contains("It expires on 2024-01-16 10:30:00 UTC."));
+    assert!(create("ever", &["--never-expires"]).await.contains("It never expires."));
+    let worker = desk.run(&["workers", "create", "gpu-1"]).await;
+    assert!(worker.err.contains("It expires on 2024-02-14 10:30:00 UTC if no agent registers"), "{}", worker.err);
 }

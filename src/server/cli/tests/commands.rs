@@ -58,12 +58,13 @@ prop_compose! {
         accelerator in proptest::option::of("cuda|rocm|cpu"),
         (max_retries, retry_on_failure, exclusive, priority) in (0_u32..9, any::<bool>(), any::<bool>(), 0_u8..=50),
         max_runtime_seconds in proptest::option::of(1_u32..9_999),
-        secrets in proptest::option::of(proptest::collection::vec("[A-Z]{2,5}_KEY", 0..3)),
+        secrets in proptest::option::of(proptest::collection::vec("[A-Z]{2,5}_KEY", 1..3)),
+        config_revision in proptest::option::of(1_u32..99),
         checkpoints in prop_oneof![Just(CheckpointPolicy::Last), Just(CheckpointPolicy::All), Just(CheckpointPolicy::None)],
     ) -> SubmitJob {
         SubmitJob {
             target, gpu_count, min_vram_gb, max_retries, retry_on_failure, exclusive, priority, max_runtime_seconds, secrets,
-            checkpoints, worker_labels: Labels(labels), accelerator_type: accelerator, ..SubmitJob::of(&config_name)
+            config_revision, checkpoints, worker_labels: Labels(labels), accelerator_type: accelerator, ..SubmitJob::of(&config_name)
         }
     }
 }

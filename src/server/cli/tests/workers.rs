@@ -14,7 +14,7 @@ async fn a_worker_is_made_and_its_token_alone_goes_to_stdout() {
     let err = made.err.clone();
     let token = made.line();
     assert!(token.starts_with("wt_") && !err.contains(&token), "{err}");
-    desk.server.register(&By::Worker(token.clone()), json!([])).await;
+    desk.server.register(&By::worker(token.clone()), json!([])).await;
 
     let quiet = desk.run(&["workers", "create", "gpu-2", "--quiet"]).await;
     assert!(quiet.err.is_empty() && quiet.line().starts_with("wt_"));
@@ -69,6 +69,7 @@ seen          never
 host          –
 agent         –
 made          2024-01-15 10:30:00 UTC
+token ends    2024-02-14 10:30:00 UTC, unless an agent registers before
 ";
     assert_eq!(masked(&desk.run(&["workers", "show", "gpu-1"]).await.ok()), facts);
     assert_eq!(desk.run(&["workers", "show", &id, "--json"]).await.json()["name"], "gpu-1");

@@ -13,7 +13,7 @@ use app::protocol::worker::Accepted;
 use app::protocol::workers::{
     CreateWorker, CreatedWorker, DrainWorker, EditWorker, RotateToken, WorkerView, WorkersPage, WorkersQuery,
 };
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::{Extension, Json};
 
@@ -39,7 +39,7 @@ pub fn routes(app: &App) -> Routes {
     Routes::new(app, "Workers")
         .get("/admin/workers", workers, LIST, list)
         .get("/admin/workers/export", workers, export::EXPORT, export::export)
-        .post("/admin/workers", workers, CREATE, create)
+        .post("/admin/workers", taking, CREATE, create)
         .get("/admin/workers/{id}", workers, SHOW, show)
         .get("/admin/workers/{id}/attempts", workers, history::ATTEMPTS, history::attempts)
         .get("/admin/workers/{id}/events", workers, history::EVENTS, history::events)
@@ -54,7 +54,7 @@ pub fn routes(app: &App) -> Routes {
         .post("/admin/workers/{id}/drain", workers, DRAIN, drain)
         .post("/admin/workers/{id}/resume", workers, RESUME, resume)
         .post("/admin/workers/{id}/token", taking, ROTATE, rotate)
-        .within(|router| router.layer(DefaultBodyLimit::max(limits::API)))
+        .within(|router| limits::bounded(router, limits::API))
         .and(users::routes(app))
 }
 
@@ -152,7 +152,16 @@ async fn delete(
 }
 
 const EDIT: Doc = Doc {
-    problems: &["worker_not_found", "invalid_name", "invalid_labels", "invalid_network", "too_much", "name_taken"],
+    detail: "With `allowed_networks`, a browser's session must have given its password in the last 15 minutes.",
+    problems: &[
+        "password_needed",
+        "worker_not_found",
+        "invalid_name",
+        "invalid_labels",
+        "invalid_network",
+        "too_much",
+        "name_taken",
+    ],
     ..Doc::of("editWorker", "Changes a worker's name, type or labels; what is left out stays.")
 };
 
@@ -164,6 +173,9 @@ async fn edit(
     Body(edit): Body<EditWorker>,
 ) -> Result<Json<WorkerView>, ApiError> {
     let id = worker_id(&id)?;
+    if edit.allowed_networks.is_some() {
+        app.core.need_proof(&person)?;
+    }
     app.core.edit_worker(caller(&person), id.clone(), edit, seen).await?;
     Ok(Json(app.core.worker_page(&id).await?))
 }
@@ -232,5 +244,11 @@ pub fn created_view(address: &Address, created: crate::service::workers::Created
         pin.unwrap_or_default(),
         shell_quoted(&created.worker.name),
     );
-    CreatedWorker { worker_id: created.worker.id, token: created.token, name: created.worker.name, connection_command }
+    CreatedWorker {
+        worker_id: created.worker.id,
+        token: created.token,
+        name: created.worker.name,
+        token_unused_ends_at: created.unused_ends_at,
+        connection_command,
+    }
 }

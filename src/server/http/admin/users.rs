@@ -6,7 +6,7 @@ use app::protocol::access::{
     CreateToken, CreateUser, CreatedToken, EditUser, ResetPassword, UserDetail, UserView, UsersPage, UsersQuery,
 };
 use app::protocol::worker::Accepted;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::State;
 use axum::{Extension, Json};
 
 use crate::http::address::{Path, Query};
@@ -29,8 +29,9 @@ pub fn routes(app: &App) -> Routes {
         .get("/admin/users/{id}", users, SHOW, show)
         .patch("/admin/users/{id}", changes, EDIT, edit)
         .post("/admin/users/{id}/password", changes, RESET_PASSWORD, reset_password)
+        .delete("/admin/users/{id}/factors", changes, REMOVE_FACTORS, remove_factors)
         .post("/admin/users/{id}/tokens", changes, CREATE_TOKEN, create_token)
-        .within(|router| router.layer(DefaultBodyLimit::max(limits::API)))
+        .within(|router| limits::bounded(router, limits::API))
 }
 
 const LIST: Doc = Doc::of("listUsers", "Lists everybody, by name.");
@@ -45,7 +46,7 @@ async fn list(
 
 const CREATE: Doc = Doc {
     detail: "The name is what keeps a repetition from adding somebody twice.",
-    problems: &["invalid_name", "out_of_range", "name_taken", "no_accounts"],
+    problems: &["invalid_name", "out_of_range", "weak_password", "name_taken", "no_accounts"],
     ..Doc::of("createUser", "Adds somebody.")
 };
 
@@ -84,7 +85,7 @@ async fn edit(
 
 const RESET_PASSWORD: Doc = Doc {
     detail: "Their sessions end.",
-    problems: &["user_not_found", "out_of_range", "no_accounts"],
+    problems: &["user_not_found", "weak_password", "no_accounts"],
     ..Doc::of("resetPassword", "Gives somebody another password.")
 };
 
@@ -95,6 +96,22 @@ async fn reset_password(
     Body(reset): Body<ResetPassword>,
 ) -> Result<Json<Accepted>, ApiError> {
     app.core.reset_password(caller(&person), user_id(&id)?, &reset.password).await?;
+    Ok(Json(Accepted { success: true }))
+}
+
+const REMOVE_FACTORS: Doc = Doc {
+    detail: "For somebody who has lost the app and the recovery codes. Where the server requires a second factor, they set up \
+             a new one at the next login.",
+    problems: &["user_not_found", "factor_not_found", "no_accounts"],
+    ..Doc::of("removeFactors", "Removes somebody's second factor.")
+};
+
+async fn remove_factors(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Path(id): Path<String>,
+) -> Result<Json<Accepted>, ApiError> {
+    app.core.remove_factors_of(caller(&person), &person, user_id(&id)?).await?;
     Ok(Json(Accepted { success: true }))
 }
 

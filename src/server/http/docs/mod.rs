@@ -19,8 +19,8 @@ use super::{site, ui};
 use crate::state::App;
 
 /// The page needs a style sheet and a picture of this server, and nothing else.
-const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; \
-                      frame-ancestors 'none'";
+const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; object-src 'none'; base-uri 'none'; \
+                      form-action 'none'; frame-ancestors 'none'";
 
 /// The routes.
 pub fn routes(app: &App) -> Routes {

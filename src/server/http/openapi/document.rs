@@ -80,7 +80,7 @@ fn security_schemes() -> Value {
             "description": "A browser that is logged in; `__Host-sid` over HTTPS.",
         },
         "workerToken": {
-            "type": "apiKey", "in": "header", "name": "X-Worker-Token", "description": "A worker's token, `wt_…`.",
+            "type": "apiKey", "in": "header", "name": "X-Worker-Token", "description": "A worker's token, `wt_…`, to register; then the session, `ws_…`, that the answer has.",
         },
         "jobToken": {
             "type": "apiKey", "in": "header", "name": "X-Upload-Token",

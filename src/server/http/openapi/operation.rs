@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use app::domain::access::Permission;
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
@@ -41,11 +42,14 @@ fn described(detail: &str, access: Access, permissions: &[&str]) -> String {
     let named = || permissions.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ");
     let who = match access {
         Access::Anyone => "Open to everybody.".to_owned(),
-        Access::NearOr(_) => format!("Takes {}, but not from the server's own machine.", named()),
-        Access::Newcomer | Access::Worker => "Takes a worker's token.".to_owned(),
-        Access::Job => "Takes the worker's token, or the job's.".to_owned(),
+        Access::Newcomer => "Takes a worker's token.".to_owned(),
+        Access::Worker(_) => "Takes a worker's session; from older agents, its token.".to_owned(),
+        Access::Job => "Takes the job's token; from older agents, the worker's.".to_owned(),
         Access::Person(Needs::Login) => "Takes no permission beyond being logged in.".to_owned(),
-        Access::Person(Needs::LoginProved) => format!("Takes no permission beyond being logged in. {RECENT}"),
+        Access::Person(Needs::AnyOf(any)) => format!("Takes {}.", one_of(any)),
+        Access::Person(Needs::OwnTokenOr(any)) => {
+            format!("Takes {}; a token needs none to name itself.", one_of(any))
+        }
         Access::Person(Needs::CancelJob) => {
             format!("Takes the permissions {}; for jobs of others `job.view.all` and `job.cancel.all`.", named())
         }
@@ -58,12 +62,15 @@ fn described(detail: &str, access: Access, permissions: &[&str]) -> String {
     if detail.is_empty() { who } else { format!("{detail} {who}") }
 }
 
+fn one_of(permissions: &[Permission]) -> String {
+    permissions.iter().map(|one| format!("`{}`", one.as_str())).collect::<Vec<_>>().join(" or ")
+}
+
 fn security(access: Access) -> Value {
     match access {
         Access::Anyone => json!([]),
-        Access::NearOr(_) => json!([{}, {"bearer": []}, {"apiKey": []}, {"session": []}]),
         Access::Person(_) => json!([{"bearer": []}, {"apiKey": []}, {"session": []}]),
-        Access::Newcomer | Access::Worker => json!([{"workerToken": []}]),
+        Access::Newcomer | Access::Worker(_) => json!([{"workerToken": []}]),
         Access::Job => json!([{"workerToken": []}, {"jobToken": []}]),
     }
 }
@@ -209,7 +216,7 @@ fn by_status(names: &BTreeSet<&'static str>) -> BTreeMap<u16, Vec<&'static Code>
 impl Declared {
     /// Every problem that it can answer, its own and those of its surroundings.
     pub fn problems(&self) -> BTreeSet<&'static str> {
-        let mut all: BTreeSet<&'static str> = ["unknown_host", "internal_error"].into();
+        let mut all: BTreeSet<&'static str> = ["several_hosts", "unknown_host", "internal_error"].into();
         all.extend(self.doc.problems.iter().chain(&self.signature.problems).copied());
         let changes = self.method != Method::GET;
         if changes {
@@ -231,27 +238,25 @@ impl Access {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Anyone => "anyone",
-            Self::NearOr(_) => "near",
             Self::Person(_) => "person",
-            Self::Newcomer | Self::Worker => "worker",
+            Self::Newcomer | Self::Worker(_) => "worker",
             Self::Job => "job",
         }
     }
 
     /// The permissions that it takes at least.
     pub fn permissions(self) -> Vec<&'static str> {
-        use app::domain::access::Permission as P;
+        use Permission as P;
         let needed = match self {
-            Self::Person(Needs::To(permission) | Needs::ToProved(permission)) | Self::NearOr(permission) => {
-                vec![permission]
-            }
+            Self::Person(Needs::To(permission) | Needs::ToProved(permission)) => vec![permission],
             Self::Person(Needs::SeeJobs | Needs::SeeJob) => vec![P::JobViewOwn],
             Self::Person(Needs::CancelJob) => vec![P::JobCancelOwn, P::JobViewOwn],
             Self::Person(Needs::SeeJobAnd(permission)) => vec![permission, P::JobViewOwn],
-            Self::Person(Needs::Login | Needs::LoginProved)
+            // None is needed by everybody.
+            Self::Person(Needs::Login | Needs::AnyOf(_) | Needs::OwnTokenOr(_))
             | Self::Anyone
             | Self::Newcomer
-            | Self::Worker
+            | Self::Worker(_)
             | Self::Job => vec![],
         };
         needed.into_iter().map(P::as_str).collect()
@@ -261,8 +266,7 @@ impl Access {
         match self {
             Self::Anyone => &[],
             Self::Person(Needs::Login) => &["not_authenticated", "wrong_token"],
-            Self::Person(Needs::LoginProved) => &["not_authenticated", "wrong_token", "password_needed"],
-            Self::Person(Needs::To(_) | Needs::SeeJobs) | Self::NearOr(_) => {
+            Self::Person(Needs::To(_) | Needs::SeeJobs | Needs::AnyOf(_) | Needs::OwnTokenOr(_)) => {
                 &["not_authenticated", "wrong_token", "permission_denied"]
             }
             Self::Person(Needs::ToProved(_)) => {
@@ -271,7 +275,16 @@ impl Access {
             Self::Person(Needs::SeeJob | Needs::CancelJob | Needs::SeeJobAnd(_)) => {
                 &["not_authenticated", "wrong_token", "permission_denied", "job_not_found"]
             }
-            Self::Newcomer | Self::Worker => &[
+            Self::Newcomer => &[
+                "worker_token_refused",
+                "worker_token_spent",
+                "worker_token_expired",
+                "network_not_allowed",
+                "worker_not_found",
+            ],
+            Self::Worker(_) => &[
+                "not_registered",
+                "token_in_use",
                 "worker_token_refused",
                 "worker_token_spent",
                 "worker_token_expired",
@@ -279,6 +292,9 @@ impl Access {
                 "worker_not_found",
             ],
             Self::Job => &[
+                "job_token_required",
+                "not_registered",
+                "token_in_use",
                 "worker_token_refused",
                 "worker_token_spent",
                 "worker_token_expired",

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 
 use super::ApiError;
-use crate::service::refusal::Refusal;
+use crate::service::refusal::{FactorRefusal, Refusal};
 
 /// The problem of a refusal about access.
 pub fn refused(refusal: &Refusal) -> ApiError {
@@ -17,6 +17,12 @@ pub fn refused(refusal: &Refusal) -> ApiError {
                 permission.as_str()
             ),
         ),
+        Refusal::WrongToken => (
+            S::UNAUTHORIZED,
+            "wrong_token",
+            "This token or code opens nothing here. Check it for typing errors.".to_owned(),
+        ),
+        Refusal::Factor(refusal) => return factor(*refusal),
         Refusal::ProofNeeded => (
             S::FORBIDDEN,
             "password_needed",
@@ -62,4 +68,32 @@ pub fn refused(refusal: &Refusal) -> ApiError {
         error.extra.insert("permission".to_owned(), permission.as_str().into());
     }
     error
+}
+
+/// The problem of a refusal about second factors.
+fn factor(refusal: FactorRefusal) -> ApiError {
+    use StatusCode as S;
+    let (status, code, detail) = match refusal {
+        FactorRefusal::WrongCode => (
+            S::UNPROCESSABLE_ENTITY,
+            "wrong_code",
+            "This code is not valid. Enter the current code of your authenticator app, each code once, or a recovery code \
+             that you have not used.",
+        ),
+        FactorRefusal::NotBegun => {
+            (S::NOT_FOUND, "no_enrolment", "No authenticator app is being set up. Start again on the account page.")
+        }
+        FactorRefusal::Exists => (
+            S::CONFLICT,
+            "factor_exists",
+            "An authenticator app is set up already. Remove it first to set up another one.",
+        ),
+        FactorRefusal::Missing => (S::NOT_FOUND, "factor_not_found", "No second factor is set up for this account."),
+        FactorRefusal::NoPasswordSession => (
+            S::CONFLICT,
+            "no_password_session",
+            "Second factors are managed in a browser. Log in there with your name and password.",
+        ),
+    };
+    ApiError::new(status, code, detail)
 }

@@ -17,9 +17,12 @@ use super::job_id;
 use crate::http::address::{Path, Query};
 use crate::http::openapi::doc::{Answer, Content, Doc, ETAG, IF_NONE_MATCH, LAST_EVENT_ID};
 use crate::http::problem::ApiError;
-use crate::service::access::Admission;
+use crate::service::access::{Admission, Person};
 use crate::service::artifacts::Download;
 use crate::state::App;
+
+/// A file of a job opens nothing and is opened by nothing.
+const ALONE: &str = "default-src 'none'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; sandbox";
 
 /// How much of a log is read if nothing else was asked for, in bytes.
 const PIECE: u32 = 64 << 10;
@@ -51,7 +54,7 @@ pub const LOGS: Doc = Doc {
             Content::Bytes(&["text/plain"]),
         ),
     ],
-    problems: &["attempt_not_found", "files_unavailable"],
+    problems: &["attempt_not_found", "files_unavailable", "too_many_event_streams"],
     ..Doc::of("readLog", "Reads an attempt's log: a piece, the whole, or as it grows.")
 };
 
@@ -60,6 +63,7 @@ pub async fn logs(
     State(app): State<App>,
     Path(id): Path<String>,
     Query(piece): Query<Piece>,
+    Extension(person): Extension<Person>,
     admission: Option<Extension<Admission>>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
@@ -67,8 +71,9 @@ pub async fn logs(
     let attempt = piece.attempt.map(Attempt);
     if piece.follow.is_some() {
         let attempt = app.core.attempt_of(&id, attempt).await?;
+        let share = app.core.event_stream(&person)?;
         let resumed = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
-        return Ok(follow(app, id, attempt, resumed.or(piece.offset).unwrap_or(0), admission).into_response());
+        return Ok(follow(app, id, attempt, resumed.or(piece.offset).unwrap_or(0), admission, share).into_response());
     }
     if piece.raw.is_some() {
         return whole_log(&app, &id, attempt).await;
@@ -148,7 +153,7 @@ pub async fn download(
         (header::CONTENT_DISPOSITION, disposition),
         (header::ETAG, etag),
         (header::CACHE_CONTROL, "private, no-cache".to_owned()),
-        (header::CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox".to_owned()),
+        (header::CONTENT_SECURITY_POLICY, ALONE.to_owned()),
     ];
     if known {
         return Ok((StatusCode::NOT_MODIFIED, headers).into_response());

@@ -15,6 +15,7 @@ use futures_util::Stream;
 use crate::http::events::{STREAM_HEADERS, goodbye, shut};
 use crate::service::access::Admission;
 use crate::service::logs::MAX_PIECE;
+use crate::service::shares::Share;
 use crate::state::App;
 
 /// So often it is looked without a bell: what another server takes in does not ring here.
@@ -28,8 +29,9 @@ pub fn follow(
     attempt: Attempt,
     offset: u64,
     admission: Option<Extension<Admission>>,
+    share: Share,
 ) -> impl IntoResponse {
-    let pieces = Sse::new(pieces(app, job, attempt, offset, admission));
+    let pieces = Sse::new(pieces(app, job, attempt, offset, admission, share));
     (STREAM_HEADERS, pieces.keep_alive(KeepAlive::new().interval(Duration::from_secs(15))))
 }
 
@@ -39,8 +41,10 @@ fn pieces(
     attempt: Attempt,
     mut offset: u64,
     admission: Option<Extension<Admission>>,
+    share: Share,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
     async_stream::stream! {
+        let _share = share;
         let core = &app.core;
         let mut shut = pin!(shut(&app, admission));
         let (mut log, mut life) = (core.hub.follow(&Topic::Log(job.clone())), core.hub.follow(&Topic::Job(job.clone())));

@@ -11,10 +11,12 @@ use app::domain::job::Job;
 use app::domain::queue::DEFAULT_PRIORITY;
 use app::domain::trace::Trace;
 use app::protocol::explain::ExplanationView;
-use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, Previewed, SetPriority, SubmitJob, Submitted};
+use app::protocol::queue::{
+    JobCounts, JobView, JobsPage, JobsQuery, Previewed, RetryJob, SetPriority, SubmitJob, Submitted,
+};
 use app::protocol::status::BulkAction;
 use app::protocol::workers::FleetLabels;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
@@ -22,7 +24,7 @@ use axum::{Extension, Json};
 use super::address::{Path, Query};
 use super::bulk;
 use super::conditional::{IfNoneMatch, Listed, Tagged};
-use super::json::{Created, Json as Body};
+use super::json::{Created, Json as Body, OptionalJson};
 use super::limits;
 use super::openapi::doc::{Answer, Doc, IDEMPOTENCY_KEY, TRACEPARENT, TRACERESPONSE};
 use super::problem::ApiError;
@@ -56,7 +58,7 @@ pub fn routes(app: &App) -> Routes {
         .get("/queue/{id}/gpus", Needs::SeeJob, series::GPUS, series::gpus)
         .get("/queue/{id}/artifacts", Needs::SeeJob, files::ARTIFACTS, files::artifacts)
         .get("/queue/{id}/artifacts/{*path}", Needs::SeeJob, files::DOWNLOAD, files::download)
-        .within(|router| router.layer(DefaultBodyLimit::max(limits::API)))
+        .within(|router| limits::bounded(router, limits::API))
 }
 
 const LIST: Doc = Doc {
@@ -95,8 +97,10 @@ const SUBMIT: Doc = Doc {
     ],
     problems: &[
         "config_not_found",
+        "config_changed",
         "secret_not_found",
         "disk_full",
+        "limit_reached",
         "out_of_range",
         "invalid_labels",
         "invalid_name",
@@ -123,10 +127,20 @@ async fn submit(
 }
 
 const RETRY: Doc = Doc {
-    detail: "It takes the same revision of the configuration.",
+    detail: "It takes the same revision of the configuration. Of somebody else's job, the new one is given those of its \
+             secrets that are shared; the caller's own have to be named.",
     headers: &[IDEMPOTENCY_KEY, TRACEPARENT],
     answers: &[Answer { headers: &[TRACERESPONSE], ..Answer::json::<Submitted>(201, "Submitted.") }],
-    problems: &["job_not_ended", "config_not_found", "disk_full", "idempotency_key_reused", "out_of_range"],
+    problems: &[
+        "job_not_ended",
+        "config_not_found",
+        "secret_not_found",
+        "too_much",
+        "disk_full",
+        "limit_reached",
+        "idempotency_key_reused",
+        "out_of_range",
+    ],
     ..Doc::of("retryJob", "Submits a job that has ended once more, as a new one.")
 };
 
@@ -135,8 +149,9 @@ async fn retry(
     Extension(person): Extension<Person>,
     Path(id): Path<String>,
     headers: HeaderMap,
+    OptionalJson(retry): OptionalJson<RetryJob>,
 ) -> Result<Response, ApiError> {
-    let job = app.core.retry(caller(&person), job_id(&id)?, idempotency_key(&headers)).await?;
+    let job = app.core.retry(caller(&person), job_id(&id)?, retry, idempotency_key(&headers)).await?;
     created(&app, &job).await
 }
 

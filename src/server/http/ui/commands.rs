@@ -36,17 +36,15 @@ fn cli(job: &SubmitJob, at: &Address) -> String {
     say("priority", (job.priority != usual.priority).then(|| job.priority.to_string()));
     say("max-retries", (job.max_retries != usual.max_retries).then(|| job.max_retries.to_string()));
     say("max-runtime", job.max_runtime_seconds.map(|seconds| seconds.to_string()));
+    say("sandbox", (job.sandbox != usual.sandbox).then(|| job.sandbox.as_str().to_owned()));
     say("checkpoints", (job.checkpoints != CheckpointPolicy::Last).then(|| job.checkpoints.as_str().to_owned()));
+    say("config-revision", job.config_revision.map(|revision| revision.to_string()));
     for name in job.secrets.iter().flatten() {
         say("secret", Some(name.clone()));
     }
     say("url", Some(at.base_url.clone()));
     say("orchestrator-fingerprint", at.fingerprint.map(|fingerprint| fingerprint.to_string()));
-    let flags = [
-        ("--retry-on-failure", job.retry_on_failure),
-        ("--exclusive", job.exclusive),
-        ("--no-secrets", job.secrets.as_ref().is_some_and(Vec::is_empty)),
-    ];
+    let flags = [("--retry-on-failure", job.retry_on_failure), ("--exclusive", job.exclusive)];
     words.extend(flags.iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| (*flag).to_owned()));
     // A name may look like a flag.
     let dashes = if job.config_name.starts_with('-') { "-- " } else { "" };

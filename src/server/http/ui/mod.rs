@@ -16,11 +16,12 @@ use app::domain::time::Timestamp;
 use app::protocol::status::BulkAction;
 use app::ui::PARTS_HEADER;
 use app::ui::flash::{Flash, FormName};
+use app::ui::pending::PendingLogin;
 use app::ui::port::{SharedDesk, SharedPort};
 use app::ui::prefs::Prefs;
 use app::ui::{App as Dashboard, Plain, login_shell, plain_shell, shell};
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::{Next, from_fn_with_state};
@@ -31,6 +32,7 @@ use leptos_axum::{AxumRouteListing, LeptosRoutes, ResponseOptions, generate_rout
 
 use self::port::ServerPort;
 use super::access::{self, SessionOver};
+use super::account::ENDS;
 use super::arrival::Scheme;
 use super::headers::cookie;
 use super::problem::{ApiError, no_such_route};
@@ -65,20 +67,20 @@ enum Scripts {
 
 /// Pages behind their guard, the login page before it, and forms.
 pub fn routes(app: &App) -> Router<App> {
-    let (login, plain): (Vec<_>, Vec<_>) = LISTED.plain.iter().cloned().partition(|route| route.path() == "/login");
+    let (login, plain): (Vec<_>, Vec<_>) =
+        LISTED.plain.iter().cloned().partition(|route| route.path().starts_with("/login"));
     let guard = || from_fn_with_state(app.clone(), access::page);
     let forms = forms(app).into_router().route_layer(guard());
     let strangers = || from_fn_with_state(app.clone(), access::stranger);
     let open = entrances(app).into_router();
     let login =
         rendered(app, login, Scripts::None, login_shell).route_layer(from_fn_with_state(app.clone(), access::login));
-    rendered(app, LISTED.live.clone(), Scripts::Own, shell)
+    let routes = rendered(app, LISTED.live.clone(), Scripts::Own, shell)
         .merge(rendered(app, plain, Scripts::Own, plain_shell))
         .route_layer(guard())
         .merge(login.merge(open).route_layer(strangers()))
-        .merge(forms)
-        .layer(DefaultBodyLimit::max(limits::API))
-        .fallback(file_or_not_found)
+        .merge(forms);
+    limits::bounded(routes, limits::API).fallback(file_or_not_found)
 }
 
 /// How browsers get in.
@@ -86,6 +88,8 @@ pub fn entrances(app: &App) -> Routes {
     Routes::new(app, "Login")
         .post("/ui/login", Access::Anyone, forms::access::LOG_IN, forms::access::log_in)
         .post("/ui/setup", Access::Anyone, forms::access::SET_UP, forms::access::set_up)
+        .form("/ui/login/code", Access::Anyone, forms::factors::log_in_with_code)
+        .form("/ui/login/enrol", Access::Anyone, forms::factors::log_in_by_enrolling)
         .form("/ui/preferences", Access::Anyone, forms::access::prefer)
 }
 
@@ -93,14 +97,21 @@ pub fn entrances(app: &App) -> Routes {
 pub fn forms(app: &App) -> Routes {
     let (workers, people) = (Needs::To(Permission::AdminWorkers), Needs::ToProved(Permission::AdminUsers));
     let taking = Needs::ToProved(Permission::AdminWorkers);
+    let (own, own_proved) = (Needs::To(Permission::AccountManage), Needs::ToProved(Permission::AccountManage));
     let (submits, edits) = (Needs::To(Permission::JobSubmit), Needs::To(Permission::ConfigEdit));
     Routes::new(app, "Login")
         .form("/ui/logout", Needs::Login, forms::access::log_out)
-        .form("/ui/account/password", Needs::Login, forms::account::change_password)
+        .form("/ui/account/password", own, forms::account::change_password)
         .form("/ui/confirm", Needs::Login, forms::access::confirm)
-        .form("/ui/account/tokens", Needs::LoginProved, forms::account::create_token)
-        .form("/ui/account/tokens/{id}/revoke", Needs::Login, forms::account::revoke_token)
-        .form("/ui/account/sessions/{id}/end", Needs::Login, forms::account::end_session)
+        .form("/ui/account/tokens", own_proved, forms::account::create_token)
+        .form("/ui/account/tokens/{id}/revoke", Needs::OwnTokenOr(ENDS), forms::account::revoke_token)
+        .form("/ui/account/sessions/{id}/end", Needs::AnyOf(ENDS), forms::account::end_session)
+        .form("/ui/account/totp", own_proved, forms::factors::begin)
+        .form("/ui/account/totp/confirm", own, forms::factors::confirm)
+        .form("/ui/account/totp/remove", own_proved, forms::factors::remove)
+        .form("/ui/account/recovery-codes", own_proved, forms::factors::renew)
+        .form("/ui/account/notices/read", own, forms::factors::read_notices)
+        .form("/ui/users/{id}/factors/remove", people, forms::factors::remove_of)
         .form("/ui/users", people, forms::people::add)
         .form("/ui/users/{id}", people, forms::people::edit)
         .form("/ui/users/{id}/password", people, forms::people::reset_password)
@@ -108,7 +119,7 @@ pub fn forms(app: &App) -> Routes {
         .form("/ui/secrets/{name}/remove", submits, forms::secrets::remove)
         .form("/ui/configs", edits, forms::configs::create)
         .form("/ui/configs/{name}", edits, forms::configs::edit)
-        .form("/ui/workers", workers, forms::workers::create)
+        .form("/ui/workers", taking, forms::workers::create)
         .form("/ui/workers/bulk/drain", workers, forms::bulk::of(BulkAction::Drain))
         .form("/ui/workers/bulk/resume", workers, forms::bulk::of(BulkAction::Resume))
         .form("/ui/workers/bulk/delete", taking, forms::bulk::of(BulkAction::Delete))
@@ -124,6 +135,7 @@ pub fn forms(app: &App) -> Routes {
         .form("/ui/jobs/{id}/cancel", Needs::CancelJob, forms::jobs::cancel)
         .form("/ui/jobs/{id}/retry", Needs::SeeJobAnd(Permission::JobSubmit), forms::jobs::retry)
         .form("/ui/jobs/{id}/priority", Needs::SeeJobAnd(Permission::QueueManage), forms::jobs::prioritise)
+        .within(|router| router.route_layer(from_fn_with_state(app.clone(), forms::proof::in_place)))
 }
 
 fn rendered<V: IntoView + 'static>(
@@ -164,6 +176,9 @@ fn provide(app: &App, scripts: Scripts) {
         let port = Arc::new(ServerPort::new(app.clone(), person, session, prefs.locale));
         provide_context::<SharedPort>(port.clone());
         provide_context::<SharedDesk>(port);
+    }
+    if let Some(pending) = parts.extensions.get::<PendingLogin>() {
+        provide_context(pending.clone());
     }
     provide_context(prefs);
     provide_context::<Option<Flash>>(flash);

@@ -10,19 +10,21 @@ use app::protocol::artifacts::ArtifactsPage;
 use app::protocol::audit::{AuditPage, AuditQuery, AuditVerdict};
 use app::protocol::configs::{ConfigDetail, ConfigsPage, RevisionsPage};
 use app::protocol::explain::ExplanationView;
+use app::protocol::factors::{FactorsView, TotpEnrolment};
 use app::protocol::gpus::{GpusPage, GpusQuery};
 use app::protocol::history::{FleetHistory, GpuHistory, JobMetrics, Range};
 use app::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
+use app::protocol::notices::NoticesPage;
 use app::protocol::overview::OverviewView;
 use app::protocol::problem::Problem;
-use app::protocol::queue::{JobEvents, JobView, JobsPage, JobsQuery, LogChunk};
+use app::protocol::queue::{JobEvents, JobView, JobsPage, JobsQuery, LogChunk, SubmitJob};
 use app::protocol::search::{SearchPage, SearchQuery};
 use app::protocol::secrets::SecretsPage;
 use app::protocol::system::SystemView;
 use app::protocol::usage::{UsageQuery, UsageReport};
 use app::protocol::worker_history::{PartQuery, WorkerAttempts, WorkerEvents};
 use app::protocol::workers::{FleetLabels, WorkerView, WorkersPage, WorkersQuery};
-use app::ui::port::{Answer, Desk, Draft, Drafted, Port};
+use app::ui::port::{Answer, Desk, Draft, Drafted, Port, Unseen};
 use app::ui::prefs::Locale;
 use app::ui::told::told;
 use axum::extract::Query;
@@ -32,6 +34,7 @@ use super::commands::commands;
 use super::forms::{self, Fields, gathered};
 use crate::http::problem::ApiError;
 use crate::http::request::current_id;
+use crate::http::search::FINDS;
 use crate::http::session::Address;
 use crate::http::system;
 use crate::service::Core;
@@ -39,6 +42,7 @@ use crate::service::access::{Needs, Person};
 use crate::service::refusal::Refusal;
 use crate::state::App;
 
+const ACCOUNT: Needs = Needs::To(Permission::AccountManage);
 const WORKERS: Needs = Needs::To(Permission::AdminWorkers);
 const CONFIGS: Needs = Needs::To(Permission::ConfigView);
 const EDITS: Needs = Needs::To(Permission::ConfigEdit);
@@ -129,11 +133,15 @@ impl Port for ServerPort {
     }
 
     fn job_log_lines(&self, id: JobId, query: LogLinesQuery) -> Answer<LogLines> {
-        self.ask(Needs::SeeJob, Some(id.clone()), move |core, _| async move { core.log_lines(&id, query).await })
+        self.ask(Needs::SeeJob, Some(id.clone()), move |core, person| async move {
+            core.log_lines(&person.name, &id, query).await
+        })
     }
 
     fn job_log_search(&self, id: JobId, query: LogSearchQuery) -> Answer<LogMatches> {
-        self.ask(Needs::SeeJob, Some(id.clone()), move |core, _| async move { core.search_log(&id, query).await })
+        self.ask(Needs::SeeJob, Some(id.clone()), move |core, person| async move {
+            core.search_log(&person.name, &id, query).await
+        })
     }
 
     fn job_metrics(&self, id: JobId, attempt: Option<Attempt>) -> Answer<JobMetrics> {
@@ -161,23 +169,32 @@ impl Port for ServerPort {
     }
 
     fn search(&self, query: SearchQuery) -> Answer<SearchPage> {
-        self.ask(Needs::Login, None, |core, person| async move { core.search(&person, &query).await })
+        self.ask(Needs::AnyOf(FINDS), None, |core, person| async move { core.search(&person, &query).await })
     }
 }
 
 impl Desk for ServerPort {
     fn tokens(&self) -> Answer<TokensPage> {
-        self.ask(Needs::Login, None, |core, person| async move {
+        self.ask(ACCOUNT, None, |core, person| async move {
             let user = person.account()?;
             Ok(TokensPage { tokens: core.tokens_of(&user).await? })
         })
     }
 
     fn sessions(&self) -> Answer<SessionsPage> {
-        self.ask(Needs::Login, None, |core, person| async move {
-            let user = person.account()?;
-            Ok(SessionsPage { sessions: core.sessions_of(&person, &user).await? })
-        })
+        self.ask(ACCOUNT, None, |core, person| async move { core.sessions_page(&person).await })
+    }
+
+    fn factors(&self) -> Answer<FactorsView> {
+        self.ask(ACCOUNT, None, |core, person| async move { core.factors_of(&person.account()?).await })
+    }
+
+    fn totp_enrolment(&self) -> Answer<TotpEnrolment> {
+        self.ask(ACCOUNT, None, |core, person| async move { core.own_enrolment(&person).await })
+    }
+
+    fn notices(&self) -> Answer<NoticesPage> {
+        self.ask(ACCOUNT, None, |core, person| async move { core.notices_page(&person).await })
     }
 
     fn workers_named(&self, ids: Vec<WorkerId>) -> Answer<Vec<WorkerView>> {
@@ -227,13 +244,19 @@ impl Desk for ServerPort {
             {
                 fields.insert("config".to_owned(), first.name);
             }
+            let named = forms::field(&fields, "config").unwrap_or_default();
+            let unseen = core.unseen_change(&person.name, named).await?;
+            let unseen = unseen.map(|(last_run, newest, changed_by)| Unseen { last_run, newest, changed_by });
             let drafted = async {
                 let submit = forms::jobs::asked(&person, &fields)?;
-                let preview = core.preview(person.name, &submit).await?;
+                // What has to be looked at first is shown beside the preview.
+                let newest = unseen.as_ref().map(|unseen| unseen.newest).or(submit.config_revision);
+                let looked_at = SubmitJob { config_revision: newest, ..submit.clone() };
+                let preview = core.preview(person.name, &looked_at).await?;
                 Ok(Drafted { preview, commands: commands(&submit, &at) })
             };
             let outcome = drafted.await.map_err(|refusal: Refusal| ApiError::from(refusal).problem());
-            Ok(Draft { fields, outcome })
+            Ok(Draft { fields, outcome, unseen })
         })
     }
 

@@ -99,6 +99,7 @@ mod tests {
             worker_id: WorkerId::new(Timestamp(1), [1; 10]),
             token: "wt_secret".to_owned(),
             name: "it's".to_owned(),
+            token_unused_ends_at: None,
             connection_command: "SIMPLETUNER_WORKER_TOKEN=wt_secret simpletuner worker".to_owned(),
         };
         ways(&created, persistent, &at)

@@ -16,7 +16,7 @@ use crate::state::App;
 
 /// See [`register`].
 pub const REGISTER: Doc = Doc {
-    problems: &["invalid_name", "invalid_labels", "out_of_range", "too_much", "token_in_use"],
+    problems: &["invalid_name", "invalid_labels", "out_of_range", "too_much", "token_in_use", "older_agent_refused"],
     ..Doc::of("register", "Reports a worker's GPUs, and is told what should run there.")
 };
 

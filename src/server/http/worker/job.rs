@@ -4,7 +4,7 @@ use app::protocol::configs::Bundle;
 use app::protocol::secrets::JobSecrets;
 use app::protocol::status::ArtifactKind;
 use app::protocol::worker::{Accepted, LogAck, ProgressReport, StatusReport, UploadProgress, Uploaded};
-use axum::body::{Body as RawBody, Bytes};
+use axum::body::{Body as RawBody, Bytes, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
@@ -24,6 +24,7 @@ use crate::http::problem::ApiError;
 use crate::http::request::caller_named;
 use crate::service::artifacts::Announced;
 use crate::service::configs::bundle_bytes;
+use crate::service::refusal::Refusal;
 use crate::service::uploads::Whole;
 use crate::state::App;
 
@@ -76,14 +77,14 @@ pub async fn status(
     Path(id): Path<String>,
     Body(report): Body<StatusReport>,
 ) -> Result<Json<Accepted>, ApiError> {
-    let subject = key.subject(&id, report.attempt.map(|attempt| attempt.0))?;
+    let subject = key.reporter(&id, report.attempt.map(|attempt| attempt.0))?;
     app.core.report_status(caller_named(actor(&subject.worker)), subject, report).await?;
     Ok(Json(Accepted { success: true }))
 }
 
 /// See [`progress`].
 pub const PROGRESS: Doc = Doc {
-    problems: &["old_attempt", "not_your_attempt", "job_ended", "too_much", "out_of_range"],
+    problems: &["old_attempt", "not_your_attempt", "job_ended", "too_much", "out_of_range", "disk_full"],
     ..Doc::of("reportProgress", "Reports steps, losses and other numbers of an attempt.")
 };
 
@@ -112,6 +113,7 @@ pub const LOGS: Doc = Doc {
         "body_too_large",
         "broken_body",
         "too_much",
+        "disk_full",
         "files_unavailable",
     ],
     ..Doc::of("appendLog", "Sends a piece of an attempt's log, by its offset in bytes.")
@@ -150,6 +152,7 @@ pub const ARTIFACT: Doc = Doc {
         "out_of_range",
         "too_much",
         "files_unavailable",
+        "limit_reached",
         "disk_full",
     ],
     ..Doc::of("putArtifact", "Stores a file that an attempt made.")
@@ -165,8 +168,14 @@ pub async fn artifact(
     content: RawBody,
 ) -> Result<Json<Uploaded>, ApiError> {
     let subject = key.subject(&id, attempt)?;
+    let limit = app.core.policy.artifact_limit;
+    let announced_size = HttpBody::size_hint(&content).lower();
+    if announced_size > limit {
+        let what = format!("it is larger than {limit} bytes");
+        return Err(Refusal::Upload { what, too_large: true, kept: 0 }.into());
+    }
     let sha256 = headers.get("x-content-sha256").and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let announced = Announced { path, kind: kind.unwrap_or(ArtifactKind::Other), sha256 };
+    let announced = Announced { path, kind: kind.unwrap_or(ArtifactKind::Other), sha256, size: announced_size };
     let caller = caller_named(actor(&subject.worker));
     let mut slow = false;
     let content = content.into_data_stream().inspect_err(|error| slow |= was_too_slow(error));

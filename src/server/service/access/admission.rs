@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use app::domain::access::Permissions;
 use app::domain::ids::UserId;
-use app::domain::time::Timestamp;
+use app::domain::time::{Millis, Timestamp};
 use app::protocol::topic::Topic;
 
-use super::{IDLE, Person, permissions};
+use super::{Person, permissions};
 use crate::clock::past;
 use crate::service::Core;
 use crate::service::refusal::Refusal;
@@ -57,10 +57,10 @@ impl Admission {
         self.permissions
     }
 
-    /// Whether they would be let in now, for as much as then.
-    pub async fn holds(&self, tx: &mut dyn Tx, now: Timestamp) -> Result<bool, Refusal> {
+    /// Whether they would be let in now, for as much as then; a session ends after `idle` without use.
+    pub async fn holds(&self, tx: &mut dyn Tx, now: Timestamp, idle: Millis) -> Result<bool, Refusal> {
         let opened = self.ticket.opens(tx).await?;
-        Ok(opened.and_then(|opened| permissions(&opened, now)) == Some(self.permissions))
+        Ok(opened.and_then(|opened| permissions(&opened, now, idle)) == Some(self.permissions))
     }
 }
 
@@ -70,9 +70,15 @@ impl Core {
         ticket.opens(&mut *self.recent().await?).await
     }
 
+    /// Whether somebody who was let in would be let in now, for as much as then.
+    pub async fn still_holds(&self, admission: &Admission) -> Result<bool, Refusal> {
+        admission.holds(&mut *self.recent().await?, self.now(), self.policy.accounts.session_idle).await
+    }
+
     /// Comes to an end when this admission does: its token or session was taken away or is over, its person is let in
     /// no more, or may do other things than when they came.
     pub async fn until_shut(&self, admission: &Admission) {
+        let idle = self.policy.accounts.session_idle;
         let mut bell = self.hub.follow(&Topic::Access(admission.user.clone()));
         loop {
             bell.mark_unchanged();
@@ -81,10 +87,10 @@ impl Core {
                 Err(_) => AGAIN,
                 Ok(None) => return,
                 Ok(Some(opened)) => {
-                    if permissions(&opened, now) != Some(admission.permissions) {
+                    if permissions(&opened, now, idle) != Some(admission.permissions) {
                         return;
                     }
-                    end(&opened).map_or(LOOK, |end| LOOK.min(past(end - now)))
+                    end(&opened, idle).map_or(LOOK, |end| LOOK.min(past(end - now)))
                 }
             };
             tokio::select! {
@@ -96,8 +102,8 @@ impl Core {
 }
 
 /// When it is over by itself.
-fn end(opened: &Opened) -> Option<Timestamp> {
+fn end(opened: &Opened, idle: Millis) -> Option<Timestamp> {
     let token = opened.token.as_ref().and_then(|token| token.expires_at);
-    let session = opened.session.as_ref().map(|session| session.expires_at.min(session.seen_at + IDLE));
+    let session = opened.session.as_ref().map(|session| session.expires_at.min(session.seen_at + idle));
     [token, session].into_iter().flatten().min()
 }

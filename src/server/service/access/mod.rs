@@ -1,8 +1,13 @@
 //! Who may come in, and what they may do.
 
 mod admission;
+mod blocklist;
+mod factors;
+mod login;
+mod notices;
 mod operator;
 mod passwords;
+mod policy;
 mod sessions;
 mod setup;
 mod tokens;
@@ -18,17 +23,20 @@ use app::domain::time::{Millis, Timestamp};
 use tokio::sync::Semaphore;
 
 pub use self::admission::{Admission, Ticket};
-pub use self::sessions::{Browser, LoggedIn};
+pub use self::blocklist::Blocklist;
+pub use self::login::{Browser, LoggedIn, Login, PendingLogin};
+pub use self::policy::AccountPolicy;
 pub use self::setup::job_token_key;
 use super::Core;
 use super::rates::Rates;
 use super::refusal::Refusal;
-use crate::store::access::{Opened, Used};
+use crate::store::access::{Opened, StoredSession, Used};
 
-/// How long a browser stays logged in that nobody uses.
-pub const IDLE: Millis = Millis::seconds(12 * 3_600);
-/// How long it stays logged in at most.
-pub const SESSION: Millis = Millis::seconds(7 * 24 * 3_600);
+/// How long a browser is known in which somebody has logged in.
+pub const DEVICE: Millis = Millis::seconds(365 * 24 * 3_600);
+
+/// How long a right password counts at the login until the code of the second factor is given.
+pub const PENDING: Millis = Millis::seconds(10 * 60);
 
 /// How long a password that was given counts for what a thief of a browser's session must not do: to make tokens, to
 /// change people, and to take a worker's token or the worker away.
@@ -47,6 +55,8 @@ pub struct Person {
     pub permissions: Permissions,
     /// When who came with a browser last gave their password; none for who came otherwise.
     pub proved_at: Option<Timestamp>,
+    /// How many notices about their account are unread.
+    pub unread_notices: u64,
     /// What they came with; none for whoever needs nothing, or is not let in by the database.
     pub ticket: Option<Ticket>,
 }
@@ -74,8 +84,10 @@ pub enum Via {
 pub enum Needs {
     /// To be somebody.
     Login,
-    /// To be somebody, who has just proved it ([`PROOF`]).
-    LoginProved,
+    /// One of these permissions.
+    AnyOf(&'static [Permission]),
+    /// A token, for itself, or one of these permissions. The use case checks which token is meant.
+    OwnTokenOr(&'static [Permission]),
     /// This permission.
     To(Permission),
     /// This permission, of somebody who has just proved who they are.
@@ -99,6 +111,7 @@ impl Person {
             via: Via::Loopback,
             permissions: Permissions::all(),
             proved_at: None,
+            unread_notices: 0,
             ticket: None,
         }
     }
@@ -108,6 +121,14 @@ impl Person {
         match &self.via {
             Via::Token { name, .. } => format!("{}/{name}", self.name),
             Via::Loopback | Via::Session(_) | Via::Host => self.name.clone(),
+        }
+    }
+
+    /// The API token that they came with.
+    pub const fn token(&self) -> Option<&TokenId> {
+        match &self.via {
+            Via::Token { id, .. } => Some(id),
+            Via::Loopback | Via::Session(_) | Via::Host => None,
         }
     }
 
@@ -122,9 +143,23 @@ impl Person {
         if self.permissions.has(permission) { Ok(()) } else { Err(Refusal::Denied(permission)) }
     }
 
-    /// Whether what belongs to this person is theirs to see to.
-    pub fn sees_to(&self, user: &UserId) -> bool {
-        self.user.as_ref() == Some(user) || self.permissions.has(Permission::AdminUsers)
+    /// Refuses who may do none of these; names the first.
+    fn need_one(&self, permissions: &[Permission]) -> Result<(), Refusal> {
+        if permissions.iter().any(|one| self.permissions.has(*one)) {
+            return Ok(());
+        }
+        permissions.first().map_or(Ok(()), |first| self.need(*first))
+    }
+
+    /// Whether this is a token, or a session, which a token may have opened.
+    const fn came_with_token(&self) -> bool {
+        matches!(self.via, Via::Token { .. } | Via::Session(_))
+    }
+
+    /// Whether tokens and sessions of this person can be managed: one's own, or those of others.
+    pub fn manages(&self, user: &UserId) -> bool {
+        let own = self.user.as_ref() == Some(user) && self.permissions.has(Permission::AccountManage);
+        own || self.permissions.has(Permission::AdminUsers)
     }
 
     /// Whose jobs they see: everybody's, if it is nobody's in particular.
@@ -143,6 +178,8 @@ pub struct Doors {
     used: Mutex<HashMap<String, Used>>,
     /// Who asks too often.
     pub rates: Rates,
+    /// Passwords that the operator does not allow.
+    pub blocklist: Blocklist,
     /// Hashing a password takes a core for a while, and much memory: so many at once.
     hashing: Arc<Semaphore>,
 }
@@ -154,6 +191,7 @@ impl Default for Doors {
             operator: Mutex::default(),
             used: Mutex::default(),
             rates: Rates::default(),
+            blocklist: Blocklist::default(),
             hashing: Arc::new(Semaphore::new(2)),
         }
     }
@@ -171,11 +209,12 @@ impl Core {
     pub async fn permit(&self, person: &Person, needs: Needs, job: Option<&JobId>) -> Result<(), Refusal> {
         match needs {
             Needs::Login => return Ok(()),
-            Needs::LoginProved => return self.proved(person),
+            Needs::OwnTokenOr(_) if person.came_with_token() => return Ok(()),
+            Needs::AnyOf(permissions) | Needs::OwnTokenOr(permissions) => return person.need_one(permissions),
             Needs::To(permission) => return person.need(permission),
             Needs::ToProved(permission) => {
                 person.need(permission)?;
-                return self.proved(person);
+                return self.need_proof(person);
             }
             Needs::SeeJobs => return person.need(Permission::JobViewOwn),
             Needs::SeeJob => {}
@@ -196,7 +235,8 @@ impl Core {
         person.need(Permission::JobCancelAll)
     }
 
-    fn proved(&self, person: &Person) -> Result<(), Refusal> {
+    /// Refuses a browser's session whose password was given too long ago.
+    pub fn need_proof(&self, person: &Person) -> Result<(), Refusal> {
         let old = person.proved_at.is_some_and(|at| at + PROOF <= self.now());
         if old { Err(Refusal::ProofNeeded) } else { Ok(()) }
     }
@@ -221,7 +261,7 @@ impl Core {
     /// Who it is, if the door is not shut to them; that it was used is noted.
     fn let_in(&self, opened: &Opened, ticket: &Ticket) -> Option<Person> {
         let now = self.now();
-        let permissions = permissions(opened, now)?;
+        let permissions = permissions(opened, now, self.policy.accounts.session_idle)?;
         let (user, token) = (&opened.user, opened.token.as_ref());
         let via = match (&opened.session, token) {
             (Some(session), _) => {
@@ -236,7 +276,15 @@ impl Core {
         };
         let proved_at = opened.session.as_ref().map(|session| session.proved_at);
         let ticket = Some(ticket.clone());
-        Some(Person { name: user.name.clone(), user: Some(user.id.clone()), via, permissions, proved_at, ticket })
+        Some(Person {
+            name: user.name.clone(),
+            user: Some(user.id.clone()),
+            via,
+            permissions,
+            proved_at,
+            unread_notices: user.unread_notices,
+            ticket,
+        })
     }
 
     fn used(&self, key: &str, used: Used) {
@@ -245,9 +293,8 @@ impl Core {
 }
 
 /// What somebody may do with what they came with; none if it opens nothing any more.
-fn permissions(opened: &Opened, now: Timestamp) -> Option<Permissions> {
-    let over =
-        |session: &crate::store::access::StoredSession| session.expires_at <= now || session.seen_at + IDLE <= now;
+fn permissions(opened: &Opened, now: Timestamp, idle: Millis) -> Option<Permissions> {
+    let over = |session: &StoredSession| session.expires_at <= now || session.seen_at + idle <= now;
     let expired = opened.token.as_ref().and_then(|token| token.expires_at).is_some_and(|end| end <= now);
     if opened.user.disabled_at.is_some() || expired || opened.session.as_deref().is_some_and(over) {
         return None;

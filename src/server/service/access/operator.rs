@@ -33,6 +33,7 @@ impl Core {
             via: Via::Host,
             permissions: Permissions::all(),
             proved_at: None,
+            unread_notices: 0,
             ticket: None,
         })
     }

@@ -2,28 +2,40 @@
 
 use std::sync::Arc;
 
+use app::domain::password::{Weakness, check_length};
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash};
+use zxcvbn::{Score, zxcvbn};
 
 use crate::service::Core;
 use crate::service::refusal::{Invalid, Refusal};
 
-/// The shortest, in characters.
-pub const SHORTEST: usize = 10;
-/// The longest, in bytes.
-pub const LONGEST: usize = 1_024;
+/// Words that a guesser tries first on this server.
+const OBVIOUS: [&str; 4] = ["simpletuner", "orchestrator", "training", "dashboard"];
 
 /// Of nobody's password.
 const NOBODYS: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// Refuses what is too easy to guess, or too long to be one.
-pub fn check(password: &str) -> Result<(), Refusal> {
-    let good = password.chars().count() >= SHORTEST && password.len() <= LONGEST;
-    if good { Ok(()) } else { Err(Invalid::Range { field: "password", allowed: "10 to 1024 characters long" }.into()) }
+/// Whether fewer than 10^8 guesses find it: a common password, a pattern of keys, a date, or the person's own name. The
+/// estimate looks at the first 100 characters.
+fn is_guessable(name: &str, password: &str) -> bool {
+    let obvious: Vec<&str> = OBVIOUS.into_iter().chain([name]).collect();
+    zxcvbn(password, &obvious).score() < Score::Three
 }
 
 impl Core {
+    /// Refuses a password of this person's that is too short, or that somebody would guess.
+    pub(super) async fn check_password(&self, name: &str, password: &str) -> Result<(), Refusal> {
+        check_length(password).map_err(Invalid::Password)?;
+        if self.doors.blocklist.has(password) {
+            return Err(Invalid::Password(Weakness::Listed).into());
+        }
+        let (name, text) = (name.to_owned(), password.to_owned());
+        let guessable = self.hashing(move || Ok(is_guessable(&name, &text))).await?;
+        if guessable { Err(Invalid::Password(Weakness::Guessable).into()) } else { Ok(()) }
+    }
+
     /// What is kept of a password.
     pub(super) async fn hashed(&self, password: &str) -> Result<String, Refusal> {
         let (password, salt) = (password.to_owned(), self.random.bytes::<16>());
@@ -63,6 +75,35 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn common_passwords_patterns_and_ones_own_name_are_guessable() {
+        let guessed = [
+            "password1234",
+            "Password1234!",
+            "123456789012",
+            "qwertyuiop12",
+            "aaaaaaaaaaaaaaaa",
+            "iloveyou1234",
+            "simpletuner1",
+            "SimpleTuner2024",
+            "ada.lovelace",
+            "ada.lovelace1",
+            "letmeinletmein",
+            "1q2w3e4r5t6y",
+            "administrator",
+            "unbelievable",
+            "changemechangeme",
+        ];
+        for password in guessed {
+            assert!(is_guessable("ada.lovelace", password), "{password}");
+        }
+        for password in
+            ["correct-horse-battery", "purple otter sings at dawn", "zK4#qv9Lw2!x", "übermäßig langes Gleis"]
+        {
+            assert!(!is_guessable("ada.lovelace", password), "{password}");
+        }
+    }
 
     /// Up to the salt: what a hash costs.
     fn cost(hash: &str) -> Vec<&str> {

@@ -10,14 +10,14 @@ use app::protocol::topic::Topic;
 use serde_json::json;
 use subtle::ConstantTimeEq;
 
+use super::login::{Browser, Login, PendingLogin};
 use super::users::{check_name, new_user};
-use super::{Browser, LoggedIn, passwords};
 use crate::random::Random;
 use crate::service::Core;
 use crate::service::refusal::Refusal;
 use crate::service::unit::{Caller, Unit};
 use crate::store::Store;
-use crate::store::access::{Opened, StoredToken};
+use crate::store::access::StoredToken;
 use crate::tokens;
 
 /// The setting that holds the setup code's digest.
@@ -45,7 +45,7 @@ impl Core {
         Ok(code)
     }
 
-    /// Exchanges the setup code for the first admin, who is logged in at once.
+    /// Exchanges the setup code for the first admin, whose login begins at once.
     pub async fn set_up(
         self: &Arc<Self>,
         caller: Caller,
@@ -53,13 +53,13 @@ impl Core {
         name: &str,
         password: &str,
         browser: Browser,
-    ) -> Result<LoggedIn, Refusal> {
+    ) -> Result<Login, Refusal> {
         check_name(name)?;
-        passwords::check(password)?;
+        self.check_password(name, password).await?;
         let hash = self.hashed(password).await?;
         let id = UserId::new(self.now(), self.entropy());
-        let (code, name) = (tokens::digest(code.trim()), name.to_owned());
-        let logged_in = self.open_session(caller, browser, move |unit| {
+        let (code, name, kept) = (tokens::digest(code.trim()), name.to_owned(), hash.clone());
+        let user = self.change(caller.clone(), move |unit| {
             let (id, code, name, hash) = (id.clone(), code.clone(), name.clone(), hash.clone());
             Box::pin(async move {
                 let expected = unit.tx.setting(SETUP_CODE).await?;
@@ -71,12 +71,12 @@ impl Core {
                 let user = new_user(unit, id, &name, Role::Admin).await?;
                 unit.tx.put_password(&user.id, &hash).await?;
                 unit.record(Action::SetupCompleted, &name, &json!({})).await?;
-                Ok(Opened { user: Arc::new(user), token: None, session: None })
+                Ok(user)
             })
         });
-        let logged_in = logged_in.await?;
+        let user = user.await?;
         self.doors.unclaimed.store(false, Ordering::Relaxed);
-        Ok(logged_in)
+        self.begin_session(caller, PendingLogin::of(user, kept), browser).await
     }
 
     /// At start: takes the token that the environment names as the admin's, if it is not already.

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use app::domain::access::{Permission, Permissions};
 use app::domain::audit::Action;
 use app::domain::ids::{TokenId, UserId};
-use app::domain::time::Millis;
-use app::protocol::access::{CreateToken, CreatedToken, SessionEntry, TokenView};
+use app::domain::time::{Millis, Timestamp};
+use app::protocol::access::{CreateToken, CreatedToken, SessionEntry, SessionsPage, TokenView};
 use app::protocol::topic::Topic;
 use serde_json::json;
 
@@ -39,9 +40,36 @@ impl Core {
             agent: session.agent,
             created_at: session.created_at,
             seen_at: session.seen_at,
+            idle_ends_at: session.seen_at + self.policy.accounts.session_idle,
             expires_at: session.expires_at,
         };
         Ok(sessions.into_iter().map(entry).collect())
+    }
+
+    /// One's own sessions, and how long they last.
+    pub async fn sessions_page(&self, person: &Person) -> Result<SessionsPage, Refusal> {
+        let user = person.account()?;
+        let seconds = |span: Millis| (span.0 / 1_000).unsigned_abs();
+        let accounts = &self.policy.accounts;
+        Ok(SessionsPage {
+            sessions: self.sessions_of(person, &user).await?,
+            idle_seconds: seconds(accounts.session_idle),
+            longest_seconds: seconds(accounts.session_longest),
+        })
+    }
+
+    /// When an API token expires that is made now.
+    fn end_of_token(&self, create: &CreateToken) -> Result<Option<Timestamp>, Refusal> {
+        let days = |days: u32| Some(self.now() + Millis::seconds(i64::from(days) * 86_400));
+        match (create.expires_in_days, create.never_expires) {
+            (Some(chosen @ 1..=LONGEST_DAYS), false) => Ok(days(chosen)),
+            (None, false) => Ok(Some(self.now() + self.policy.accounts.api_token_life)),
+            (None, true) => Ok(None),
+            (Some(_), _) => {
+                let allowed = "1 to 3660, or left out; left out where `never_expires` is set";
+                Err(Invalid::Range { field: "expires_in_days", allowed }.into())
+            }
+        }
     }
 
     /// Makes a token of somebody's own; its secret is shown this once. It can do no more than what made it, and lasts no
@@ -55,7 +83,7 @@ impl Core {
         self.create_token_for(caller, person, person.account()?, create).await
     }
 
-    /// The same for somebody else: it can do what its owner may, and no more than who makes it.
+    /// The same for somebody else, which takes every permission: jobs of such a token use its owner's private secrets.
     pub async fn create_token_for(
         self: &Arc<Self>,
         caller: Caller,
@@ -64,9 +92,11 @@ impl Core {
         create: CreateToken,
     ) -> Result<CreatedToken, Refusal> {
         check_name(&create.name)?;
-        if create.expires_in_days.is_some_and(|days| !(1..=LONGEST_DAYS).contains(&days)) {
-            return Err(Invalid::Range { field: "expires_in_days", allowed: "1 to 3660, or left out" }.into());
+        let for_another = person.user.as_ref() != Some(&user);
+        if for_another && let Some(missing) = Permissions::all().iter().find(|one| !person.permissions.has(*one)) {
+            return Err(Refusal::Denied(missing));
         }
+        let expires_at = self.end_of_token(&create)?;
         if let Some(missing) = create.scopes.and_then(|scopes| scopes.iter().find(|one| !person.permissions.has(*one)))
         {
             return Err(Refusal::Denied(missing));
@@ -78,7 +108,7 @@ impl Core {
             name: create.name,
             scopes: create.scopes,
             created_at: self.now(),
-            expires_at: create.expires_in_days.map(|days| self.now() + Millis::seconds(i64::from(days) * 86_400)),
+            expires_at,
             used_at: None,
         };
         let shared = Arc::new((token, tokens::digest(&secret), person.clone()));
@@ -95,7 +125,15 @@ impl Core {
                     return Err(Refusal::TokenThere(token.name.clone()));
                 }
                 unit.tx.insert_api_token(token, digest).await?;
-                let detail = json!({"token": token.id, "name": token.name, "scopes": token.scopes});
+                let for_another = person.user.as_ref() != Some(&token.user);
+                let detail = json!({
+                    "token": token.id,
+                    "name": token.name,
+                    "scopes": token.scopes,
+                    "expires_at": token.expires_at,
+                    "for_another": for_another,
+                });
+                unit.touch(Topic::Access(owner.id.clone()));
                 unit.record(Action::TokenCreated, &owner.name, &detail).await?;
                 Ok(token.clone())
             })
@@ -103,15 +141,22 @@ impl Core {
         Ok(CreatedToken { secret, token: view(token.await?) })
     }
 
-    /// Takes a token away, of somebody's own or of anybody's for who may. It opens nothing from then on.
+    /// Revokes a token: one's own, that of somebody with no more permissions, or the one that the caller came with.
     pub async fn revoke_token(self: &Arc<Self>, caller: Caller, person: &Person, id: TokenId) -> Result<(), Refusal> {
         let person = person.clone();
         self.change(caller, move |unit| {
             let (person, id) = (person.clone(), id.clone());
             Box::pin(async move {
-                let token = unit.tx.api_token(&id).await?.filter(|token| person.sees_to(&token.user));
+                let itself = came_with(unit, &person).await?.is_some_and(|token| token.id == id);
+                if !itself && !person.permissions.has(Permission::AdminUsers) {
+                    person.need(Permission::AccountManage)?;
+                }
+                let token = unit.tx.api_token(&id).await?.filter(|token| itself || person.manages(&token.user));
                 let token = token.ok_or_else(|| Refusal::NoToken(id.clone()))?;
                 let owner = unit.tx.user(&token.user).await?.ok_or(StoreError::Conflict)?;
+                if person.user.as_ref() != Some(&owner.id) {
+                    unit.covers(owner.role.permissions())?;
+                }
                 unit.tx.delete_api_token(&id).await?;
                 unit.touch(Topic::Access(owner.id.clone()));
                 unit.record(Action::TokenRevoked, &owner.name, &json!({"token": id, "name": token.name})).await

@@ -7,15 +7,17 @@ use std::sync::atomic::Ordering;
 use app::domain::access::{Role, is_name};
 use app::domain::audit::Action;
 use app::domain::ids::UserId;
+use app::domain::notice::NoticeKind;
 use app::protocol::access::{
     CreateUser, EditUser, ListedUser, UserCounts, UserDetail, UserView, UsersPage, UsersQuery,
 };
 use app::protocol::topic::Topic;
 use serde_json::json;
 
+use super::Person;
+use super::notices::{Changer, notify_of_change};
 use super::sessions::end_sessions;
 use super::setup::SETUP_CODE;
-use super::{Person, passwords};
 use crate::service::Core;
 use crate::service::refusal::{Invalid, Refusal};
 use crate::service::unit::{Caller, Unit};
@@ -51,7 +53,7 @@ impl Core {
     pub async fn user_detail(&self, person: &Person, id: &UserId) -> Result<UserDetail, Refusal> {
         let user = self.read().await?.user(id).await?.ok_or_else(|| Refusal::NoUser(id.clone()))?;
         let (tokens, sessions) = (self.tokens_of(id).await?, self.sessions_of(person, id).await?);
-        Ok(UserDetail { user: view(user), tokens, sessions })
+        Ok(UserDetail { user: view(user), tokens, sessions, factors: self.factors_of(id).await? })
     }
 
     /// Whether there is somebody of this name.
@@ -66,7 +68,7 @@ impl Core {
         let hash = match &create.password {
             None => None,
             Some(password) => {
-                passwords::check(password)?;
+                self.check_password(&create.name, password).await?;
                 Some(self.hashed(password).await?)
             }
         };
@@ -104,15 +106,18 @@ impl Core {
 
     /// Gives somebody another password, without knowing the one before; they are logged out everywhere.
     pub async fn reset_password(self: &Arc<Self>, caller: Caller, id: UserId, password: &str) -> Result<(), Refusal> {
-        passwords::check(password)?;
+        let by = Changer::named(&caller.actor);
+        let user = self.read().await?.user(&id).await?.ok_or_else(|| Refusal::NoUser(id.clone()))?;
+        self.check_password(&user.name, password).await?;
         let hash = self.hashed(password).await?;
         self.change(caller, move |unit| {
-            let (id, hash) = (id.clone(), hash.clone());
+            let (id, hash, by) = (id.clone(), hash.clone(), by.clone());
             Box::pin(async move {
                 let user = unit.tx.user(&id).await?.ok_or_else(|| Refusal::NoUser(id.clone()))?;
                 unit.covers(user.role.permissions())?;
                 unit.tx.put_password(&id, &hash).await?;
                 unit.record(Action::PasswordReset, &user.name, &json!({})).await?;
+                notify_of_change(unit, &id, NoticeKind::PasswordReset, &by).await?;
                 end_sessions(unit, &user, None).await
             })
         })
@@ -154,7 +159,8 @@ pub(super) async fn new_user(unit: &mut Unit<'_>, id: UserId, name: &str, role: 
     if unit.tx.user_by_name(name).await?.is_some() {
         return Err(Refusal::PersonThere(name.to_owned()));
     }
-    let user = StoredUser { id, name: name.to_owned(), role, created_at: unit.now, disabled_at: None };
+    let user =
+        StoredUser { id, name: name.to_owned(), role, created_at: unit.now, disabled_at: None, unread_notices: 0 };
     unit.tx.insert_user(&user).await?;
     unit.record(Action::UserCreated, name, &json!({"role": role})).await?;
     Ok(user)

@@ -2,6 +2,7 @@
 //! what goes on record of those who are refused.
 
 pub mod checkpoint;
+pub mod evidence;
 pub mod refused;
 pub mod retention;
 pub mod trail;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use app::domain::audit::verify::Mark;
 use app::domain::audit::{Action, expired};
 use app::domain::time::Timestamp;
 use serde_json::json;
@@ -24,26 +25,31 @@ impl Core {
         for (chain, head) in heads {
             let mut some = head.removed.seq < head.newest.seq;
             while some {
-                let chain = chain.clone();
+                let of = chain.clone();
                 let batch = self.change(Caller::system(), move |unit| {
-                    let chain = chain.clone();
+                    let chain = of.clone();
                     Box::pin(async move { remove_some(unit, &chain, before).await })
                 });
-                let batch = batch.await?;
+                let Some((batch, last)) = batch.await? else { break };
+                self.sign_removal(&chain, &last)?;
                 removed += batch;
                 some = batch == u64::from(BATCH);
             }
+        }
+        if removed > 0 {
+            // Who verifies with another file goes by the entries about it, which count once they are signed.
+            self.sign_audit().await?;
         }
         Ok(removed)
     }
 }
 
-async fn remove_some(unit: &mut Unit<'_>, chain: &str, before: Timestamp) -> Result<u64, Refusal> {
+async fn remove_some(unit: &mut Unit<'_>, chain: &str, before: Timestamp) -> Result<Option<(u64, Mark)>, Refusal> {
     let oldest = unit.tx.oldest_audit(chain, BATCH).await?;
     let number = expired(oldest.iter().map(|(at, _)| *at), before);
-    let Some((_, last)) = number.checked_sub(1).and_then(|at| oldest.get(at)) else { return Ok(0) };
+    let Some((_, last)) = number.checked_sub(1).and_then(|at| oldest.get(at)) else { return Ok(None) };
     unit.tx.remove_audit(chain, last).await?;
     let detail = json!({"from": oldest[0].1.seq, "to": last.seq, "hash": last.hash, "before": before});
     unit.record(Action::AuditExpired, chain, &detail).await?;
-    Ok(number as u64)
+    Ok(Some((number as u64, last.clone())))
 }

@@ -1,15 +1,15 @@
 //! Verifying the whole trail, in portions, at one moment of the database.
 
 use app::domain::audit::Action;
-use app::domain::audit::verify::{Fault, Report, Signed, Verifier};
+use app::domain::audit::verify::{Fault, Report, Verifier};
+use app::domain::time::Timestamp;
 use app::protocol::audit::{AuditFault, AuditVerdict};
-use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use crate::files::checkpoints::Checkpoints;
+use super::evidence::{is_signed, trust};
+use crate::files::checkpoints::{Checkpoints, SignedLines};
 use crate::service::Core;
 use crate::service::refusal::Refusal;
-use crate::store::audit::StoredEntry;
 use crate::store::{StoreError, Tx};
 use crate::tokens::hex;
 
@@ -25,23 +25,17 @@ pub struct Verdict {
     pub signed: u64,
     /// Those of other keys, which nobody can check here.
     pub foreign: u64,
-}
-
-/// What a checkpoint's entry says.
-#[derive(Deserialize)]
-struct Detail {
-    seq: i64,
-    key: String,
-    mac: String,
+    /// Whether each chain, and what retention removed, had to be signed.
+    pub is_complete: bool,
 }
 
 impl Core {
     /// Verifies the trail with this server's key; one at a time, because it reads all of it.
     pub async fn verify_audit(&self) -> Result<AuditVerdict, Refusal> {
         let _turn = self.signer.verifying().await;
-        let (signed, broken_lines) = self.signer.files().signed()?;
-        let verdict = verify(&mut *self.read().await?, Some(self.signer.files()), signed).await?;
-        Ok(verdict.told(true, broken_lines))
+        let lines = self.signer.files().signed()?;
+        let verdict = verify(&mut *self.read().await?, Some(self.signer.files()), &lines, false, self.now()).await?;
+        Ok(verdict.told(true, lines.broken))
     }
 }
 
@@ -62,14 +56,28 @@ impl Verdict {
             checkpoints_signed: self.signed,
             checkpoints_of_other_keys: self.foreign,
             broken_checkpoint_lines: broken_lines,
+            chains_must_be_signed: self.is_complete,
         }
     }
 }
 
-/// Reads all chains. With a key, checkpoints in them are checked; `signed` is what the file beside it says.
-pub async fn verify(tx: &mut dyn Tx, key: Option<&Checkpoints>, signed: Signed) -> Result<Verdict, StoreError> {
+/// Reads all chains. With a key, checkpoints in them are checked; `lines` are those of the file beside it. If they are what was
+/// shipped elsewhere (`against`), they alone are believed: who has the server's host has its key.
+pub async fn verify(
+    tx: &mut dyn Tx,
+    key: Option<&Checkpoints>,
+    lines: &SignedLines,
+    against: bool,
+    now: Timestamp,
+) -> Result<Verdict, StoreError> {
     let mut verdict = Verdict::default();
-    let mut verifier = Verifier::new(|bytes: &[u8]| hex(&Sha256::digest(bytes)), tx.audit_heads().await?, signed);
+    let trust = trust(tx, key.filter(|_| !against), lines, now).await?;
+    verdict.is_complete = trust.is_some();
+    let hash = |bytes: &[u8]| hex(&Sha256::digest(bytes));
+    let mut verifier = Verifier::new(hash, tx.audit_heads().await?, lines.signed.clone());
+    if let Some(trust) = trust {
+        verifier = verifier.trusting(trust);
+    }
     let (mut chain, mut seq) = (String::new(), i64::MIN);
     loop {
         let portion = tx.audit_after(&chain, seq, PORTION).await?;
@@ -88,14 +96,4 @@ pub async fn verify(tx: &mut dyn Tx, key: Option<&Checkpoints>, signed: Signed) 
     }
     verdict.report = verifier.end();
     Ok(verdict)
-}
-
-/// Whether a checkpoint signs the entry before it; none if it was made with another key.
-fn is_signed(key: &Checkpoints, entry: &StoredEntry) -> Option<bool> {
-    let Ok(detail) = serde_json::from_str::<Detail>(&entry.detail) else { return Some(false) };
-    if detail.key != key.key_id() {
-        return None;
-    }
-    let expected = key.mac(&entry.chain, entry.seq - 1, &entry.previous);
-    Some(detail.seq == entry.seq - 1 && detail.mac == expected)
 }

@@ -6,6 +6,7 @@ use app::domain::ids::JobId;
 use app::domain::job::{Job, Target};
 use app::domain::matching::Blocker;
 use app::domain::plan::Limited;
+use app::domain::sandbox::SandboxLevel;
 use app::protocol::explain::{
     BlockerCode, BlockerView, ExplanationView, JobLimit, VerdictCode, WithheldGpu, WorkerAnswer,
 };
@@ -118,6 +119,19 @@ fn says(code: BlockerCode, text: String, change: String) -> BlockerView {
     BlockerView { code, key: None, wanted: None, found: None, gpus: None, withheld: Vec::new(), text, change }
 }
 
+fn sandbox(wanted: SandboxLevel, found: SandboxLevel) -> BlockerView {
+    let (wanted, found) = (wanted.as_str(), found.as_str());
+    BlockerView {
+        wanted: Some(wanted.to_owned()),
+        found: Some(found.to_owned()),
+        ..says(
+            BlockerCode::Sandbox,
+            format!("The job asks for a sandbox of level {wanted}, and this worker has {found} at most."),
+            format!("Ask for {found}, or see why its host cannot do more: simpletuner-worker doctor says it."),
+        )
+    }
+}
+
 /// A blocker's code, its parameters, what does not fit, and the nearest change that would help.
 fn blocker(blocker: &Blocker) -> BlockerView {
     match blocker {
@@ -135,6 +149,7 @@ fn blocker(blocker: &Blocker) -> BlockerView {
         Blocker::Gpus { wanted, found } => gpu_count(*wanted, *found),
         Blocker::Vram { wanted_gb, gpus, found_gb } => vram(*wanted_gb, *gpus, *found_gb),
         Blocker::GpusWithheld { wanted, left, why } => gpus_withheld(*wanted, *left, why),
+        Blocker::Sandbox { wanted, found } => sandbox(*wanted, *found),
         Blocker::Spent => says(
             BlockerCode::Spent,
             "It is an ephemeral worker and has run its job.".to_owned(),

@@ -36,7 +36,9 @@ impl Core {
     pub async fn job_metrics(&self, id: &JobId, attempt: Option<Attempt>) -> Result<JobMetrics, Refusal> {
         let attempt = self.attempt_of(id, attempt).await?;
         let points = self.points(id, attempt, READ).await?;
-        Ok(JobMetrics { attempt, from: points.first().map(|point| point.at), metrics: metrics(&points) })
+        let kept_every = Some(self.read().await?.points_every(id, attempt).await?).filter(|every| *every > 1);
+        let from = points.first().map(|point| point.at);
+        Ok(JobMetrics { attempt, from, kept_every, metrics: metrics(&points) })
     }
 
     async fn points(&self, id: &JobId, attempt: Attempt, most: u32) -> Result<Vec<ProgressPoint>, Refusal> {

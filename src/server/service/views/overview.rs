@@ -118,6 +118,12 @@ impl Core {
             about: About::Server,
             since: Some(since),
         }));
+        let unshipped = self.metrics.shipping.failing_since();
+        entries.extend(unshipped.map(|since| Entry {
+            concern: Concern::AuditNotShipped,
+            about: About::Server,
+            since: Some(since),
+        }));
         Survey { workers, gpus, jobs: jobs(known, own), entries, fleet, leased }
     }
 
@@ -234,6 +240,7 @@ fn view(entry: Entry) -> AttentionView {
     let told = |detail: String| Some(detail).filter(|detail| !detail.is_empty());
     match entry.concern {
         Concern::DiskFull => plain(AttentionKind::DiskFull),
+        Concern::AuditNotShipped => plain(AttentionKind::AuditNotShipped),
         Concern::TokenShared { host } => AttentionView { detail: told(host), ..plain(AttentionKind::TokenShared) },
         Concern::TokenEnded => plain(AttentionKind::TokenEnded),
         Concern::Offline { job } => AttentionView { job_id: Some(job), ..plain(AttentionKind::OfflineWithJob) },

@@ -14,7 +14,7 @@ use app::protocol::workers::{FleetLabels, WorkerCounts, WorkerFacet, WorkerView,
 
 use super::workers::{Held, held, status};
 use crate::service::Core;
-use crate::service::agents::last_seen;
+use crate::service::presence::last_seen;
 use crate::service::refusal::{Invalid, Refusal};
 use crate::store::known::Known;
 use crate::store::workers::StoredWorker;

@@ -18,9 +18,9 @@ use super::gpus::gpu_views;
 use super::jobs::{progress, status as job_status};
 use super::overview::DAY;
 use crate::service::Core;
-use crate::service::agents::last_sight;
 use crate::service::audit::refused::last_refusal;
 use crate::service::audit::trail::newest;
+use crate::service::presence::last_sight;
 use crate::service::refusal::Refusal;
 use crate::service::workers::revision;
 use crate::store::Tx;
@@ -115,6 +115,7 @@ impl Core {
             token_made_at: stored.credential.made_at,
             token_made_by: stored.credential.made_by.clone(),
             token_expires_at: stored.credential.expires_at,
+            token_unused_ends_at: stored.credential.unused_ends_at,
             old_token_ends_at: old.filter(|end| *end > self.now()),
             token_conflict: worker.conflict.as_ref().map(conflict),
             last_refusal: None,
@@ -126,6 +127,7 @@ impl Core {
             hostname: capability.and_then(|capability| capability.hostname.clone()),
             agent_version: capability.and_then(|capability| capability.agent_version.clone()),
             tls_verify: capability.and_then(|capability| capability.tls_verify),
+            sandbox: capability.and_then(|capability| capability.sandbox.clone()),
             revision: revision(worker),
         }
     }
@@ -207,7 +209,11 @@ fn models(gpus: &[Gpu]) -> Vec<GpuModel> {
 }
 
 fn settings(worker: &Worker) -> WorkerSettings {
-    WorkerSettings { labels: worker.labels.clone(), ignore_reported_labels: worker.ignores_reported }
+    WorkerSettings {
+        labels: worker.labels.clone(),
+        ignore_reported_labels: worker.ignores_reported,
+        refuse_older_agents: !worker.allows_older,
+    }
 }
 
 fn conflict(conflict: &Conflict) -> TokenConflict {

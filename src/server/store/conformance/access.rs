@@ -17,7 +17,14 @@ on_every_engine!(
 
 pub fn user(n: u8) -> StoredUser {
     let role = Role::ALL[usize::from(n) % 4];
-    StoredUser { id: UserId::new(NOW, [n; 10]), name: format!("user-{n}"), role, created_at: NOW, disabled_at: None }
+    StoredUser {
+        id: UserId::new(NOW, [n; 10]),
+        name: format!("user-{n}"),
+        role,
+        created_at: NOW,
+        disabled_at: None,
+        unread_notices: 0,
+    }
 }
 
 pub fn token(n: u8, of: u8) -> StoredToken {

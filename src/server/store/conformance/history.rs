@@ -6,7 +6,7 @@ use app::domain::time::{Millis, Timestamp};
 
 use super::{Fresh, NOW, job, on_every_engine, worker};
 use crate::store::artifacts::StoredArtifact;
-use crate::store::attempts::{AttemptEnd, AttemptPlace, StoredAttempt, StoredPoint};
+use crate::store::attempts::{AttemptEnd, AttemptPlace, PointLimit, StoredAttempt, StoredPoint};
 use crate::store::checkpoints::StoredCheckpoint;
 use crate::store::retention::What;
 
@@ -15,6 +15,7 @@ on_every_engine!(
     the_newest_attempts_are_found_together,
     a_workers_attempts_are_paged_and_counted,
     points_are_replaced_and_thinned,
+    points_beyond_a_limit_are_kept_evenly_with_the_first_and_the_newest,
     of_an_artifact_the_newest_counts,
     checkpoints_come_back_by_their_steps,
 );
@@ -134,6 +135,47 @@ async fn a_workers_attempts_are_paged_and_counted(fresh: &Fresh) {
     assert_eq!(counted(8).await, []);
 }
 
+const MANY: PointLimit = PointLimit { most: 1_000, bytes: 1 << 20 };
+
+async fn points_beyond_a_limit_are_kept_evenly_with_the_first_and_the_newest(fresh: &Fresh) {
+    let id = job(1).id;
+    fresh.insert_job(&job(1)).await;
+    insert(fresh, attempt(&id, 1), "digest").await;
+    let limit = PointLimit { most: 20, bytes: 1 << 20 };
+    for from in (0..203).step_by(7) {
+        let write = fresh.write(move |tx| {
+            let point = |step: i64| StoredPoint { step, point: format!("{step:0>5}") };
+            let points: Vec<_> = (from..from + 7).map(point).collect();
+            Box::pin(async move { tx.add_points(&job(1).id, Attempt(1), &points, limit).await })
+        });
+        write.await.expect("it is there");
+    }
+    let mut tx = fresh.read().await;
+    let kept: Vec<i64> = tx
+        .points(&id, Attempt(1), 1_000)
+        .await
+        .expect("readable")
+        .iter()
+        .map(|text| text.parse().expect("a step"))
+        .collect();
+    assert!((10..=20).contains(&kept.len()), "{kept:?}");
+    assert_eq!((kept[0], kept[kept.len() - 1]), (0, 202));
+    let every = tx.points_every(&id, Attempt(1)).await.expect("readable");
+    assert_eq!(every, 16);
+    let spans: Vec<i64> = kept.windows(2).map(|two| two[1] - two[0]).collect();
+    assert!(spans[..spans.len() - 1].iter().all(|span| *span == 16), "{kept:?}");
+    drop(tx);
+    // By their bytes too.
+    let few = PointLimit { most: 1_000, bytes: 50 };
+    let write = fresh.write(move |tx| {
+        let point = StoredPoint { step: 203, point: "00203".to_owned() };
+        Box::pin(async move { tx.add_points(&job(1).id, Attempt(1), &[point], few).await })
+    });
+    write.await.expect("it is there");
+    let kept = fresh.read().await.points(&id, Attempt(1), 1_000).await.expect("readable");
+    assert!(kept.len() <= 10 && kept[0] == "00000" && kept[kept.len() - 1] == "00203", "{kept:?}");
+}
+
 async fn points_are_replaced_and_thinned(fresh: &Fresh) {
     let id = job(1).id;
     fresh.insert_job(&job(1)).await;
@@ -142,7 +184,7 @@ async fn points_are_replaced_and_thinned(fresh: &Fresh) {
         fresh.write(move |tx| {
             let point = |step: i64| StoredPoint { step, point: format!("{word}{step}") };
             let points: Vec<_> = steps.clone().map(point).collect();
-            Box::pin(async move { tx.add_points(&job(1).id, Attempt(1), &points).await })
+            Box::pin(async move { tx.add_points(&job(1).id, Attempt(1), &points, MANY).await })
         })
     };
     put(0..10, "old").await.expect("it is there");
@@ -183,6 +225,10 @@ async fn of_an_artifact_the_newest_counts(fresh: &Fresh) {
     assert_eq!(tx.artifacts(&id).await, Ok(vec![file("a/x", 1, u64::from(u32::MAX) * 9), file("b", 2, 4)]));
     let of_first = tx.artifacts_of(&id, Attempt(1)).await;
     assert_eq!(of_first, Ok(vec![file("a/x", 1, u64::from(u32::MAX) * 9), file("b", 1, 1)]));
+    let all = u64::from(u32::MAX) * 9 + 5;
+    assert_eq!(tx.bytes_beside(&id, (Attempt(2), "b")).await, Ok(all - 4));
+    assert_eq!(tx.bytes_beside(&id, (Attempt(9), "b")).await, Ok(all));
+    assert_eq!((tx.bytes_of_person(&job(1).submitted_by).await, tx.bytes_of_person("nobody").await), (Ok(all), Ok(0)));
     assert_eq!(tx.artifact(&id, "b").await, Ok(Some(file("b", 2, 4))));
     assert_eq!(tx.artifact(&id, "c").await, Ok(None));
 }

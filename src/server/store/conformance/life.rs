@@ -8,6 +8,7 @@ use app::domain::ids::Attempt;
 use app::domain::job::{Job, Loss, Report};
 use app::domain::labels::Labels;
 use app::domain::plan::urgency;
+use app::domain::sandbox::{Sandbox, SandboxLevel};
 use app::domain::time::Timestamp;
 use app::domain::worker::credential::{Credential, Outgoing};
 use app::domain::worker::{Edit, Kind, OfflineCause, Worker};
@@ -52,6 +53,11 @@ fn capability() -> Capability {
         driver: Some("570.1".to_owned()),
         runtime: Some("13.0".to_owned()),
         install_id: Some("4f".to_owned()),
+        sandbox: Some(Sandbox {
+            least: SandboxLevel::Files,
+            most: SandboxLevel::Full,
+            why_not_more: Some("no namespaces".to_owned()),
+        }),
         tls_verify: Some(false),
         max_jobs: 2,
         unfit: None,
@@ -117,7 +123,13 @@ async fn a_token_opens_as_long_as_it_is_there(fresh: &Fresh) {
     };
     assert_eq!((whose("digest").await, whose("other").await), (Some(Credential::of("digest")), None));
     let old = Some(Outgoing { digest: "digest".to_owned(), ends_at: Timestamp(NOW.0 + 5) });
-    let both = Credential { expires_at: Some(Timestamp(NOW.0 + 9)), old, ..Credential::made("next", NOW, "ada/ci") };
+    let unused_ends_at = Some(Timestamp(NOW.0 + 5));
+    let both = Credential {
+        expires_at: Some(Timestamp(NOW.0 + 9)),
+        unused_ends_at,
+        old,
+        ..Credential::made("next", NOW, "ada/ci")
+    };
     let put = fresh.write({
         let both = both.clone();
         move |tx| {

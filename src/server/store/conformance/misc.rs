@@ -30,6 +30,8 @@ fn config(revision: u32) -> StoredConfig {
         sha256: format!("{revision:064}"),
         files: [("config.json".to_owned(), format!("{{\"revision\": {revision}}}"))].into(),
         created_at: NOW,
+        created_by: Some("eve".to_owned()).filter(|_| revision > 1),
+        owner: Some("ada".to_owned()),
     }
 }
 
@@ -40,6 +42,11 @@ async fn revisions_stay_when_a_configuration_goes(fresh: &Fresh) {
         write.await.expect("new");
     }
     assert_eq!(fresh.read().await.configs().await, Ok(vec![config(2)]));
+    let mut tx = fresh.read().await;
+    let of_one = tx.config_bytes(Some("eve")).await.expect("readable");
+    assert!(of_one > 30, "{of_one}");
+    assert_eq!((tx.config_bytes(None).await, tx.config_bytes(Some("nobody")).await), (Ok(2 * of_one), Ok(0)));
+    drop(tx);
     assert_eq!(fresh.read().await.config_revision("digits", 1).await, Ok(Some(Arc::new(config(1)))));
     fresh.insert_job(&job(1)).await;
     let used = Use { revision: 2, state: "queued".to_owned(), jobs: 1 };
@@ -48,6 +55,7 @@ async fn revisions_stay_when_a_configuration_goes(fresh: &Fresh) {
     assert_eq!(tx.uses("digits", None).await, Ok(vec![used.clone()]));
     assert_eq!(tx.uses("digits", Some(&whose)).await, Ok(vec![used]));
     assert_eq!((tx.uses("digits", Some("nobody")).await, tx.uses("other", None).await), (Ok(vec![]), Ok(vec![])));
+    assert_eq!((tx.last_run("digits", &whose).await, tx.last_run("digits", "nobody").await), (Ok(Some(2)), Ok(None)));
     drop(tx);
     fresh.write(|tx| Box::pin(async move { tx.remove_config("digits").await })).await.expect("there");
     let again = fresh.write(|tx| Box::pin(async move { tx.remove_config("digits").await })).await;
@@ -57,8 +65,8 @@ async fn revisions_stay_when_a_configuration_goes(fresh: &Fresh) {
     assert_eq!(tx.config_revision("digits", 2).await, Ok(Some(Arc::new(config(2)))));
     assert_eq!(tx.newest_revision("digits").await, Ok(2));
     let of = |revision| {
-        let StoredConfig { revision, sha256, created_at, .. } = config(revision);
-        StoredRevision { revision, sha256, created_at }
+        let StoredConfig { revision, sha256, created_at, created_by, .. } = config(revision);
+        StoredRevision { revision, sha256, created_at, created_by }
     };
     assert_eq!(tx.revisions("digits").await, Ok(vec![of(2), of(1)]));
     assert_eq!(tx.revisions("other").await, Ok(vec![]));

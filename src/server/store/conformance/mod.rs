@@ -2,10 +2,12 @@
 
 mod access;
 mod damage;
+mod factors;
 mod groups;
 mod history;
 mod life;
 mod lists;
+mod migrations;
 mod misc;
 mod retention;
 mod secrets;
@@ -18,6 +20,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Checkpoints, Demand, Job, Spec, Target};
 use app::domain::labels::Labels;
+use app::domain::sandbox::SandboxLevel;
 use app::domain::time::{Millis, Timestamp};
 use app::domain::trace::Trace;
 use app::domain::worker::Worker;
@@ -157,6 +160,7 @@ fn job(n: u8) -> Job {
             gpu_count: Some(2),
             min_vram_gb: Some(39.5),
             accelerator: Some("cuda".to_owned()),
+            sandbox: SandboxLevel::Files,
         },
         num_processes: Some(2),
         max_retries: 3,
@@ -165,6 +169,7 @@ fn job(n: u8) -> Job {
         exclusive: true,
         checkpoints: Checkpoints::All,
         secrets: None,
+        shared_secrets_only: false,
     };
     let at = Timestamp(NOW.0 + i64::from(n));
     let job = Job::submitted(JobId::new(at, [n; 10]), spec, at, "ada".to_owned());

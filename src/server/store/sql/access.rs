@@ -226,6 +226,7 @@ fn user_from(row: &Row) -> Result<StoredUser> {
         role: Role::parse(&role).ok_or_else(|| row.broken(format!("role is {role:?}")))?,
         created_at: row.moment("created_at")?,
         disabled_at: row.optional_moment("disabled_at")?,
+        unread_notices: row.get::<i64>("unread_notices")?.unsigned_abs(),
     })
 }
 
@@ -266,7 +267,7 @@ fn session_from(row: &Row) -> Result<StoredSession> {
 }
 
 impl Named<'_> {
-    fn user_id(&self, column: &'static str) -> Result<UserId> {
+    pub(super) fn user_id(&self, column: &'static str) -> Result<UserId> {
         self.id(column, UserId::parse)
     }
 
@@ -274,7 +275,7 @@ impl Named<'_> {
         self.id(column, TokenId::parse)
     }
 
-    fn session_id(&self, column: &'static str) -> Result<SessionId> {
+    pub(super) fn session_id(&self, column: &'static str) -> Result<SessionId> {
         self.id(column, SessionId::parse)
     }
 

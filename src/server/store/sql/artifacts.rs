@@ -28,6 +28,19 @@ impl Artifacts for Session<'_> {
         self.first(select.bind(job.as_str()).bind(path)).await?.as_ref().map(from_row).transpose()
     }
 
+    async fn bytes_beside(&mut self, job: &JobId, but: (Attempt, &str)) -> Result<u64> {
+        let sum = sql("SELECT CAST(coalesce(sum(size), 0) AS BIGINT) AS bytes FROM artifacts
+             WHERE job_id = $1 AND NOT (attempt = $2 AND path = $3)");
+        let sum = sum.bind(job.as_str()).bind(but.0.0).bind(but.1);
+        self.first(sum).await?.map_or(Ok(0), |row| row.get::<i64>("bytes")).map(i64::unsigned_abs)
+    }
+
+    async fn bytes_of_person(&mut self, person: &str) -> Result<u64> {
+        let sum = sql("SELECT CAST(coalesce(sum(artifacts.size), 0) AS BIGINT) AS bytes
+             FROM jobs JOIN artifacts ON artifacts.job_id = jobs.id WHERE jobs.submitted_by = $1");
+        self.first(sum.bind(person)).await?.map_or(Ok(0), |row| row.get::<i64>("bytes")).map(i64::unsigned_abs)
+    }
+
     async fn has_artifacts(&mut self, job: &JobId, beside: (Attempt, &str), number: u64) -> Result<bool> {
         let Some(last) = number.checked_sub(1) else { return Ok(true) };
         let select = sql("SELECT path FROM artifacts WHERE job_id = $1 AND NOT (attempt = $2 AND path = $3)

@@ -8,7 +8,7 @@ use super::rows::{Named, to_json};
 use super::statement::{Condition, select, sql};
 use super::{Row, Session};
 use crate::store::Result;
-use crate::store::attempts::{AttemptEnd, AttemptPlace, Attempts, StoredAttempt, StoredPoint};
+use crate::store::attempts::{AttemptEnd, AttemptPlace, Attempts, PointLimit, StoredAttempt, StoredPoint};
 
 #[async_trait]
 impl Attempts for Session<'_> {
@@ -93,15 +93,46 @@ impl Attempts for Session<'_> {
         self.one(update.bind(step).bind(job.as_str()).bind(attempt.0)).await
     }
 
-    async fn add_points(&mut self, job: &JobId, attempt: Attempt, points: &[StoredPoint]) -> Result<()> {
-        for point in points {
-            let put = sql("INSERT INTO points (job_id, attempt, step, point) VALUES ($1, $2, $3, $4)
-                 ON CONFLICT (job_id, attempt, step) DO UPDATE SET point = excluded.point");
-            self.one(put.bind(job.as_str()).bind(attempt.0).bind(point.step).bind(&point.point)).await?;
-        }
+    async fn add_points(
+        &mut self,
+        job: &JobId,
+        attempt: Attempt,
+        points: &[StoredPoint],
+        limit: PointLimit,
+    ) -> Result<()> {
         let Some(newest) = points.last() else { return Ok(()) };
-        let update = sql("UPDATE attempts SET progress = $1 WHERE job_id = $2 AND attempt = $3");
-        self.one(update.bind(&newest.point).bind(job.as_str()).bind(attempt.0)).await
+        let mut kept = self.kept_points(job, attempt).await?;
+        if let Some(tail) = kept.tail.take() {
+            let drop = sql("DELETE FROM points WHERE job_id = $1 AND attempt = $2 AND step = $3");
+            let dropped = self.run(drop.bind(job.as_str()).bind(attempt.0).bind(tail)).await?;
+            kept.number -= i64::try_from(dropped).unwrap_or(i64::MAX);
+        }
+        for point in points {
+            let is_kept = kept.seen % kept.every == 0;
+            kept.seen += 1;
+            let is_tail = !is_kept && std::ptr::eq(point, newest);
+            if is_tail {
+                kept.tail = Some(point.step);
+            }
+            if is_kept || is_tail {
+                let put = sql("INSERT INTO points (job_id, attempt, step, point) VALUES ($1, $2, $3, $4)
+                     ON CONFLICT (job_id, attempt, step) DO UPDATE SET point = excluded.point");
+                self.one(put.bind(job.as_str()).bind(attempt.0).bind(point.step).bind(&point.point)).await?;
+                kept.number += 1;
+                kept.bytes += i64::try_from(point.point.len()).unwrap_or(i64::MAX);
+            }
+        }
+        while kept.number > 2 && (over(kept.number, limit.most) || over(kept.bytes, limit.bytes)) {
+            self.thin_points(job, attempt, &mut kept).await?;
+        }
+        let update = sql("UPDATE attempts SET progress = $1, points_seen = $2, points_kept = $3, points_bytes = $4,
+                 points_every = $5, points_tail = $6 WHERE job_id = $7 AND attempt = $8");
+        let update = update.bind(&newest.point).bind(kept.seen).bind(kept.number).bind(kept.bytes);
+        self.one(update.bind(kept.every).bind(kept.tail).bind(job.as_str()).bind(attempt.0)).await
+    }
+
+    async fn points_every(&mut self, job: &JobId, attempt: Attempt) -> Result<u64> {
+        Ok(self.kept_points(job, attempt).await?.every.unsigned_abs())
     }
 
     async fn points(&mut self, job: &JobId, attempt: Attempt, most: u32) -> Result<Vec<String>> {
@@ -112,6 +143,53 @@ impl Attempts for Session<'_> {
              WHERE place % ((number + $3 - 1) / $3) = 0 OR place = number - 1 ORDER BY step");
         self.all(select.bind(job.as_str()).bind(attempt.0).bind(most.max(1)), |row| row.get("point")).await
     }
+}
+
+/// What is known of an attempt's points without reading them. The numbers are upper limits: a point that is sent again
+/// is counted again, until the next time that points are thinned.
+struct KeptPoints {
+    seen: i64,
+    number: i64,
+    bytes: i64,
+    every: i64,
+    tail: Option<i64>,
+}
+
+impl Session<'_> {
+    async fn kept_points(&mut self, job: &JobId, attempt: Attempt) -> Result<KeptPoints> {
+        let select = sql("SELECT points_seen, points_kept, points_bytes, points_every, points_tail FROM attempts
+             WHERE job_id = $1 AND attempt = $2");
+        let row = self.first(select.bind(job.as_str()).bind(attempt.0)).await?;
+        let Some(row) = row else { return Ok(KeptPoints { seen: 0, number: 0, bytes: 0, every: 1, tail: None }) };
+        Ok(KeptPoints {
+            seen: row.get("points_seen")?,
+            number: row.get("points_kept")?,
+            bytes: row.get("points_bytes")?,
+            every: row.get::<i64>("points_every")?.max(1),
+            tail: row.get("points_tail")?,
+        })
+    }
+
+    /// Removes every second point, but not the newest, and counts what is left.
+    async fn thin_points(&mut self, job: &JobId, attempt: Attempt, kept: &mut KeptPoints) -> Result<()> {
+        let thin = sql("DELETE FROM points WHERE job_id = $1 AND attempt = $2 AND step IN (
+                 SELECT step FROM (
+                     SELECT step, row_number() OVER (ORDER BY step) - 1 AS place, count(*) OVER () AS number
+                     FROM points WHERE job_id = $1 AND attempt = $2) AS numbered
+                 WHERE place % 2 = 1 AND place < number - 1)");
+        self.run(thin.bind(job.as_str()).bind(attempt.0)).await?;
+        let count = sql("SELECT count(*) AS number, CAST(coalesce(sum(octet_length(point)), 0) AS BIGINT) AS bytes
+             FROM points WHERE job_id = $1 AND attempt = $2");
+        if let Some(row) = self.first(count.bind(job.as_str()).bind(attempt.0)).await? {
+            (kept.number, kept.bytes) = (row.get("number")?, row.get("bytes")?);
+        }
+        kept.every = kept.every.saturating_mul(2);
+        Ok(())
+    }
+}
+
+fn over(number: i64, most: u64) -> bool {
+    number.unsigned_abs() > most
 }
 
 fn from_row(row: &Row) -> Result<StoredAttempt> {

@@ -48,12 +48,13 @@ impl Configs for Session<'_> {
     }
 
     async fn revisions(&mut self, name: &str) -> Result<Vec<StoredRevision>> {
-        let select = sql("SELECT name, revision, sha256, created_at FROM config_revisions WHERE name = $1
+        let select = sql("SELECT name, revision, sha256, created_at, created_by FROM config_revisions WHERE name = $1
              ORDER BY revision DESC");
         let of = |row: &Row| {
             let row = Named::new(row, "config_revisions", "name")?;
             let (revision, sha256) = (row.number("revision")?, row.get("sha256")?);
-            Ok(StoredRevision { revision, sha256, created_at: row.moment("created_at")? })
+            let created_by = row.get("created_by")?;
+            Ok(StoredRevision { revision, sha256, created_at: row.moment("created_at")?, created_by })
         };
         self.all(select.bind(name), of).await
     }
@@ -70,11 +71,32 @@ impl Configs for Session<'_> {
         self.all(select.bind(name).bind(user), of).await
     }
 
+    async fn last_run(&mut self, name: &str, user: &str) -> Result<Option<u32>> {
+        let select = sql("SELECT config_name, config_revision FROM jobs WHERE config_name = $1 AND submitted_by = $2
+             ORDER BY config_revision DESC LIMIT 1");
+        let newest = self.first(select.bind(name).bind(user)).await?;
+        newest.map(|row| Named::new(&row, "jobs", "config_name")?.number("config_revision")).transpose()
+    }
+
+    async fn config_bytes(&mut self, by: Option<&str>) -> Result<u64> {
+        let sum = match by {
+            Some(by) => sql("SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT) AS bytes FROM config_revisions
+                 WHERE created_by = $1")
+            .bind(by),
+            None => sql("SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT) AS bytes FROM config_revisions"),
+        };
+        self.first(sum).await?.map_or(Ok(0), |row| row.get::<i64>("bytes")).map(i64::unsigned_abs)
+    }
+
     async fn insert_config(&mut self, config: &StoredConfig) -> Result<()> {
-        let insert =
-            sql("INSERT INTO config_revisions (name, revision, sha256, files, created_at) VALUES ($1, $2, $3, $4, $5)");
+        let files = to_json(&config.files);
+        let bytes = i64::try_from(files.len()).unwrap_or(i64::MAX);
+        let insert = sql("INSERT INTO config_revisions
+             (name, revision, sha256, files, created_at, created_by, owner, bytes)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)");
         let insert = insert.bind(&config.name).bind(config.revision).bind(&config.sha256);
-        self.one(insert.bind(to_json(&config.files)).bind(config.created_at.0)).await?;
+        let insert = insert.bind(files).bind(config.created_at.0);
+        self.one(insert.bind(config.created_by.clone()).bind(config.owner.clone()).bind(bytes)).await?;
         let put = sql("INSERT INTO configs (name, revision) VALUES ($1, $2)
              ON CONFLICT (name) DO UPDATE SET revision = excluded.revision");
         self.one(put.bind(&config.name).bind(config.revision)).await?;
@@ -97,5 +119,7 @@ fn from_row(row: &Row) -> Result<StoredConfig> {
         sha256: row.get("sha256")?,
         files: row.json("files")?,
         created_at: row.moment("created_at")?,
+        created_by: row.get("created_by")?,
+        owner: row.get("owner")?,
     })
 }

@@ -39,7 +39,15 @@ mod tests {
         let revisions = Revisions::default();
         let config = |revision: u32| {
             let (name, sha256) = ("digits".to_owned(), String::new());
-            Arc::new(StoredConfig { name, revision, sha256, files: [].into(), created_at: Timestamp(0) })
+            Arc::new(StoredConfig {
+                name,
+                revision,
+                sha256,
+                files: [].into(),
+                created_at: Timestamp(0),
+                created_by: None,
+                owner: None,
+            })
         };
         for number in 1..=65 {
             revisions.put(&config(number));

@@ -34,7 +34,8 @@ impl Workers for Session<'_> {
         if let Some(Some(known)) = known {
             return Ok(Some(known));
         }
-        let select = sql("SELECT * FROM workers WHERE token_digest = $1 OR old_token_digest = $1");
+        let select =
+            sql("SELECT * FROM workers WHERE token_digest = $1 OR old_token_digest = $1 OR session_digest = $1");
         self.first(select.bind(digest)).await?.as_ref().map(from_row).transpose()
     }
 
@@ -43,13 +44,14 @@ impl Workers for Session<'_> {
         let insert =
             sql("INSERT INTO workers (id, name, kind, labels, created_at, token_digest, link, link_since, local,
                     ignores_reported, networks, token_expires_at, old_token_digest, old_token_ends_at,
-                    token_made_at, token_made_by)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)");
+                    token_made_at, token_made_by, token_unused_ends_at, session_digest, session_token, allows_older)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)");
         let insert = insert.bind(worker.id.as_str()).bind(&worker.name).bind(worker.kind.map(Kind::as_str));
         let insert = insert.bind(to_json(&worker.labels)).bind(worker.created_at.0).bind(&credential.digest);
         let insert = insert.bind(link.word).bind(link.since).bind(worker.local);
         let insert = insert.bind(worker.ignores_reported).bind(networks_text(&worker.networks));
-        self.one(credential_columns(credential).into_iter().fold(insert, Statement::bind)).await?;
+        let insert = credential_columns(credential).into_iter().fold(insert, Statement::bind);
+        self.one(insert.bind(worker.allows_older)).await?;
         self.note(Change::Worker(Box::new(worker.clone())));
         self.note(Change::Credential(worker.id.clone(), credential.clone()));
         Ok(())
@@ -61,8 +63,8 @@ impl Workers for Session<'_> {
             sql("UPDATE workers SET name = $1, kind = $2, labels = $3, link = $4, link_since = $5, link_stream = $6,
                     offline_cause = $7, capability = $8, drain_since = $9, drain_reason = $10, drain_deadline = $11,
                     spent_at = $12, ignores_reported = $13, networks = $14, conflict_at = $15, conflict_host = $16,
-                    astray_job = $17, lease = $18
-             WHERE id = $19 AND link = $20 AND link_since = $21 AND drain_since IS NOT DISTINCT FROM $22");
+                    astray_job = $17, lease = $18, allows_older = $19
+             WHERE id = $20 AND link = $21 AND link_since = $22 AND drain_since IS NOT DISTINCT FROM $23");
         let update = update.bind(&after.name).bind(after.kind.map(Kind::as_str)).bind(to_json(&after.labels));
         let update = update.bind(new.word).bind(new.since).bind(new.stream).bind(new.cause).bind(new.capability);
         let update = update
@@ -75,7 +77,8 @@ impl Workers for Session<'_> {
             .bind(after.conflict.as_ref().map(|conflict| conflict.at.0))
             .bind(after.conflict.as_ref().map(|conflict| conflict.host.clone()))
             .bind(after.astray.as_ref().map(ToString::to_string))
-            .bind(after.lease.map(|lease| lease.0));
+            .bind(after.lease.map(|lease| lease.0))
+            .bind(after.allows_older);
         let update = update.bind(before.id.as_str()).bind(old.word).bind(old.since);
         self.one(update.bind(before.drain.as_ref().map(|drain| drain.since.0))).await?;
         self.note(Change::Worker(Box::new(after.clone())));
@@ -84,8 +87,9 @@ impl Workers for Session<'_> {
 
     async fn put_credential(&mut self, id: &WorkerId, credential: &Credential) -> Result<()> {
         let update = sql("UPDATE workers SET token_digest = $1, token_expires_at = $2, old_token_digest = $3,
-                    old_token_ends_at = $4, token_made_at = $5, token_made_by = $6
-             WHERE id = $7");
+                    old_token_ends_at = $4, token_made_at = $5, token_made_by = $6, token_unused_ends_at = $7,
+                    session_digest = $8, session_token = $9
+             WHERE id = $10");
         let update = credential_columns(credential).into_iter().fold(update.bind(&credential.digest), Statement::bind);
         self.one(update.bind(id.as_str())).await?;
         self.note(Change::Credential(id.clone(), credential.clone()));

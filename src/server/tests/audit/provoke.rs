@@ -8,7 +8,7 @@ use serde_json::json;
 use super::DAY;
 use crate::service::access::Browser;
 use crate::service::unit::Caller;
-use crate::tests::harness::{ADMIN, By, Events, PASSWORD, Server};
+use crate::tests::harness::{ADMIN, By, Events, PASSWORD, Server, totp};
 
 /// An ephemeral worker that listens.
 async fn ephemeral(server: &Server) -> (String, By, Events) {
@@ -110,7 +110,7 @@ pub async fn provoke(server: &Server, action: Action) {
             server.post(&key, "/api/workers/register", register("b")).await.problem(409, "token_in_use");
         }
         Action::WorkerRegistrationRefused => {
-            let stranger = By::Worker("wt_made-up".to_owned());
+            let stranger = By::worker("wt_made-up");
             server.post(&stranger, "/api/workers/register", json!({})).await.problem(401, "worker_token_refused");
         }
         Action::WorkerRemoved => {
@@ -196,6 +196,19 @@ pub async fn provoke(server: &Server, action: Action) {
             let change = json!({"old": PASSWORD, "new": "another-good-one"});
             server.post(&ada, "/api/account/password", change).await.ok(200);
         }
+        Action::FactorAdded => drop(totp::enrolled(server, "ada").await),
+        Action::FactorRemoved => {
+            totp::enrolled(server, "ada").await;
+            admin(server, "DELETE", &format!("/api/admin/users/{}/factors", server.id_of("ada").await)).await;
+        }
+        Action::RecoveryCodesRenewed => {
+            let ada = totp::enrolled(server, "ada").await;
+            server.post(&ada.browser, "/api/account/recovery-codes", json!({})).await.ok(201);
+        }
+        Action::RecoveryCodeUsed => {
+            let ada = totp::enrolled(server, "ada").await;
+            totp::log_in(server, "ada", &ada.recovery_codes[0]).await.expect("a recovery code");
+        }
         Action::TokenCreated | Action::TokenRevoked => {
             let made = server.post(&By::Admin, "/api/account/tokens", json!({"name": "ci"})).await.ok(201);
             let id = made["id"].as_str().expect("text");
@@ -205,7 +218,10 @@ pub async fn provoke(server: &Server, action: Action) {
             let put = json!({"value": "hf_0123456789"}).to_string();
             server.call(&By::Admin, "PUT", "/api/secrets/HF_TOKEN", put).await.ok(200);
             let (_, key, _events) = server.online("gpu-1").await;
-            let job = submitted(server).await;
+            server.config("digits").await;
+            let named = json!({"config_name": "digits", "target": "worker", "secrets": ["HF_TOKEN"]});
+            let job = server.post(&By::Admin, "/api/queue/submit", named).await.ok(201);
+            let job = job["job_id"].as_str().expect("text");
             server.post(&key, &format!("/api/workers/job/{job}/secrets"), json!({})).await.ok(200);
             admin(server, "DELETE", "/api/secrets/HF_TOKEN").await;
         }

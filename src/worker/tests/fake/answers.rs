@@ -1,8 +1,14 @@
 //! Answers as an orchestrator gives them.
 
-use http_body_util::{BodyExt, Full};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures_util::stream;
+use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::Response;
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Frame};
+use hyper::header::HeaderValue;
 use serde_json::{Value, json};
 
 use super::Body;
@@ -29,6 +35,21 @@ pub fn full(status: u16, kind: &str, bytes: Bytes) -> Response<Body> {
     if let Ok(kind) = kind.parse() {
         response.headers_mut().insert("content-type", kind);
     }
+    response
+}
+
+/// A body of white space that does not end: the beginning of any JSON, and of an event.
+pub fn endless(status: u16, is_stream: bool, sent: Arc<AtomicU64>) -> Response<Body> {
+    let (kind, first) = if is_stream { ("text/event-stream", "data: ") } else { ("application/json", "") };
+    let more = std::iter::repeat_n(Bytes::from(vec![b' '; 64 * 1024]), usize::MAX);
+    let frame = move |bytes: Bytes| {
+        sent.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Ok::<_, Infallible>(Frame::data(bytes))
+    };
+    let body = stream::iter(std::iter::once(Bytes::from(first)).chain(more).map(frame));
+    let mut response = Response::new(StreamBody::new(body).boxed_unsync());
+    *response.status_mut() = status.try_into().unwrap_or_default();
+    response.headers_mut().insert("content-type", HeaderValue::from_static(kind));
     response
 }
 

@@ -18,12 +18,12 @@ use crate::http::json::Form;
 use crate::http::openapi::doc::{Answer, Content, Doc, LOCATION};
 use crate::http::request::{Peer, address, caller, caller_named};
 use crate::http::session_cookie;
-use crate::service::access::{Browser, LoggedIn, Person, SESSION};
-use crate::service::refusal::Refusal;
+use crate::service::access::{Browser, DEVICE, LoggedIn, Login, PENDING, Person, Via};
+use crate::service::rates::KnownBrowser;
+use crate::service::refusal::{FactorRefusal, Refusal};
 use crate::state::App;
 use crate::text::{local_path, percent_escaped};
 
-/// Where a form leads.
 /// What was typed is shown again up to this length, in bytes: nothing that fits is longer, and each is kept for a while.
 const LONGEST_SHOWN: usize = 1_024;
 
@@ -31,7 +31,8 @@ const ON: &[Answer] = &[Answer {
     headers: &[LOCATION],
     ..Answer::with(
         303,
-        "On to the next page, logged in by a cookie; or back, where the page says what was wrong.",
+        "On to the next page, logged in by a cookie; or to the page that takes the code of the second factor, or sets one up; or \
+         back, where the page says what was wrong.",
         Content::Nothing,
     )
 }];
@@ -57,16 +58,23 @@ pub async fn log_in(
 ) -> Response {
     let next = local_path(field(&fields, "next").unwrap_or("/")).to_owned();
     let address = address(peer);
-    let (browser, by) = (browser(address, &headers), caller_named("anonymous"));
+    let (browser, by) = (browser(address, scheme, &headers), caller_named("anonymous"));
     // A password may begin or end with a blank.
     let secret = fields.get("password").map_or("", String::as_str);
     let name = field(&fields, "name");
     let opened = match name {
-        Some(name) => app.core.one_try(address, Some(name), app.core.log_in(by, name, secret, browser)).await,
-        None => app.core.one_try(address, None, app.core.log_in_with_token(by, secret, browser)).await,
+        Some(name) => match app.core.known_browser(name, session_cookie::read_device(&headers, scheme)).await {
+            Ok(known) => app.core.one_try(address, Some(name), known, app.core.log_in(by, name, secret, browser)).await,
+            Err(refusal) => Err(refusal),
+        },
+        None => app
+            .core
+            .one_try(address, None, None, app.core.log_in_with_token(by, secret, browser))
+            .await
+            .map(Login::Done),
     };
     match opened {
-        Ok(opened) => welcome(scheme, &opened, &next),
+        Ok(login) => onward(scheme, &login, &next),
         Err(refusal) => {
             record(&app, address, name.unwrap_or_default(), &refusal).await;
             let back = format!("/login?next={}", percent_escaped(&next));
@@ -81,7 +89,7 @@ pub const SET_UP: Doc = Doc {
     body: Some(Content::Form(&[
         ("code", "The setup code."),
         ("name", "The first admin's name."),
-        ("password", "The first admin's password, of 10 characters or more."),
+        ("password", "The first admin's password, of 12 characters or more."),
     ])),
     answers: ON,
     ..Doc::of("setUp", "Makes the first admin, as the form of the login page does.")
@@ -98,10 +106,10 @@ pub async fn set_up(
     let (code, name) = (field(&fields, "code").unwrap_or_default(), field(&fields, "name").unwrap_or_default());
     let password = fields.get("password").map_or("", String::as_str);
     let address = address(peer);
-    let browser = browser(address, &headers);
+    let browser = browser(address, scheme, &headers);
     let set_up = app.core.set_up(caller_named("anonymous"), code, name, password, browser);
-    match app.core.one_try(address, None, set_up).await {
-        Ok(opened) => welcome(scheme, &opened, "/"),
+    match app.core.one_try(address, None, None, set_up).await {
+        Ok(login) => onward(scheme, &login, "/"),
         Err(refusal) => {
             record(&app, address, name, &refusal).await;
             refused(&app, "/login", FormName::Login, refusal, shown(&fields, &["name"]))
@@ -139,7 +147,13 @@ pub async fn with_password(
     peer: Option<IpAddr>,
     attempt: impl Future<Output = Result<(), Refusal>>,
 ) -> Result<(), Refusal> {
-    let outcome = app.core.one_try(peer, Some(&person.name), attempt).await;
+    // Whoever has got in is counted for what they came in with, not for their name: others guess that one, too.
+    let known = match &person.via {
+        Via::Session(session) => Some(KnownBrowser(session.to_string())),
+        Via::Token { id, .. } => Some(KnownBrowser(id.to_string())),
+        Via::Loopback | Via::Host => None,
+    };
+    let outcome = app.core.one_try(peer, Some(&person.name), known, attempt).await;
     if let Err(refusal) = &outcome {
         record(app, peer, &person.name, refusal).await;
     }
@@ -159,14 +173,17 @@ pub async fn log_out(
     if let Ok(gone) = HeaderValue::from_str(&session_cookie::set(scheme, "", Millis::seconds(0))) {
         response.headers_mut().append(header::SET_COOKIE, gone);
     }
+    // Not the cookies: the reader's language stays, and so does what tells a known browser.
+    response.headers_mut().insert("clear-site-data", HeaderValue::from_static("\"cache\", \"storage\""));
     response
 }
 
 /// Puts a login that was refused on record.
-async fn record(app: &App, peer: Option<IpAddr>, name: &str, refusal: &Refusal) {
+pub(super) async fn record(app: &App, peer: Option<IpAddr>, name: &str, refusal: &Refusal) {
     let reason = match refusal {
         Refusal::WrongToken => "wrong_token",
         Refusal::WrongPassword => "wrong_password",
+        Refusal::Factor(FactorRefusal::WrongCode) => "wrong_code",
         Refusal::TooMany { .. } => "too_many_requests",
         _ => return,
     };
@@ -176,18 +193,41 @@ async fn record(app: &App, peer: Option<IpAddr>, name: &str, refusal: &Refusal) 
     app.core.record_refused(by, Refused::Login, peer, name, json!({"reason": reason})).await;
 }
 
-/// To the next page, logged in.
-fn welcome(scheme: Scheme, opened: &LoggedIn, next: &str) -> Response {
-    let mut response = Redirect::to(next).into_response();
-    if let Ok(value) = HeaderValue::from_str(&session_cookie::set(scheme, &opened.cookie, SESSION)) {
+/// To the next page, logged in; or to the next step of the login.
+fn onward(scheme: Scheme, login: &Login, next: &str) -> Response {
+    let (step, cookie) = match login {
+        Login::Done(opened) => return welcome(Redirect::to(next).into_response(), scheme, opened),
+        Login::Code(cookie) => ("code", cookie),
+        Login::Enrolment(cookie) => ("enrol", cookie),
+    };
+    let to = Redirect::to(&format!("/login/{step}?next={}", percent_escaped(next)));
+    with_cookies(to.into_response(), &[session_cookie::set_pending(scheme, cookie, PENDING)])
+}
+
+/// The same answer, for a browser that is logged in from now on.
+pub(super) fn welcome(response: Response, scheme: Scheme, opened: &LoggedIn) -> Response {
+    let session = session_cookie::set(scheme, &opened.cookie, opened.longest);
+    let device = session_cookie::set_device(scheme, &opened.device, DEVICE);
+    with_cookies(response, &[session, device])
+}
+
+/// The same answer with these cookies.
+pub(super) fn with_cookies<const N: usize>(mut response: Response, cookies: &[String; N]) -> Response {
+    for value in cookies.iter().filter_map(|cookie| HeaderValue::from_str(cookie).ok()) {
         response.headers_mut().append(header::SET_COOKIE, value);
     }
     response
 }
 
-fn browser(host: Option<IpAddr>, headers: &HeaderMap) -> Browser {
+/// The browser that sent a form.
+pub(super) fn browser(host: Option<IpAddr>, scheme: Scheme, headers: &HeaderMap) -> Browser {
     let agent = headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
-    Browser { host: host.map(|host| host.to_string()).unwrap_or_default(), agent: agent.to_owned() }
+    Browser {
+        host: host.map(|host| host.to_string()).unwrap_or_default(),
+        agent: agent.to_owned(),
+        session: session_cookie::read(headers, scheme).map(str::to_owned),
+        device: session_cookie::read_device(headers, scheme).map(str::to_owned),
+    }
 }
 
 /// Those fields that may be shown again: no secret.

@@ -57,12 +57,15 @@ pub async fn create_token(
 fn asked(fields: &Fields) -> Result<CreateToken, Refusal> {
     let days = field(fields, "days").map(str::parse).transpose();
     let days = days.map_err(|_| Invalid::Range { field: "expires_in_days", allowed: "1 to 3660, or left out" })?;
+    let never_expires = fields.contains_key("never_expires");
     let scopes: Permissions =
         fields.keys().filter_map(|key| key.strip_prefix("scope.")).filter_map(Permission::parse).collect();
     Ok(CreateToken {
         name: field(fields, "name").unwrap_or_default().to_owned(),
         scopes: (scopes != Permissions::default()).then_some(scopes),
-        expires_in_days: days,
+        // The field of days holds the default when the box is ticked without scripts.
+        expires_in_days: days.filter(|_| !never_expires),
+        never_expires,
     })
 }
 

@@ -3,8 +3,9 @@
 use app::domain::access::Permission;
 use app::domain::ids::JobId;
 use app::domain::queue::{DEFAULT_PRIORITY, MAX_PRIORITY};
+use app::domain::sandbox::SandboxLevel;
 use app::protocol::dispatch::CheckpointPolicy;
-use app::protocol::queue::SubmitJob;
+use app::protocol::queue::{RetryJob, SubmitJob};
 use app::protocol::status::Target;
 use app::ui::flash::{Flash, FormName, Notice, Undo};
 use axum::extract::{Path, State};
@@ -61,7 +62,7 @@ pub async fn retry(
 ) -> Result<Response, ApiError> {
     let id = job_id(&id)?;
     let page = back(&id, &fields);
-    Ok(match app.core.retry(caller(&person), id, None).await {
+    Ok(match app.core.retry(caller(&person), id, RetryJob::default(), None).await {
         Ok(job) => answer(&app, &format!("/jobs/{}", job.id), Flash::Notice { code: Notice::JobSubmitted }),
         Err(refusal) => refused(&app, &page, FormName::Action, refusal, Fields::new()),
     })
@@ -118,11 +119,19 @@ pub fn asked(person: &Person, fields: &Fields) -> Result<SubmitJob, Refusal> {
         max_retries: number(fields, "max_retries", "0 to 100")?.unwrap_or(defaults.max_retries),
         retry_on_failure: is_set("retry_on_failure"),
         max_runtime_seconds: field(fields, "max_runtime").map(span).transpose()?,
-        secrets: (field(fields, "secrets") == Some("chosen")).then(chosen),
+        secrets: Some(chosen()).filter(|names: &Vec<String>| !names.is_empty()),
+        config_revision: reviewed(fields),
         exclusive: is_set("exclusive"),
+        sandbox: field(fields, "sandbox").and_then(SandboxLevel::parse).unwrap_or_default(),
         checkpoints: field(fields, "checkpoints").and_then(CheckpointPolicy::parse).unwrap_or(defaults.checkpoints),
         ..defaults
     })
+}
+
+/// The revision that its sender has looked at, of the configuration that the form names: `digits@2`.
+fn reviewed(fields: &Fields) -> Option<u32> {
+    let (name, revision) = field(fields, "reviewed")?.rsplit_once('@')?;
+    revision.parse().ok().filter(|_| Some(name) == field(fields, "config"))
 }
 
 fn number<T: std::str::FromStr>(

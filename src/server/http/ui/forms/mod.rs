@@ -4,12 +4,15 @@ pub mod access;
 pub mod account;
 pub mod bulk;
 pub mod configs;
+pub mod factors;
 pub mod jobs;
 pub mod people;
+pub mod proof;
 pub mod secrets;
 pub mod workers;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use app::domain::labels::Labels;
 use app::ui::flash::{Flash, FormName};
@@ -19,9 +22,10 @@ use axum::response::{IntoResponse, Redirect, Response};
 
 use super::FLASH_COOKIE;
 use crate::http::problem::ApiError;
+use crate::http::request::current_person;
 use crate::service::refusal::Refusal;
 use crate::state::App;
-use crate::text::{local_path, percent_escaped};
+use crate::text::local_path;
 
 /// What a form sends.
 pub type Fields = BTreeMap<String, String>;
@@ -29,31 +33,34 @@ pub type Fields = BTreeMap<String, String>;
 /// What a form sends of which some fields have several values: they are lines then.
 pub fn gathered(pairs: Vec<(String, String)>) -> Fields {
     pairs.into_iter().fold(Fields::new(), |mut fields, (name, value)| {
-        fields.entry(name).and_modify(|lines| *lines = format!("{lines}\n{value}")).or_insert(value);
+        match fields.entry(name) {
+            Entry::Vacant(place) => _ = place.insert(value),
+            Entry::Occupied(mut lines) => lines.get_mut().extend(["\n", value.as_str()]),
+        }
         fields
     })
 }
 
 /// To the next page, which says this once.
 pub fn answer(app: &App, to: &str, flash: Flash) -> Response {
-    let id = app.flashes.put(flash, app.core.now(), &*app.core.random);
+    let id = app.flashes.put(flash, current_person(), app.core.now(), &*app.core.random);
     let cookie = format!("{FLASH_COOKIE}={id}; Path=/; Max-Age=60; HttpOnly; SameSite=Lax");
     ([(header::SET_COOKIE, cookie)], Redirect::to(to)).into_response()
 }
 
-/// Back to the form, which says what was wrong and keeps what was typed.
+/// Back to the form, which says what was wrong and keeps what was typed; or the page that asks for the password first.
 pub fn refused(app: &App, to: &str, form: FormName, refusal: Refusal, fields: Fields) -> Response {
+    if refusal == Refusal::ProofNeeded {
+        return proof::wanted();
+    }
     answer(app, to, Flash::Problem { form, problem: ApiError::from(refusal).problem(), fields })
 }
 
-/// Back to where it was asked, which says that the reader may not; or to where they can prove who they are.
+/// Back to where it was asked, which says that the reader may not; or the page that asks for the password first.
 pub fn denied(app: &App, headers: &HeaderMap, refusal: Refusal) -> Response {
     let from = headers.get(header::REFERER).and_then(|from| from.to_str().ok()?.parse::<Uri>().ok());
     let back = from.as_ref().and_then(Uri::path_and_query).map_or("/", PathAndQuery::as_str);
     let back = local_path(back);
-    if refusal == Refusal::ProofNeeded {
-        return Redirect::to(&format!("/confirm?next={}", percent_escaped(back))).into_response();
-    }
     refused(app, back, FormName::Action, refusal, Fields::new())
 }
 

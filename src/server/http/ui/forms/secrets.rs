@@ -23,7 +23,7 @@ pub async fn keep(
 ) -> Response {
     let kept = async {
         let shared = fields.contains_key("shared");
-        check_shared(&person, shared)?;
+        check_shared(&app, &person, shared)?;
         let put = PutSecret { value: fields.get("value").cloned().unwrap_or_default(), shared };
         let name = field(&fields, "name").unwrap_or_default();
         app.core.put_secret(caller(&person), &person, name, put).await
@@ -43,7 +43,7 @@ pub async fn remove(
 ) -> Response {
     let removed = async {
         let shared = fields.contains_key("shared");
-        check_shared(&person, shared)?;
+        check_shared(&app, &person, shared)?;
         app.core.remove_secret(caller(&person), &person, &name, shared).await
     };
     match removed.await {

@@ -37,6 +37,7 @@ pub async fn create(
         worker_type: field(&fields, "worker_type").and_then(WorkerType::parse),
         labels: labels(field(&fields, "labels")),
         ignore_reported_labels: false,
+        refuse_older_agents: false,
         allowed_networks: networks(field(&fields, "networks")),
         life: life(&fields),
     };
@@ -59,6 +60,7 @@ pub async fn edit(
         worker_type: field(&fields, "worker_type").and_then(WorkerType::parse),
         labels: Some(row_labels(field(&fields, "labels"))),
         ignore_reported_labels: Some(fields.contains_key("ignore_reported_labels")),
+        refuse_older_agents: Some(fields.contains_key("refuse_older_agents")),
         allowed_networks: Some(networks(field(&fields, "networks"))),
         settle_token_conflict: false,
     };
@@ -66,6 +68,9 @@ pub async fn edit(
     let edited = async {
         // Who edits what is of this revision finds what was before.
         let before = app.core.worker_page(&id).await?;
+        if before.allowed_networks != networks(field(&fields, "networks")) {
+            app.core.need_proof(&person)?;
+        }
         let after = app.core.edit_worker(caller(&person), id.clone(), edit, Some(vec![seen])).await?;
         Ok::<_, Refusal>((before, revision(&after)))
     };

@@ -3,6 +3,7 @@
 use app::domain::ids::{Attempt, JobId};
 use app::domain::job::{Checkpoints, Demand, Failure, Job, Lease, Loss, Previous, Spec, State, Target};
 use app::domain::plan::urgency;
+use app::domain::sandbox::SandboxLevel;
 use app::domain::time::Millis;
 use app::domain::trace::Trace;
 use serde::{Deserialize, Serialize};
@@ -26,7 +27,7 @@ enum FailureJson {
 }
 
 /// The columns of a job that never change, in the order of [`pinned_values`].
-pub const PINNED: [&str; 18] = [
+pub const PINNED: [&str; 20] = [
     "config_name",
     "config_revision",
     "target",
@@ -34,6 +35,7 @@ pub const PINNED: [&str; 18] = [
     "gpu_count",
     "min_vram_gb",
     "accelerator",
+    "sandbox",
     "num_processes",
     "max_retries",
     "retry_on_failure",
@@ -41,6 +43,7 @@ pub const PINNED: [&str; 18] = [
     "exclusive",
     "checkpoints",
     "secrets",
+    "shared_secrets_only",
     "submitted_at",
     "submitted_by",
     "retry_of",
@@ -74,6 +77,7 @@ pub fn pinned_values(job: &Job) -> Vec<Value> {
         demand.gpu_count.into(),
         demand.min_vram_gb.into(),
         demand.accelerator.clone().into(),
+        demand.sandbox.as_str().into(),
         spec.num_processes.into(),
         spec.max_retries.into(),
         spec.retry_on_failure.into(),
@@ -81,6 +85,7 @@ pub fn pinned_values(job: &Job) -> Vec<Value> {
         spec.exclusive.into(),
         spec.checkpoints.as_str().into(),
         spec.secrets.as_ref().map(to_json).into(),
+        spec.shared_secrets_only.into(),
         job.submitted_at.0.into(),
         (&job.submitted_by).into(),
         job.retry_of.as_ref().map(JobId::as_str).into(),
@@ -178,6 +183,8 @@ fn spec(row: &Named<'_>) -> Result<Spec> {
         "all" => Checkpoints::All,
         other => return Err(row.broken(format!("checkpoints is {other:?}"))),
     };
+    let sandbox: String = row.get("sandbox")?;
+    let sandbox = SandboxLevel::parse(&sandbox).ok_or_else(|| row.broken(format!("sandbox is {sandbox:?}")))?;
     Ok(Spec {
         config_name: row.get("config_name")?,
         config_revision: row.number("config_revision")?,
@@ -187,6 +194,7 @@ fn spec(row: &Named<'_>) -> Result<Spec> {
             gpu_count: row.optional_number("gpu_count")?,
             min_vram_gb: row.get("min_vram_gb")?,
             accelerator: row.get("accelerator")?,
+            sandbox,
         },
         num_processes: row.optional_number("num_processes")?,
         max_retries: row.number("max_retries")?,
@@ -195,6 +203,7 @@ fn spec(row: &Named<'_>) -> Result<Spec> {
         exclusive: row.flag("exclusive")?,
         checkpoints,
         secrets: row.optional_json("secrets")?,
+        shared_secrets_only: row.flag("shared_secrets_only")?,
     })
 }
 

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use app::domain::labels::Labels;
 use app::domain::network::Network;
+use app::domain::sandbox::Sandbox;
 use app::domain::time::Millis;
-use app::domain::worker::credential::{Credential, Outgoing};
+use app::domain::worker::credential::{Credential, Outgoing, Session};
 use app::domain::worker::{Conflict, Drain, Kind, Link, OfflineCause, Worker};
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,8 @@ struct CapabilityJson {
     max_jobs: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unfit: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sandbox: Option<Sandbox>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -103,6 +106,7 @@ pub fn worker(row: &Row) -> Result<StoredWorker> {
         spent: row.optional_moment("spent_at")?,
         local: row.flag("local")?,
         ignores_reported: row.flag("ignores_reported")?,
+        allows_older: row.flag("allows_older")?,
         networks: networks(&row)?,
         conflict: conflict(&row)?,
         astray: row.optional_job_id("astray_job")?,
@@ -114,9 +118,10 @@ pub fn worker(row: &Row) -> Result<StoredWorker> {
     Ok(StoredWorker { worker, credential: Arc::new(credential(&row)?), last_seen })
 }
 
-/// All of a credential but the newest digest, as columns: its end, and the token before it.
-pub fn credential_columns(credential: &Credential) -> [Value; 5] {
-    let old = credential.old.as_ref();
+/// All of a credential but the newest digest, as columns: its end, the token before it, who made it, its end while unused, the session.
+pub fn credential_columns(credential: &Credential) -> [Value; 8] {
+    let (old, session) = (credential.old.as_ref(), credential.session.as_ref());
+    let of_session = |field: fn(&Session) -> &String| session.map(field).cloned().into();
     let ends = |at: app::domain::time::Timestamp| at.0;
     [
         credential.expires_at.map(ends).into(),
@@ -124,6 +129,9 @@ pub fn credential_columns(credential: &Credential) -> [Value; 5] {
         old.map(|old| old.ends_at).map(ends).into(),
         credential.made_at.map(ends).into(),
         credential.made_by.clone().into(),
+        credential.unused_ends_at.map(ends).into(),
+        of_session(|session| &session.digest),
+        of_session(|session| &session.token),
     ]
 }
 
@@ -151,8 +159,15 @@ fn credential(row: &Named<'_>) -> Result<Credential> {
         made_at: row.optional_moment("token_made_at")?,
         made_by: row.get("token_made_by")?,
         expires_at: row.optional_moment("token_expires_at")?,
+        unused_ends_at: row.optional_moment("token_unused_ends_at")?,
         old: old.map(|(digest, ends_at)| Outgoing { digest, ends_at }),
+        session: session(row)?,
     })
+}
+
+fn session(row: &Named<'_>) -> Result<Option<Session>> {
+    let Some(digest) = row.get("session_digest")? else { return Ok(None) };
+    Ok(Some(Session { digest, token: row.required("session_token", row.get("session_token")?)? }))
 }
 
 fn link(row: &Named<'_>) -> Result<Link> {
@@ -193,6 +208,7 @@ fn capability(row: &Named<'_>) -> Result<Capability> {
         tls_verify: kept.tls_verify,
         max_jobs: kept.max_jobs,
         unfit: kept.unfit,
+        sandbox: kept.sandbox,
     })
 }
 
@@ -244,5 +260,6 @@ fn capability_text(capability: &Capability) -> String {
         tls_verify: capability.tls_verify,
         max_jobs: capability.max_jobs,
         unfit: capability.unfit.clone(),
+        sandbox: capability.sandbox.clone(),
     })
 }

@@ -1,0 +1,74 @@
+//! What the reader should know of their account: unfamiliar logins, and changes of how they log in.
+
+use leptos::prelude::*;
+
+use crate::protocol::notices::NoticeView;
+use crate::ui::components::action::Question;
+use crate::ui::components::time::Moment;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+
+/// The part of the account page; nothing where there is nothing to say.
+#[component]
+pub(super) fn Notices(notices: Vec<NoticeView>) -> impl IntoView {
+    let words = &t().plain().notices;
+    let Some(newest) = notices.first().map(|notice| notice.at.to_string()) else { return ().erased() };
+    let rows = notices.into_iter().map(|notice| view! { <Notice notice=notice/> }).collect_view();
+    view! {
+        <section class="panel" aria-labelledby="notices" data-part="notices">
+            <div class="panel-head">
+                <h2 id="notices">{words.title}</h2>
+                <form method="post" action="/ui/account/notices/read" class="ml-auto">
+                    <input type="hidden" name="until" value=newest/>
+                    <button class="btn btn-sm">{words.read}</button>
+                </form>
+            </div>
+            <p class="px-5 pb-2 text-sm text-muted">
+                {words.intro}" "<a class="row-link" href="#password">{words.change}</a>
+            </p>
+            <ul class="rows">{rows}</ul>
+        </section>
+    }
+    .erased()
+}
+
+#[component]
+fn Notice(notice: NoticeView) -> impl IntoView {
+    let words = &t().plain().notices;
+    let sentence = sentence(&notice.kind);
+    let reader = notice.session.is_none().then(|| words.by.of(&notice.actor));
+    let place = [notice.agent, notice.host, reader.unwrap_or_default()];
+    let place: Vec<String> = place.into_iter().filter(|part| !part.is_empty()).collect();
+    let end = notice.session.map(|session| {
+        view! {
+            <Question action=format!("/ui/account/sessions/{session}/end") label=words.end text=words.end_text
+                confirm=words.end_confirm class="btn btn-sm btn-ghost text-bad"/>
+        }
+    });
+    view! {
+        <li class="fleet-row">
+            <span class="min-w-0">
+                <span class="font-medium">{sentence}</span>
+                <span class="row-sub break-words">{place.join(" · ")}</span>
+                <span class="row-sub"><Moment at=notice.at/></span>
+            </span>
+            {end}
+        </li>
+    }
+    .erased()
+}
+
+fn sentence(kind: &str) -> &'static str {
+    let words = &t().plain().notices;
+    match kind {
+        "new_browser" => words.new_browser,
+        "new_network" => words.new_network,
+        "wrong_code" => words.wrong_code,
+        "password_changed" => words.password_changed,
+        "password_reset" => words.password_reset,
+        "factor_added" => words.factor_added,
+        "factor_removed" => words.factor_removed,
+        "recovery_codes_renewed" => words.recovery_codes_renewed,
+        _ => words.recovery_code_used,
+    }
+}

@@ -1,0 +1,24 @@
+//! What goes on once somebody has given more: a form, the password again; a login, its second step.
+
+use crate::protocol::factors::TotpEnrolment;
+
+/// Somebody who has given the right password, and is to give a code.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PendingLogin {
+    /// The name.
+    pub name: String,
+    /// What the app is given that is to be set up; none for who has one.
+    pub enrolment: Option<TotpEnrolment>,
+}
+
+/// The field that holds the password.
+pub const PASSWORD_FIELD: &str = "confirm_password";
+
+/// A form as it was filled in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingForm {
+    /// Where it is sent.
+    pub action: String,
+    /// Its fields, in their order; one with several values stands several times.
+    pub fields: Vec<(String, String)>,
+}

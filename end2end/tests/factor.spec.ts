@@ -1,0 +1,100 @@
+// A second factor and what the account tells, with and without JavaScript.
+import { createHmac } from 'node:crypto';
+import { expect, expectAccessible, picture, test } from '../fixtures';
+import { PASSWORD, signInAs } from '../steps';
+
+/** What an authenticator app shows (RFC 6238), so many steps from now. */
+function code(secret: string, steps = 0): string {
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+  const bits = [...secret.replaceAll(' ', '')].map((letter) => alphabet.indexOf(letter).toString(2).padStart(5, '0')).join('');
+  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => parseInt(byte, 2)));
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + steps));
+  const digest = createHmac('sha1', key).update(counter).digest();
+  const number = digest.readUInt32BE(digest[19]! & 15) & 0x7fff_ffff;
+  return `${number % 1_000_000}`.padStart(6, '0');
+}
+
+test('an authenticator app is set up, asked for at the next login, and removed', async ({ page, server, browser }) => {
+  test.setTimeout(60_000);
+  await signInAs(page, server, 'ada', 'viewer');
+  await page.goto('/account');
+  await expect(page.getByText('a stolen password is not enough')).toBeVisible();
+  await page.getByRole('button', { name: 'Set up authenticator app' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Set up authenticator app');
+  await expect(page.getByRole('img', { name: 'QR code' })).toBeVisible();
+  await expectAccessible(page);
+  await picture(page, 'totp');
+  const secret = await page.locator('pre', { hasText: /^[A-Z2-7 ]+$/ }).innerText();
+  await page.getByLabel('Code', { exact: true }).fill('000000');
+  await page.getByRole('button', { name: 'Turn on' }).click();
+  await expect(page.getByText('This code is not valid')).toBeVisible();
+  // The code before this one: the one of now is for the login, as each counts once.
+  await page.getByLabel('Code', { exact: true }).fill(code(secret, -1));
+  await page.getByRole('button', { name: 'Turn on' }).click();
+  const recovery = (await page.locator('pre', { hasText: /-/ }).innerText()).trim().split('\n');
+  expect(recovery).toHaveLength(10);
+  await expect(page.getByText('10 recovery codes left')).toBeVisible();
+  await expectAccessible(page);
+  await page.reload();
+  await expect(page.getByText(recovery[0]!)).toHaveCount(0);
+
+  const elsewhere = await browser.newContext({ javaScriptEnabled: test.info().project.use.javaScriptEnabled ?? true });
+  const there = await elsewhere.newPage();
+  const password = async () => {
+    await there.goto(`${server.url}/login?next=/jobs`);
+    await there.getByLabel('Name').fill('ada');
+    await there.getByLabel('Password').fill(PASSWORD);
+    await there.getByRole('button', { name: 'Sign in' }).click();
+    await expect(there.getByRole('heading', { level: 1 })).toHaveText('Enter code');
+  };
+  await password();
+  await expectAccessible(there);
+  await there.getByLabel('Code').fill('000000');
+  await there.getByRole('button', { name: 'Sign in' }).click();
+  await expect(there.getByText('This code is not valid')).toBeVisible();
+  await there.getByLabel('Code').fill(code(secret, 1));
+  await there.getByRole('button', { name: 'Sign in' }).click();
+  await expect(there).toHaveURL(`${server.url}/jobs`);
+  await elsewhere.clearCookies();
+  await password();
+  await there.getByLabel('Code').fill(recovery[0]!);
+  await there.getByRole('button', { name: 'Sign in' }).click();
+  await expect(there).toHaveURL(`${server.url}/jobs`);
+  await elsewhere.close();
+
+  await page.goto('/account');
+  await expect(page.getByText('9 recovery codes left')).toBeVisible();
+  await page.locator('summary', { hasText: 'Remove' }).click();
+  await page.getByRole('button', { name: 'Remove second factor' }).click();
+  await expect(page.getByRole('main').getByText('Second factor removed.')).toBeVisible();
+});
+
+test('a login from a new browser is told on every page, and ended from the account page', async ({ page, server, browser }) => {
+  await signInAs(page, server, 'ada', 'viewer');
+  const elsewhere = await browser.newContext({ javaScriptEnabled: false, userAgent: 'Strange/1' });
+  const there = await elsewhere.newPage();
+  await there.goto(`${server.url}/login`);
+  await there.getByLabel('Name').fill('ada');
+  await there.getByLabel('Password').fill(PASSWORD);
+  await there.getByRole('button', { name: 'Sign in' }).click();
+  await expect(there).toHaveURL(`${server.url}/`);
+
+  await page.goto('/jobs');
+  await page.getByRole('link', { name: 'Check your account activity' }).click();
+  const activity = page.getByRole('region', { name: 'Account activity' });
+  await expect(activity).toContainText('Signed in with a new browser');
+  await expect(activity).toContainText('Strange/1');
+  await expectAccessible(page);
+  await picture(page, 'account-activity');
+  await activity.locator('summary', { hasText: 'Not me' }).click();
+  await activity.getByRole('button', { name: 'End this session' }).click();
+  await there.goto(`${server.url}/jobs`);
+  await expect(there).toHaveURL(/\/login/);
+  await page.goto('/account');
+  await page.getByRole('button', { name: 'Mark as read' }).click();
+  await expect(activity).toHaveCount(0);
+  await page.goto('/jobs');
+  await expect(page.getByRole('link', { name: 'Check your account activity' })).toHaveCount(0);
+  await elsewhere.close();
+});

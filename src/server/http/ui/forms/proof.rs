@@ -1,0 +1,119 @@
+//! Forms that take the password once more. The answer to such a form is a page that asks for the password and holds every
+//! field, so that the form goes on without being filled in again. Nothing of it is kept on the server.
+
+use app::ui::flash::{Flash, FormName};
+use app::ui::pending::{PASSWORD_FIELD, PendingForm};
+use app::ui::plain_shell;
+use axum::body::{Body, Bytes};
+use axum::extract::{Form, FromRequest, OriginalUri, Request, State};
+use axum::http::request::Parts;
+use axum::http::{Method, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use leptos::prelude::provide_context;
+use leptos_axum::render_app_async_with_context;
+
+use super::Fields;
+use super::access::prove;
+use crate::http::json;
+use crate::http::problem::ApiError;
+use crate::http::request::Peer;
+use crate::http::ui::{Scripts, prefs, provide};
+use crate::service::access::Person;
+use crate::service::refusal::Refusal;
+use crate::state::App;
+
+type Pairs = Vec<(String, String)>;
+
+/// Marks the answer to a form that takes the password first.
+#[derive(Debug, Clone, Copy)]
+struct ProofWanted;
+
+/// The answer to a form that takes the password first; [`in_place`] makes a page of it.
+pub fn wanted() -> Response {
+    let mut answer = StatusCode::FORBIDDEN.into_response();
+    answer.extensions_mut().insert(ProofWanted);
+    answer
+}
+
+/// Checks a password that came with a form, and asks for one where the form takes it.
+pub async fn in_place(State(app): State<App>, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let bytes = match json::body(Request::from_parts(parts.clone(), body), &()).await {
+        Ok(bytes) => bytes,
+        Err(error) => return error.into_response(),
+    };
+    let copy = Request::from_parts(parts.clone(), Body::from(bytes.clone()));
+    let Ok(Form(pairs)) = Form::<Pairs>::from_request(copy, &()).await else {
+        return next.run(Request::from_parts(parts, Body::from(bytes))).await;
+    };
+    let (passwords, fields): (Pairs, Pairs) = pairs.into_iter().partition(|(name, _)| name == PASSWORD_FIELD);
+    if let Some((_, password)) = passwords.last()
+        && let Some(mut person) = parts.extensions.get::<Person>().cloned()
+    {
+        let peer = parts.extensions.get::<Peer>().map(|Peer(host)| *host);
+        if let Err(refusal) = prove(&app, &person, peer, password).await {
+            return ask(&app, parts, fields, refusal).await;
+        }
+        person.proved_at = person.proved_at.map(|_| app.core.now());
+        parts.extensions.insert(person);
+    }
+    let asked = parts.clone();
+    parts.headers.remove(header::CONTENT_LENGTH);
+    let answer = next.run(Request::from_parts(parts, Body::from(without_password(&bytes)))).await;
+    if answer.extensions().get::<ProofWanted>().is_some() {
+        ask(&app, asked, fields, Refusal::ProofNeeded).await
+    } else {
+        answer
+    }
+}
+
+/// The form as it was filled in: a password is kept nowhere, also not with a form that is refused.
+fn without_password(form: &Bytes) -> Vec<u8> {
+    let is_password = |field: &&[u8]| field.split(|byte| *byte == b'=').next() == Some(PASSWORD_FIELD.as_bytes());
+    let kept: Vec<&[u8]> = form.split(|byte| *byte == b'&').filter(|field| !is_password(field)).collect();
+    kept.join(&b'&')
+}
+
+/// The page that asks for the password and holds the form.
+async fn ask(app: &App, mut asked: Parts, fields: Pairs, refusal: Refusal) -> Response {
+    let uri = asked.extensions.get::<OriginalUri>().map_or(&asked.uri, |OriginalUri(whole)| whole);
+    let pending = PendingForm { action: uri.path().to_owned(), fields };
+    let wrong = refusal != Refusal::ProofNeeded;
+    let problem = ApiError::from(refusal).problem();
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::FORBIDDEN);
+    let locale = prefs(&asked.headers, app.core.now()).locale;
+    let flash = Flash::Problem { form: FormName::Password, problem, fields: Fields::new() };
+    let flash = wrong.then(|| flash.told(locale));
+    asked.method = Method::GET;
+    asked.uri = Uri::from_static("/confirm");
+    asked.headers.remove(header::CONTENT_TYPE);
+    asked.headers.remove(header::CONTENT_LENGTH);
+    let (context, options) = (app.clone(), app.leptos.clone());
+    let provided = move || {
+        provide(&context, Scripts::Own);
+        provide_context::<Option<Flash>>(flash.clone());
+        provide_context(pending.clone());
+    };
+    let render = render_app_async_with_context(provided, move || plain_shell(options.clone()));
+    let mut shown = app.making.whole(render(Request::from_parts(asked, Body::empty()))).await.into_response();
+    *shown.status_mut() = status;
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_password_leaves_the_form() {
+        for (form, rest) in [
+            ("a=1&confirm_password=x&a=2", "a=1&a=2"),
+            ("confirm_password=x%26y", ""),
+            ("a=confirm_password=x&confirm_password", "a=confirm_password=x"),
+            ("", ""),
+        ] {
+            assert_eq!(without_password(&Bytes::from_static(form.as_bytes())), rest.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Where checkpoints are sent.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use reqwest::{Client, Url, header, redirect};
+use tokio::net::{UdpSocket, UnixDatagram, lookup_host};
+
+use super::syslog::message;
+
+/// The socket of the host's own syslog.
+const LOCAL: &str = "/dev/log";
+/// The port of syslog over UDP.
+const PORT: u16 = 514;
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A file, which should be on a mount of another host.
+    File(PathBuf),
+    /// The syslog of this host.
+    LocalSyslog(PathBuf),
+    /// A syslog server, over UDP.
+    Syslog {
+        /// Its name or address.
+        host: String,
+        /// Its port.
+        port: u16,
+    },
+    /// An address that takes lines of JSON by POST.
+    Webhook(Url),
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let unknown = || "write file:/PATH, syslog:, syslog:HOST[:PORT] or https://HOST/PATH".to_owned();
+        match text.split_once(':').ok_or_else(unknown)? {
+            ("file", path) if path.starts_with('/') => Ok(Self::File(path.into())),
+            ("file", _) => Err("the path of file: begins with a slash".to_owned()),
+            ("syslog", "") => Ok(Self::LocalSyslog(LOCAL.into())),
+            ("syslog", place) => syslog(place).ok_or_else(unknown),
+            ("http" | "https", _) => webhook(text),
+            _ => Err(unknown()),
+        }
+    }
+}
+
+fn syslog(place: &str) -> Option<Target> {
+    if let Ok(address) = place.parse::<SocketAddr>() {
+        return Some(Target::Syslog { host: address.ip().to_string(), port: address.port() });
+    }
+    let (host, port) = match place.rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') => (host, port.parse().ok()?),
+        _ => (place, PORT),
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:_".contains(&byte);
+    (!host.is_empty() && host.bytes().all(is_plain)).then(|| Target::Syslog { host: host.to_owned(), port })
+}
+
+fn webhook(text: &str) -> Result<Target, String> {
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    let is_here = url.host_str().is_some_and(|host| ["127.0.0.1", "[::1]", "localhost"].contains(&host));
+    if url.scheme() == "https" || is_here {
+        Ok(Target::Webhook(url))
+    } else {
+        Err("a webhook takes https://, unless it is on this machine".to_owned())
+    }
+}
+
+/// Without what may be secret in an address.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "file:{}", path.display()),
+            Self::LocalSyslog(path) => write!(f, "syslog:{}", path.display()),
+            Self::Syslog { host, port } => write!(f, "syslog:{host}:{port}"),
+            Self::Webhook(url) => write!(f, "{}://{}", url.scheme(), url.host_str().unwrap_or_default()),
+        }
+    }
+}
+
+impl Target {
+    /// Sends whole lines; all of them, or it has failed and they are sent again.
+    pub async fn send(&self, lines: &str) -> io::Result<()> {
+        match self {
+            Self::File(path) => {
+                let (path, lines) = (path.clone(), lines.to_owned());
+                let append = move || {
+                    let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path)?;
+                    file.write_all(lines.as_bytes())?;
+                    file.sync_data()
+                };
+                tokio::task::spawn_blocking(append).await.map_err(io::Error::other)?
+            }
+            Self::LocalSyslog(path) => {
+                let socket = UnixDatagram::unbound()?;
+                socket.connect(path)?;
+                for line in lines.lines() {
+                    socket.send(message(line).as_bytes()).await?;
+                }
+                Ok(())
+            }
+            Self::Syslog { host, port } => {
+                let address = lookup_host((host.as_str(), *port)).await?.next();
+                let address = address.ok_or_else(|| io::Error::other("the name has no address"))?;
+                let any: SocketAddr = if address.is_ipv4() {
+                    (Ipv4Addr::UNSPECIFIED, 0).into()
+                } else {
+                    (Ipv6Addr::UNSPECIFIED, 0).into()
+                };
+                let socket = UdpSocket::bind(any).await?;
+                socket.connect(address).await?;
+                for line in lines.lines() {
+                    socket.send(message(line).as_bytes()).await?;
+                }
+                Ok(())
+            }
+            Self::Webhook(url) => post(url, lines).await.map_err(|error| io::Error::other(error.without_url())),
+        }
+    }
+}
+
+async fn post(url: &Url, lines: &str) -> reqwest::Result<()> {
+    // The operator has named this address, and no other.
+    let client = Client::builder().redirect(redirect::Policy::none()).build()?;
+    let sent = client.post(url.clone()).header(header::CONTENT_TYPE, "application/x-ndjson").body(lines.to_owned());
+    let answer = sent.send().await?;
+    answer.error_for_status().map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_as_operators_write_them() {
+        let at = |host: &str, port| Ok(Target::Syslog { host: host.to_owned(), port });
+        let url = "https://hooks.example/audit?key=1";
+        for (text, expected) in [
+            ("file:/mnt/audit/lines.jsonl", Ok(Target::File("/mnt/audit/lines.jsonl".into()))),
+            ("syslog:", Ok(Target::LocalSyslog("/dev/log".into()))),
+            ("syslog:logs.example", at("logs.example", 514)),
+            ("syslog:logs.example:5514", at("logs.example", 5514)),
+            ("syslog:[2001:db8::1]:514", at("2001:db8::1", 514)),
+            ("syslog:2001:db8::1", at("2001:db8::1", 514)),
+            (url, Ok(Target::Webhook(Url::parse(url).expect("an address")))),
+        ] {
+            assert_eq!(text.parse::<Target>(), expected, "{text}");
+        }
+        for bad in
+            ["", "lines.jsonl", "file:lines.jsonl", "syslog:a b", "syslog:a:b", "http://hooks.example", "ftp://x"]
+        {
+            assert!(bad.parse::<Target>().is_err(), "{bad}");
+        }
+        assert_eq!(url.parse::<Target>().expect("an address").to_string(), "https://hooks.example");
+    }
+}

@@ -1,0 +1,71 @@
+//! `totp` and `recovery_codes`.
+
+use app::domain::ids::UserId;
+use app::domain::time::Timestamp;
+use async_trait::async_trait;
+
+use super::rows::Named;
+use super::statement::sql;
+use super::{Row, Session};
+use crate::store::Result;
+use crate::store::factors::{Factors, StoredCode, StoredTotp};
+use crate::vault::Sealed;
+
+#[async_trait]
+impl Factors for Session<'_> {
+    async fn totp(&mut self, user: &UserId) -> Result<Option<StoredTotp>> {
+        let row = self.first(sql("SELECT * FROM totp WHERE user_id = $1").bind(user.as_str())).await?;
+        row.as_ref().map(totp_from).transpose()
+    }
+
+    async fn put_totp(&mut self, totp: &StoredTotp) -> Result<()> {
+        let put = sql("INSERT INTO totp (user_id, sealed, key_id, created_at, confirmed_at, last_step)
+             VALUES ($1, $2, $3, $4, $5, $6)
+             ON CONFLICT (user_id) DO UPDATE SET sealed = excluded.sealed, key_id = excluded.key_id,
+               created_at = excluded.created_at, confirmed_at = excluded.confirmed_at, last_step = excluded.last_step");
+        let put = put.bind(totp.user.as_str()).bind(&totp.sealed.text).bind(&totp.sealed.key_id);
+        let put = put.bind(totp.created_at.0).bind(totp.confirmed_at.map(|at| at.0));
+        self.one(put.bind(totp.last_step)).await
+    }
+
+    async fn delete_factors(&mut self, user: &UserId) -> Result<()> {
+        self.run(sql("DELETE FROM totp WHERE user_id = $1").bind(user.as_str())).await?;
+        self.run(sql("DELETE FROM recovery_codes WHERE user_id = $1").bind(user.as_str())).await.map(drop)
+    }
+
+    async fn recovery_codes(&mut self, user: &UserId) -> Result<Vec<StoredCode>> {
+        let select = sql("SELECT * FROM recovery_codes WHERE user_id = $1 ORDER BY digest").bind(user.as_str());
+        self.all(select, code_from).await
+    }
+
+    async fn put_recovery_codes(&mut self, user: &UserId, digests: &[String]) -> Result<()> {
+        self.run(sql("DELETE FROM recovery_codes WHERE user_id = $1").bind(user.as_str())).await?;
+        for digest in digests {
+            let insert = sql("INSERT INTO recovery_codes (user_id, digest) VALUES ($1, $2)");
+            self.one(insert.bind(user.as_str()).bind(digest)).await?;
+        }
+        Ok(())
+    }
+
+    async fn use_recovery_code(&mut self, user: &UserId, digest: &str, at: Timestamp) -> Result<()> {
+        let update =
+            sql("UPDATE recovery_codes SET used_at = $1 WHERE user_id = $2 AND digest = $3 AND used_at IS NULL");
+        self.one(update.bind(at.0).bind(user.as_str()).bind(digest)).await
+    }
+}
+
+fn totp_from(row: &Row) -> Result<StoredTotp> {
+    let row = Named::new(row, "totp", "user_id")?;
+    Ok(StoredTotp {
+        user: row.user_id("user_id")?,
+        sealed: Sealed { key_id: row.get("key_id")?, text: row.get("sealed")? },
+        created_at: row.moment("created_at")?,
+        confirmed_at: row.optional_moment("confirmed_at")?,
+        last_step: row.get("last_step")?,
+    })
+}
+
+fn code_from(row: &Row) -> Result<StoredCode> {
+    let row = Named::new(row, "recovery_codes", "digest")?;
+    Ok(StoredCode { digest: row.get("digest")?, used_at: row.optional_moment("used_at")? })
+}

@@ -1,0 +1,131 @@
+//! A trail from which somebody takes, or to which they add, who can write the database and does not have the key.
+
+use app::domain::audit::{Action, Entry};
+use app::domain::time::{Millis, Timestamp};
+use serde_json::{Value, json};
+use sqlx::Connection;
+
+use super::DAY;
+use crate::store::Store;
+use crate::store::sqlite::SqliteStore;
+use crate::tests::harness::{By, Server};
+
+/// Runs statements on the database, beside the server.
+async fn tamper(server: &Server, statements: &[&'static str]) {
+    let file = format!("sqlite:{}", server.directory.path().join("orchestrator.db").display());
+    let mut connection = sqlx::SqliteConnection::connect(&file).await.expect("a database");
+    for statement in statements {
+        sqlx::query(*statement).execute(&mut connection).await.expect("a statement");
+    }
+    connection.close().await.expect("closed");
+}
+
+/// What is wrong, by its words.
+async fn faults(server: &Server) -> Vec<String> {
+    let verdict = server.get(&By::Admin, "/api/audit/verify").await.ok(200);
+    let faults: Vec<String> = verdict["faults"].as_array().expect("a list").iter().map(word).collect();
+    assert_eq!(verdict["intact"], json!(faults.is_empty()), "{verdict:#}");
+    faults
+}
+
+fn word(fault: &Value) -> String {
+    let text = |field: &str| fault[field].as_str().expect("text").to_owned();
+    format!("{} {}", text("chain"), text("fault"))
+}
+
+/// A server whose chain is signed twice.
+async fn signed_twice() -> Server {
+    let server = Server::start().await;
+    for name in ["gpu-1", "gpu-2"] {
+        server.worker(name).await;
+        server.app.core.sign_audit().await.expect("a database");
+    }
+    assert_eq!(faults(&server).await, Vec::<String>::new());
+    server
+}
+
+#[tokio::test]
+async fn oldest_entries_removed_with_the_anchor_moved_are_found() {
+    let server = signed_twice().await;
+    let anchor = "UPDATE audit_heads SET removed_seq = 2, removed_hash =
+                  (SELECT hash FROM audit WHERE chain = 'c_test' AND seq = 2)";
+    tamper(&server, &[anchor, "DELETE FROM audit WHERE seq <= 2"]).await;
+    assert_eq!(faults(&server).await, ["c_test anchor_unsigned"]);
+}
+
+#[tokio::test]
+async fn a_whole_signed_chain_that_was_removed_is_found() {
+    let server = signed_twice().await;
+    let moved = ["UPDATE audit_heads SET removed_seq = seq, removed_hash = hash", "DELETE FROM audit"];
+    tamper(&server, &moved).await;
+    assert_eq!(faults(&server).await, ["c_test anchor_unsigned"]);
+    tamper(&server, &["DELETE FROM audit_heads"]).await;
+    assert_eq!(faults(&server).await, ["c_test signed_gone"]);
+}
+
+#[tokio::test]
+async fn a_forged_chain_is_found() {
+    let server = signed_twice().await;
+    // A chain that holds by itself.
+    let elsewhere = tempfile::tempdir().expect("a temporary directory");
+    let store = SqliteStore::open(elsewhere.path(), "c_forged").await.expect("fresh");
+    let entry = |n: i64| Entry {
+        at: Timestamp(n),
+        actor: "ada".to_owned(),
+        action: Action::WorkerCreated,
+        target: "w_forged".to_owned(),
+        detail: "{}".to_owned(),
+        request_id: None,
+    };
+    let written = store.write(Box::new(move |tx| {
+        Box::pin(async move {
+            for n in 0..3 {
+                tx.append_audit(entry(n)).await?;
+            }
+            Ok(())
+        })
+    }));
+    written.await.expect("written");
+    store.close().await;
+    let file = elsewhere.path().join("orchestrator.db");
+    let attach: &'static str = Box::leak(format!("ATTACH '{}' AS other", file.display()).into_boxed_str());
+    let forged = [
+        attach,
+        "INSERT INTO main.audit SELECT * FROM other.audit",
+        "INSERT INTO main.audit_heads SELECT * FROM other.audit_heads",
+    ];
+    tamper(&server, &forged).await;
+    assert_eq!(faults(&server).await, ["c_forged unsigned_chain"]);
+}
+
+#[tokio::test]
+async fn what_is_not_signed_for_longer_than_two_periods_is_found() {
+    let server = signed_twice().await;
+    server.worker("gpu-3").await;
+    server.clock.advance(Millis::seconds(2 * 3_600));
+    assert_eq!(faults(&server).await, Vec::<String>::new(), "not yet");
+    server.clock.advance(Millis(1));
+    assert_eq!(faults(&server).await, ["c_test unsigned_entries"]);
+    server.app.core.sign_audit().await.expect("a database");
+    assert_eq!(faults(&server).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn what_is_added_to_a_chain_that_has_ended_is_found_at_once() {
+    let server = signed_twice().await;
+    server.app.core.close_audit().await.expect("a disk");
+    assert_eq!(faults(&server).await, Vec::<String>::new());
+    server.worker("gpu-3").await;
+    assert_eq!(faults(&server).await, ["c_test unsigned_entries"]);
+}
+
+#[tokio::test]
+async fn what_retention_has_removed_is_signed_and_is_no_fault() {
+    let server = Server::start_with(|policy| policy.audit_retention = Some(DAY)).await;
+    let core = &server.app.core;
+    core.sign_audit().await.expect("a database");
+    server.clock.advance(Millis(2 * DAY.0));
+    server.worker("gpu-1").await;
+    assert!(core.expire_audit().await.expect("a database") > 0);
+    assert_eq!(faults(&server).await, Vec::<String>::new());
+}

@@ -1,0 +1,62 @@
+//! Which files the trainer may open: Landlock, which any process may use on itself, and which all its children inherit.
+
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, BitFlags, LandlockStatus, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+};
+
+/// The newest version that these rules were written for; older kernels enforce what they know of it.
+const KNOWN: ABI = ABI::V7;
+
+/// What a set of paths may be used for.
+pub struct Rules<'a> {
+    /// To be read and executed.
+    pub read: &'a [PathBuf],
+    /// To be read, executed and changed.
+    pub write: &'a [PathBuf],
+    /// To be read, written and controlled, but not removed.
+    pub devices: &'a [PathBuf],
+}
+
+/// Restricts this thread and everything that it starts. Answers with the kernel's version of Landlock.
+///
+/// # Errors
+/// A sentence, if the kernel has no Landlock.
+pub fn restrict(rules: &Rules) -> Result<u32, String> {
+    let ruleset = build(rules).map_err(|error| format!("Landlock refuses the rules: {error}"))?;
+    let status = ruleset.restrict_self().map_err(|error| format!("Landlock cannot be used: {error}"))?;
+    match (status.ruleset, status.landlock) {
+        (RulesetStatus::NotEnforced, LandlockStatus::NotEnabled) => {
+            Err("this kernel has Landlock, but it is switched off: add `landlock` to the kernel's `lsm=` parameter"
+                .to_owned())
+        }
+        (RulesetStatus::NotEnforced, _) => Err("this kernel has no Landlock (Linux 5.13 has)".to_owned()),
+        (_, LandlockStatus::Available { effective_abi, .. }) => Ok(effective_abi as u32),
+        _ => Ok(0),
+    }
+}
+
+fn build(rules: &Rules) -> Result<RulesetCreated, RulesetError> {
+    let all = AccessFs::from_all(KNOWN);
+    let read = AccessFs::from_read(KNOWN);
+    let device = read | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev;
+    let ruleset = Ruleset::default().handle_access(all)?.scope(Scope::from_all(KNOWN))?.create()?;
+    let ruleset = add(ruleset, rules.read, read)?;
+    let ruleset = add(ruleset, rules.write, all & !AccessFs::MakeChar & !AccessFs::MakeBlock)?;
+    add(ruleset, rules.devices, device)
+}
+
+fn add(ruleset: RulesetCreated, paths: &[PathBuf], access: BitFlags<AccessFs>) -> Result<RulesetCreated, RulesetError> {
+    paths.iter().try_fold(ruleset, |ruleset, path| {
+        // What is not there cannot be opened either.
+        let Ok(opened) = PathFd::new(path) else { return Ok(ruleset) };
+        ruleset.add_rule(PathBeneath::new(opened, access & what_fits(path)))
+    })
+}
+
+/// Rights that make sense on a directory only are refused on a file.
+fn what_fits(path: &Path) -> BitFlags<AccessFs> {
+    if path.is_dir() { AccessFs::from_all(KNOWN) } else { AccessFs::from_file(KNOWN) }
+}

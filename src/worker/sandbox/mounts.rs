@@ -1,0 +1,263 @@
+//! The trainer's own view of the file system: an empty root with what it was given, each at the path it has on the host.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::unistd::{chdir, pivot_root};
+
+use super::plan::Plan;
+
+/// Every container has these.
+const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+const DEVICE_LINKS: [(&str, &str); 5] = [
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+    ("ptmx", "pts/ptmx"),
+];
+/// Directories of the root that are links into `/usr` on most systems.
+const ROOT_LINKS: [&str; 6] = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
+const NONE: Option<&str> = None;
+
+/// Builds the view below `root`, an empty directory, and makes it this process's file system. The process must be the first of
+/// its PID namespace and have a mount namespace of its own.
+///
+/// # Errors
+/// A sentence that names what cannot be mounted.
+pub fn enter(plan: &Plan, root: &Path) -> Result<(), String> {
+    // What is mounted here stays here; what the host mounts later may come in, but only into what was given.
+    tell(Path::new("/"), mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_SLAVE, NONE))?;
+    tmpfs(root, "size=4m,mode=0755")?;
+    for (path, binding) in bindings(plan) {
+        bind(&path, &binding, root)?;
+    }
+    for name in ROOT_LINKS {
+        link(name, root)?;
+    }
+    devices(plan, root)?;
+    let proc = root.join("proc");
+    make_dir(&proc)?;
+    tell(&proc, mount(Some("proc"), &proc, Some("proc"), safe() | MsFlags::MS_NOEXEC, NONE))?;
+    restrict(plan, root)?;
+    become_root(root)
+}
+
+/// What is mounted from the host, and where from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Binding {
+    source: PathBuf,
+    access: Access,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+    Device,
+}
+
+/// By the path that each has in the trainer's view; what holds others comes before them.
+fn bindings(plan: &Plan) -> Vec<(PathBuf, Binding)> {
+    let all = |paths: &[PathBuf], access| -> Vec<(PathBuf, Binding)> {
+        paths.iter().map(|path| (path.clone(), Binding { source: path.clone(), access })).collect()
+    };
+    let mut found = all(&plan.read, Access::Read);
+    found.extend(all(&plan.write, Access::Write));
+    found.push((PathBuf::from("/tmp"), Binding { source: plan.tmp.clone(), access: Access::Write }));
+    // Of two for one path the later counts: what may be changed.
+    found.reverse();
+    found.sort_by(|(a, _), (b, _)| a.cmp(b));
+    found.dedup_by(|(a, _), (b, _)| a == b);
+    found.retain(|(_, binding)| binding.source.exists());
+    found
+}
+
+fn bind(path: &Path, binding: &Binding, root: &Path) -> Result<(), String> {
+    let target = below(root, path);
+    make_place(&binding.source, &target)?;
+    let flags = MsFlags::MS_BIND | MsFlags::MS_REC;
+    tell(path, mount(Some(&binding.source), &target, NONE, flags, NONE))
+}
+
+/// Takes from every mount what was not meant to come with it.
+fn restrict(plan: &Plan, root: &Path) -> Result<(), String> {
+    let bindings = bindings(plan);
+    let mounts =
+        fs::read_to_string("/proc/self/mountinfo").map_err(|error| format!("the mounts cannot be read: {error}"))?;
+    for (point, flags) in mounts.lines().filter_map(parse_mount) {
+        let Ok(inside) = point.strip_prefix(root) else { continue };
+        let inside = Path::new("/").join(inside);
+        let Some(access) = access(&inside, &bindings) else { continue };
+        let more = match access {
+            Access::Read => safe() | MsFlags::MS_RDONLY,
+            Access::Write => safe(),
+            Access::Device => MsFlags::MS_NOSUID,
+        };
+        let flags = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | flags | more;
+        tell(&inside, mount(NONE, &point, NONE, flags, NONE))?;
+    }
+    // Nothing new in the root itself.
+    let flags = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | safe() | MsFlags::MS_RDONLY;
+    tell(Path::new("/"), mount(NONE, root, NONE, flags, NONE))
+}
+
+/// What holds for a mount: what was said of the nearest path above it. None for mounts that are made here.
+fn access(inside: &Path, bindings: &[(PathBuf, Binding)]) -> Option<Access> {
+    if inside.starts_with("/dev") {
+        let made_here = ["/dev", "/dev/pts", "/dev/shm"].iter().any(|own| inside == Path::new(own));
+        return (!made_here).then_some(Access::Device);
+    }
+    let above = bindings.iter().filter(|(path, _)| inside.starts_with(path));
+    above.max_by_key(|(path, _)| path.components().count()).map(|(_, binding)| binding.access)
+}
+
+/// A mount's point and its flags, from a line of `/proc/self/mountinfo` (proc(5)). Flags must be repeated when others are added.
+fn parse_mount(line: &str) -> Option<(PathBuf, MsFlags)> {
+    let mut fields = line.split(' ');
+    let point = unescape(fields.nth(4)?);
+    let flags = fields.next()?.split(',').map(|word| match word {
+        "ro" => MsFlags::MS_RDONLY,
+        "nosuid" => MsFlags::MS_NOSUID,
+        "nodev" => MsFlags::MS_NODEV,
+        "noexec" => MsFlags::MS_NOEXEC,
+        "noatime" => MsFlags::MS_NOATIME,
+        "nodiratime" => MsFlags::MS_NODIRATIME,
+        "relatime" => MsFlags::MS_RELATIME,
+        _ => MsFlags::empty(),
+    });
+    Some((PathBuf::from(point), flags.fold(MsFlags::empty(), MsFlags::union)))
+}
+
+/// Blanks and the like are written as `\040`.
+fn unescape(text: &str) -> String {
+    let mut parts = text.split('\\');
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        if let Some(code) = part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            whole.push(char::from(code));
+            whole.push_str(&part[3..]);
+        } else {
+            whole.push('\\');
+            whole.push_str(part);
+        }
+    }
+    whole
+}
+
+fn devices(plan: &Plan, root: &Path) -> Result<(), String> {
+    let dev = root.join("dev");
+    make_dir(&dev)?;
+    tmpfs(&dev, "size=64k,mode=0755")?;
+    let usual = DEVICES.iter().map(|name| Path::new("/dev").join(name));
+    for device in usual.chain(plan.devices.iter().cloned()).filter(|path| path.exists()) {
+        bind(&device, &Binding { source: device.clone(), access: Access::Device }, root)?;
+    }
+    for (name, target) in DEVICE_LINKS {
+        symlink(target, dev.join(name)).map_err(|error| format!("/dev/{name} cannot be made: {error}"))?;
+    }
+    let shared = dev.join("shm");
+    make_dir(&shared)?;
+    tmpfs(&shared, &format!("size={},mode=1777", plan.shared_memory_bytes))?;
+    let terminals = dev.join("pts");
+    make_dir(&terminals)?;
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
+    let options = Some("newinstance,ptmxmode=0666,mode=620");
+    tell(&terminals, mount(Some("devpts"), &terminals, Some("devpts"), flags, options))
+}
+
+/// `/bin` and the like, as they are on the host.
+fn link(name: &str, root: &Path) -> Result<(), String> {
+    let host = Path::new("/").join(name);
+    let Ok(target) = fs::read_link(&host) else { return Ok(()) };
+    let here = root.join(name);
+    if here.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    symlink(target, here).map_err(|error| format!("{} cannot be made: {error}", host.display()))
+}
+
+fn become_root(root: &Path) -> Result<(), String> {
+    tell(root, chdir(root))?;
+    // The old root is put over the new one, and taken away.
+    tell(root, pivot_root(".", "."))?;
+    tell(root, umount2(".", MntFlags::MNT_DETACH))?;
+    tell(root, chdir("/"))
+}
+
+fn tmpfs(target: &Path, options: &str) -> Result<(), String> {
+    tell(target, mount(Some("tmpfs"), target, Some("tmpfs"), safe(), Some(options)))
+}
+
+/// No program there gains privileges, and no device file works.
+fn safe() -> MsFlags {
+    MsFlags::MS_NOSUID | MsFlags::MS_NODEV
+}
+
+fn below(root: &Path, path: &Path) -> PathBuf {
+    root.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// Something of the same kind to mount over.
+fn make_place(source: &Path, target: &Path) -> Result<(), String> {
+    if source.is_dir() {
+        return make_dir(target);
+    }
+    if target.exists() {
+        return Ok(());
+    }
+    target.parent().map_or(Ok(()), make_dir)?;
+    File::create(target).map(drop).map_err(|error| cannot_make(target, &error))
+}
+
+fn make_dir(target: &Path) -> Result<(), String> {
+    fs::create_dir_all(target).map_err(|error| cannot_make(target, &error))
+}
+
+fn cannot_make(target: &Path, error: &io::Error) -> String {
+    format!("{} cannot be made: {error}", target.display())
+}
+
+fn tell(path: &Path, result: nix::Result<()>) -> Result<(), String> {
+    result.map_err(|error| format!("{} cannot be mounted: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(read: &[&str], write: &[&str]) -> Plan {
+        let paths = |list: &[&str]| list.iter().map(PathBuf::from).collect();
+        Plan { read: paths(read), write: paths(write), tmp: PathBuf::from("/usr"), ..Plan::default() }
+    }
+
+    #[test]
+    fn the_nearest_path_above_says_what_may_be_done() {
+        let bindings = bindings(&plan(&["/usr", "/", "/usr/bin"], &["/usr/bin", "/nowhere"]));
+        let paths: Vec<_> = bindings.iter().map(|(path, _)| path.to_string_lossy().into_owned()).collect();
+        assert_eq!(paths, ["/", "/tmp", "/usr", "/usr/bin"]);
+        for (path, expected) in [
+            ("/usr", Some(Access::Read)),
+            ("/usr/lib/x", Some(Access::Read)),
+            ("/usr/bin", Some(Access::Write)),
+            ("/usr/bin/x", Some(Access::Write)),
+            ("/tmp/x", Some(Access::Write)),
+            ("/dev/nvidia0", Some(Access::Device)),
+            ("/dev", None),
+            ("/dev/shm", None),
+        ] {
+            assert_eq!(access(Path::new(path), &bindings), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_mountinfo() {
+        let line = r"36 35 98:0 / /mnt/a\040b\134c ro,nosuid,noexec,relatime shared:1 - ext4 /dev/x rw,errors=continue";
+        let flags = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC | MsFlags::MS_RELATIME;
+        assert_eq!(parse_mount(line), Some((PathBuf::from(r"/mnt/a b\c"), flags)));
+        assert_eq!(parse_mount("36 35"), None);
+    }
+}

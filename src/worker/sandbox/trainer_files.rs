@@ -1,0 +1,168 @@
+//! Which files of the host the trainer's own program needs: its interpreter, its packages, the files that its command names.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Prints where a Python finds its parts, one path a line: its own installation, its packages (also those that are installed
+/// to be edited), and the module that is to be run.
+const ASK_PYTHON: &str = r#"
+import importlib.util, os, sys
+found = {sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(sys.executable)}
+found.update(path for path in sys.path if path)
+for name, module in list(sys.modules.items()):
+    if name.startswith("__editable__"):
+        found.update(str(path) for path in getattr(module, "MAPPING", {}).values())
+for name in sys.argv[1:]:
+    try:
+        spec = importlib.util.find_spec(name.split(".")[0])
+    except Exception:
+        continue
+    if spec is not None:
+        found.update(spec.submodule_search_locations or [])
+        if spec.origin and os.path.isabs(spec.origin):
+            found.add(os.path.dirname(spec.origin))
+print("\n".join(os.path.abspath(path) for path in found))
+"#;
+/// No script begins with a longer line.
+const SHEBANG: usize = 4096;
+
+/// The paths. `search` is the `PATH`.
+pub fn needed(command: &[String], search: &OsStr) -> BTreeSet<PathBuf> {
+    let Some((program, args)) = command.split_first() else { return BTreeSet::new() };
+    let mut found = BTreeSet::new();
+    match find(program, search) {
+        Some(program) => add_program(&program, args, search, &mut found),
+        // Why it cannot be started is said by whoever tries, who has to see it for that.
+        None if Path::new(program).is_dir() => drop(found.insert(PathBuf::from(program))),
+        None => {}
+    }
+    // What the owner wrote into the command is meant to be read.
+    for arg in args.iter().map(Path::new).filter(|arg| arg.is_absolute() && arg.exists()) {
+        found.insert(beside(arg));
+    }
+    found
+}
+
+fn add_program(program: &Path, args: &[String], search: &OsStr, found: &mut BTreeSet<PathBuf>) {
+    // Each link on the way, and what is beside it: a program looks for its parts near its own file.
+    let mut path = program.to_owned();
+    while found.insert(beside(&path)) {
+        let Ok(target) = fs::read_link(&path) else { break };
+        path = path.parent().map_or(target.clone(), |parent| parent.join(target));
+    }
+    if is_python(program) {
+        let modules = args.iter().skip_while(|arg| *arg != "-m").skip(1).take(1);
+        found.extend(ask_python(program, modules));
+    } else if let Some((interpreter, rest)) = interpreter(program, search)
+        && interpreter != program
+    {
+        add_program(&interpreter, &rest, search, found);
+    }
+}
+
+/// The directory that a program or script is in.
+fn beside(path: &Path) -> PathBuf {
+    if path.is_dir() { path.to_owned() } else { path.parent().map(Path::to_owned).unwrap_or_default() }
+}
+
+/// Whether a program is a Python, by its name.
+pub fn is_python(program: &Path) -> bool {
+    program
+        .file_name()
+        .and_then(OsStr::to_str)
+        .is_some_and(|name| name.starts_with("python") || name.starts_with("pypy"))
+}
+
+fn ask_python<'a>(python: &Path, modules: impl Iterator<Item = &'a String>) -> Vec<PathBuf> {
+    let output =
+        Command::new(python).args(["-c", ASK_PYTHON]).args(modules).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    match output {
+        Ok(output) => String::from_utf8_lossy(&output.stdout).lines().map(PathBuf::from).collect(),
+        Err(error) => {
+            tracing::warn!(program = %python.display(), %error, "cannot ask the trainer's Python for its paths");
+            Vec::new()
+        }
+    }
+}
+
+/// What a script's first line names, with its arguments; `env` is looked through.
+fn interpreter(script: &Path, search: &OsStr) -> Option<(PathBuf, Vec<String>)> {
+    let mut bytes = Vec::new();
+    fs::File::open(script).ok()?.take(SHEBANG as u64).read_to_end(&mut bytes).ok()?;
+    let first = bytes.split(|byte| *byte == b'\n').next()?.strip_prefix(b"#!")?;
+    let line = std::str::from_utf8(first).ok()?;
+    let mut words = line.split_ascii_whitespace().map(str::to_owned);
+    let mut program = words.next()?;
+    if Path::new(&program).file_name() == Some(OsStr::new("env")) {
+        program = words.by_ref().find(|word| !word.starts_with('-') && !word.contains('='))?;
+    }
+    Some((find(&program, search)?, words.collect()))
+}
+
+/// A program as a shell finds it.
+fn find(program: &str, search: &OsStr) -> Option<PathBuf> {
+    if program.contains('/') {
+        return std::path::absolute(program).ok().filter(|path| path.is_file());
+    }
+    std::env::split_paths(search).map(|dir| dir.join(program)).find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn script(path: &Path, text: &str) -> io::Result<()> {
+        fs::write(path, text)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+    }
+
+    fn paths(command: &str, search: &Path) -> BTreeSet<PathBuf> {
+        let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+        let mut all = vec![search.to_owned()];
+        all.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+        needed(&words, &std::env::join_paths(all).unwrap_or_default())
+    }
+
+    #[test]
+    fn a_program_brings_its_directory_its_links_and_its_interpreter() -> io::Result<()> {
+        let temp = tempfile::tempdir()?;
+        let [bin, real, inner] = ["bin", "real", "inner"].map(|name| temp.path().join(name));
+        for dir in [&bin, &real, &inner] {
+            fs::create_dir(dir)?;
+        }
+        script(&inner.join("run"), "#!/bin/sh\n")?;
+        script(&real.join("train"), &format!("#!/usr/bin/env -S {}\n", inner.join("run").display()))?;
+        symlink("../real/train", bin.join("train"))?;
+        let found = paths("train --data x", &bin);
+        for dir in [&bin, &temp.path().join("bin/../real"), &inner, &PathBuf::from("/bin")] {
+            assert!(found.contains(dir), "{} is not in {found:?}", dir.display());
+        }
+        assert_eq!(paths("no-such-trainer", &bin), BTreeSet::new());
+        Ok(())
+    }
+
+    #[test]
+    fn what_the_command_names_is_readable() -> io::Result<()> {
+        let temp = tempfile::tempdir()?;
+        fs::write(temp.path().join("train.py"), "")?;
+        let found = paths(&format!("sh {} /no/such/file", temp.path().join("train.py").display()), temp.path());
+        assert!(found.contains(temp.path()) && !found.contains(Path::new("/no/such")));
+        Ok(())
+    }
+
+    #[test]
+    fn a_python_says_where_its_packages_are() -> io::Result<()> {
+        let temp = tempfile::tempdir()?;
+        let found = paths("python3 -m json.tool", temp.path());
+        let lib = found.iter().find(|path| path.join("json/tool.py").is_file());
+        assert!(lib.is_some() || found.iter().any(|path| path.ends_with("json")), "{found:?}");
+        Ok(())
+    }
+}

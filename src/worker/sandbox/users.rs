@@ -1,0 +1,98 @@
+//! People on this host: each has a home for caches, and on a host whose agent runs as root also a user, so that no other
+//! person's jobs can read what theirs leave.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use sha2::{Digest, Sha256};
+
+use super::plan::User;
+use crate::clock::hex;
+use crate::files::write_atomic;
+
+/// The first number of the range. Nothing else hands out numbers there: those of logins and containers end below it.
+pub const FIRST: User = User { uid: 1_879_048_192, gid: 1_879_048_192 };
+/// How many people a host knows. The first number is for trials.
+const RANGE: u32 = 65_536;
+
+static ALLOCATING: Mutex<()> = Mutex::new(());
+
+/// A name for files, which says nothing of who it is.
+fn key(person: &str) -> String {
+    hex(&Sha256::digest(person.as_bytes())[..12])
+}
+
+/// Where both are kept.
+pub fn people(work_dir: &Path) -> PathBuf {
+    work_dir.join("people")
+}
+
+/// Where a person's trainers keep their caches from one job to the next.
+pub fn home(work_dir: &Path, person: &str) -> PathBuf {
+    people(work_dir).join(key(person))
+}
+
+/// The user of a person's trainers, the same for ever on this host.
+///
+/// # Errors
+/// If the disk refuses, or too many people have trained here.
+pub fn user_of(work_dir: &Path, person: &str) -> io::Result<User> {
+    // Jobs are prepared at the same time, and no two people may be given one number.
+    let _alone = ALLOCATING.lock().unwrap_or_else(PoisonError::into_inner);
+    let file = people(work_dir).join("users.json");
+    let mut users: BTreeMap<String, u32> = match fs::read(&file) {
+        Ok(bytes) => serde_json::from_slice(&bytes)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
+        Err(error) => return Err(error),
+    };
+    let key = key(person);
+    if let Some(number) = users.get(&key) {
+        return Ok(user(*number));
+    }
+    let next = users.values().max().map_or(1, |last| last + 1);
+    if next >= RANGE {
+        return Err(io::Error::other(format!("{RANGE} people have trained on this host; remove {}", file.display())));
+    }
+    users.insert(key, next);
+    fs::create_dir_all(people(work_dir))?;
+    write_atomic(&file, &serde_json::to_vec_pretty(&users)?, true)?;
+    Ok(user(next))
+}
+
+const fn user(number: u32) -> User {
+    User { uid: FIRST.uid + number, gid: FIRST.gid + number }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_person_keeps_a_user_of_their_own() -> io::Result<()> {
+        let temp = tempfile::tempdir()?;
+        let bob = user_of(temp.path(), "bob")?;
+        let eve = user_of(temp.path(), "eve")?;
+        assert!(bob != eve && bob != FIRST && eve != FIRST);
+        assert_eq!((user_of(temp.path(), "bob")?, user_of(temp.path(), "eve")?), (bob, eve));
+        assert!(home(temp.path(), "bob") != home(temp.path(), "eve"));
+        Ok(())
+    }
+
+    #[test]
+    fn people_who_come_at_the_same_time_have_different_users() {
+        let temp = tempfile::tempdir().expect("a directory");
+        let ids: Vec<u32> = std::thread::scope(|scope| {
+            let asking = (0..16).map(|number| {
+                let work_dir = temp.path();
+                scope.spawn(move || user_of(work_dir, &format!("person {number}")).map(|user| user.uid))
+            });
+            let asking: Vec<_> = asking.collect();
+            asking.into_iter().map(|one| one.join().expect("no panic").expect("a user")).collect()
+        });
+        let different: std::collections::BTreeSet<u32> = ids.iter().copied().collect();
+        assert_eq!(different.len(), 16, "{ids:?}");
+    }
+}

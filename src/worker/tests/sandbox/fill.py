@@ -1,0 +1,24 @@
+def fill_shared_memory():
+    written = 0
+    with open("/dev/shm/fill", "wb") as file:
+        while written < 1 << 40:
+            try: written += file.write(b"x" * (1 << 24))
+            except OSError: break
+            if written > 16 << 30: return True
+    return False
+size = os.statvfs("/dev/shm")
+trial("shared-memory", lambda: size.f_blocks * size.f_frsize > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+def processes():
+    children = []
+    try:
+        while len(children) < 20000:
+            children.append(os.posix_spawn("/bin/sleep", ["sleep", "1000"], {}))
+    except OSError:
+        return False
+    finally:
+        for child in children: os.kill(child, 9)
+    return True
+import resource
+resource.setrlimit(resource.RLIMIT_NPROC, (200, 200))
+trial("processes", processes)
+trial("raise-limit", lambda: resource.setrlimit(resource.RLIMIT_NPROC, (30000, 30000)) or True)
