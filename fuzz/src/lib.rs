@@ -42,8 +42,8 @@ mod text;
 mod tls;
 
 // The dashboard's.
-#[path = "../../app/ui/logs/mod.rs"]
-mod logs;
+#[path = "../../app/ui/logs/lines.rs"]
+mod lines;
 #[path = "../../app/ui/prefs.rs"]
 mod prefs;
 #[path = "../../app/ui/safe_url.rs"]

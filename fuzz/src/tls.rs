@@ -2,6 +2,8 @@
 
 #[path = "../../src/server/tls/certificate.rs"]
 pub mod certificate;
+#[path = "../../src/server/tls/validity.rs"]
+mod validity;
 
 use std::sync::Arc;
 

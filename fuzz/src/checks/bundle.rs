@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use app::domain::code::is_code;
 use app::protocol::configs::Bundle;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -18,8 +19,12 @@ pub fn check(data: &[u8]) {
     let sha256 = hex(&Sha256::digest(data));
     let mut other = sha256.clone().into_bytes();
     other[0] = if other[0] == b'0' { b'1' } else { b'0' };
-    assert!(open(data, &String::from_utf8_lossy(&other)).is_err(), "it is not what was offered");
-    let Ok(bundle) = open(data, &sha256) else { return };
+    assert!(open(data, &String::from_utf8_lossy(&other), true).is_err(), "it is not what was offered");
+    if let Ok(bundle) = open(data, &sha256, false) {
+        let code = bundle.files.keys().find(|name| is_code(name));
+        assert!(code.is_none(), "code is let through: {code:?}");
+    }
+    let Ok(bundle) = open(data, &sha256, true) else { return };
     lies_where_it_should(&bundle);
     says_what_it_said(&bundle.files, true);
     says_what_it_said(&bundle.files, false);

@@ -4,7 +4,7 @@
 use app::domain::ids::Attempt;
 use app::protocol::queue::LogChunk;
 
-use crate::logs::{Content, Line, Lines};
+use crate::lines::{Content, Line, Lines};
 
 /// See the module.
 pub fn check(data: &[u8]) {
