@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 
+use app::domain::text::acts;
 use app::domain::time::Timestamp;
 use axum::http::{HeaderMap, HeaderValue, header};
 use ipnet::IpNet;
@@ -66,7 +67,11 @@ fn cookies(line: &[u8]) {
     headers.insert(header::COOKIE, value);
     let text = std::str::from_utf8(line).ok().filter(|_| headers[header::COOKIE].to_str().is_ok());
     let theme = cookie(&headers, "theme").and_then(Theme::parse).unwrap_or_default();
-    assert_eq!(Prefs::from_headers(text.unwrap_or_default(), text.unwrap_or_default(), Timestamp(0)).theme, theme, "two readers, one cookie");
+    assert_eq!(
+        Prefs::from_headers(text.unwrap_or_default(), text.unwrap_or_default(), Timestamp(0)).theme,
+        theme,
+        "two readers, one cookie"
+    );
     for scheme in [Scheme::Http, Scheme::ProxysHttps] {
         let name = session_cookie::name(scheme);
         let pairs = text.unwrap_or_default().split(';').map(str::trim);
@@ -106,14 +111,36 @@ fn leads_nowhere_else(text: &str) {
 
 fn quoted(text: &str) {
     if !text.contains('\0') {
-        let words = shell_words::split(&format!("echo {}", shell_quoted(text)));
-        assert_eq!(words.ok(), Some(vec!["echo".to_owned(), text.to_owned()]));
+        let quoted = shell_quoted(text);
+        assert!(!quoted.contains(acts), "it is all seen");
+        match quoted.strip_prefix("$'").and_then(|rest| rest.strip_suffix('\'')) {
+            Some(inside) => assert_eq!(ansi_c(inside).as_deref(), Some(text)),
+            None => assert_eq!(shell_words::split(&quoted).ok(), Some(vec![text.to_owned()])),
+        }
     }
     let escaped = percent_escaped(text);
     assert!(escaped.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~/%".contains(&byte)));
     let pair = format!("x={escaped}");
     let read: Vec<(String, String)> = serde_urlencoded::from_str(&pair).expect("a query");
     assert_eq!(read, [("x".to_owned(), text.to_owned())]);
+}
+
+/// What a shell reads between `$'` and `'`, as far as it is used here; none if a quote would end it early.
+fn ansi_c(inside: &str) -> Option<String> {
+    let (mut read, mut rest) = (String::new(), inside);
+    while let Some(at) = rest.find(['\\', '\'']) {
+        read.push_str(&rest[..at]);
+        let escape = rest[at..].strip_prefix('\\')?;
+        if let Some(digits) = escape.strip_prefix('U') {
+            read.push(char::from_u32(u32::from_str_radix(digits.get(..8)?, 16).ok()?)?);
+            rest = &digits[8..];
+        } else {
+            let letter = escape.chars().next().filter(|letter| matches!(letter, '\\' | '\''))?;
+            read.push(letter);
+            rest = &escape[1..];
+        }
+    }
+    Some(read + rest)
 }
 
 /// Whatever a browser takes for another machine is not this one.

@@ -2,6 +2,7 @@
 //! shown that steers a terminal, and nothing that was not there.
 
 use app::domain::ids::Attempt;
+use app::domain::text::acts;
 use app::protocol::queue::LogChunk;
 
 use crate::lines::{Content, Line, Lines};
@@ -21,11 +22,20 @@ pub fn check(data: &[u8]) {
         assert!(spans.windows(2).all(|pair| pair[0].ink != pair[1].ink));
         let mut shown = spans.iter().flat_map(|span| span.text.chars());
         assert!(
-            shown.all(|c| (c == '\t' || !c.is_control()) && left.any(|there| there == c)),
+            shown.all(|c| (c == '\t' || !acts(c)) && left.any(|there| there == c || sign(there) == Some(c))),
             "it was there, in order"
         );
     }
     twice_and_with_a_gap(log);
+}
+
+/// Unicode's picture of a control character; its replacement character for what else acts.
+fn sign(there: char) -> Option<char> {
+    match u32::from(there) {
+        code @ 0..0x20 => char::from_u32('\u{2400}' as u32 + code),
+        0x7f => Some('\u{2421}'),
+        _ => acts(there).then_some(char::REPLACEMENT_CHARACTER),
+    }
 }
 
 fn pieces(log: &str, mut cuts: impl Iterator<Item = usize>) -> Vec<(u64, &str)> {
