@@ -7,6 +7,7 @@
 //! the orchestrator, and knows no token but the webhook's.
 
 pub mod cgroup;
+mod ending;
 mod events;
 mod guard;
 mod lease;
@@ -35,6 +36,7 @@ use crate::jobconfig::{self, Local};
 use crate::process::{self, ProcId};
 
 use cgroup::Cgroup;
+use ending::Reported;
 use guard::Guard;
 use oom::OutOfMemory;
 use orders::Orders;
@@ -186,8 +188,9 @@ fn begin(dir: &AttemptDir, spec: &Spec, reaper: &mut Reaper, guard: &Guard, port
     let cgroup = group.as_ref().map(|group| group.path().to_owned());
     // It may be a zombie by now, but nobody else reaps it.
     let trainer = ProcId::of(pid).unwrap_or(ProcId { pid, start: 0 });
-    guard.watch(trainer, group.clone());
-    reaper.watch(pid, group, reports).map_err(no_disk)?;
+    let reports = reports.map(Reported::of).transpose().map_err(no_disk)?;
+    guard.watch(trainer, group.clone(), reports.as_ref().map(|(reported, _)| reported.clone()));
+    reaper.watch(pid, group, reports);
     let own = i32::try_from(std::process::id()).unwrap_or_default();
     let running = Running {
         version: VERSION,
