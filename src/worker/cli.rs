@@ -3,6 +3,7 @@
 mod disk;
 pub mod gpu;
 pub mod jobs;
+pub mod limits;
 pub mod ops;
 mod spool;
 
@@ -18,6 +19,7 @@ use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::prelude::*;
 
 use self::disk::DiskArgs;
+use self::limits::LimitArgs;
 use self::ops::{LogFormat, OpsArgs};
 use self::spool::SpoolArgs;
 use crate::exit::Fatal;
@@ -172,6 +174,9 @@ pub struct AgentArgs {
     /// What is kept free of it.
     #[command(flatten)]
     pub disk: DiskArgs,
+    /// What a job may take of the host.
+    #[command(flatten)]
+    pub limits: LimitArgs,
     /// Seconds without any contact after which an idle ephemeral worker gives up
     #[arg(long, value_name = "SECONDS", default_value_t = 600, hide = true)]
     pub give_up_after: u64,

@@ -19,6 +19,7 @@ use crate::cli::jobs::MaxJobs;
 use crate::cli::{AgentArgs, OnStop, is_on_command_line};
 use crate::exit::Fatal;
 use crate::files::Limits;
+use crate::limits::Wanted;
 use crate::secret::Secret;
 
 /// What the agent was told, in usable form.
@@ -52,6 +53,8 @@ pub struct Config {
     pub stop_grace: Duration,
     /// What a job's output may take of the disk, in bytes.
     pub spool_limit: u64,
+    /// What a job may take of the host's memory and processes.
+    pub job_limits: Wanted,
     /// What stays free of the work directory's disk.
     pub keep_free: disk::KeepFree,
     /// How long an idle ephemeral worker looks for its orchestrator.
@@ -124,6 +127,7 @@ impl Config {
             on_stop: args.on_stop.unwrap_or(default_stop),
             stop_grace: Duration::from_secs(args.stop_grace),
             spool_limit: args.spool.spool_limit,
+            job_limits: args.limits.wanted(),
             keep_free: disk::KeepFree::of(args.disk.keep_free),
             give_up_after: Duration::from_secs(args.give_up_after),
             stream_patience: Duration::from_secs(args.stream_patience),

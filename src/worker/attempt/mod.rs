@@ -101,8 +101,8 @@ impl Attempt {
         };
         let host_boot = crate::process::host_boot();
         let trainer = context.config.trainer.clone();
-        let spec =
-            Spec { version: VERSION, key, offer, trainer, host_boot, resume: false, limits: context.config.limits() };
+        let (limits, place) = (context.config.limits(), context.limits.place().cloned());
+        let spec = Spec { version: VERSION, key, offer, trainer, host_boot, resume: false, limits, place };
         let state = State { version: VERSION, ..State::default() };
         let written = dir
             .write("secrets.json", &secrets)

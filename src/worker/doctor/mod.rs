@@ -22,6 +22,7 @@ use crate::config::disk::KeepFree;
 use crate::config::{self, Config};
 use crate::exit::{self, Fatal};
 use crate::gpu::{self, Hardware};
+use crate::limits;
 use crate::secret::Secret;
 
 /// Prints the report. 0 if nothing is in the way, else 1.
@@ -77,7 +78,11 @@ fn report(args: DoctorArgs, matches: &ArgMatches) -> Result<Vec<Line>, Fatal> {
     let hardware = match Config::new(args.agent, matches) {
         Ok(config) => {
             lines.push(host::sandbox(&look::sandbox(&config)));
-            gpu::detect(&config.gpu, &config.host)
+            let hardware = gpu::detect(&config.gpu, &config.host);
+            let jobs = config.max_jobs.on(hardware.gpus.len());
+            let limits = limits::Host::look(&config.work_dir, config.job_limits, jobs);
+            lines.push(host::job_limits(&limits.reported()));
+            hardware
         }
         Err(fatal) => {
             // What is wrong with one of these was said.

@@ -37,6 +37,7 @@ pub use keep::{Disk, Floors, Lease, Limits, free_bytes};
 pub use private::{open_private, write_atomic, write_public};
 pub use sent::Sent;
 
+use crate::limits::Place;
 use crate::process::ProcId;
 use crate::secret::Secret;
 
@@ -94,6 +95,9 @@ pub struct Spec {
     /// What it may take.
     #[serde(default)]
     pub limits: Limits,
+    /// Where its control group is made; none: wherever one can be, without limits.
+    #[serde(default)]
+    pub place: Option<Place>,
 }
 
 /// What nobody else may read: `secrets.json`. Removed once the end was reported.

@@ -96,7 +96,7 @@ impl Host {
 
     /// What the orchestrator is told.
     pub fn reported(&self) -> Sandbox {
-        Sandbox { least: self.least, most: self.most, why_not_more: self.why_not_more.clone() }
+        Sandbox { least: self.least, most: self.most, why_not_more: self.why_not_more.clone(), limits: None }
     }
 
     /// Why no job is taken: the owner wants more than the host can do.

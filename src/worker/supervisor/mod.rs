@@ -169,7 +169,9 @@ async fn supervise(dir: &AttemptDir) -> Result<Exit, Exit> {
 
 /// Starts the trainer, and writes down that it runs.
 fn begin(dir: &AttemptDir, spec: &Spec, reaper: &mut Reaper, guard: &Guard, port: u16) -> Result<OutOfMemory, Exit> {
-    let group = Cgroup::make(&spec.key).inspect_err(|error| tracing::debug!("without a cgroup: {error}")).ok();
+    let group = Cgroup::make(&spec.key, spec.place.as_ref())
+        .inspect_err(|error| tracing::debug!("without a cgroup: {error}"))
+        .ok();
     let memory = OutOfMemory::before(group.as_ref());
     let (started, group) = match group {
         None => (trainer::start(dir, spec), None),

@@ -62,6 +62,7 @@ fn the_service_fits_the_program() {
     let hopeless = format!("{} {}", exit::REFUSED, exit::CONFIG);
     assert_eq!(unit("RestartPreventExitStatus"), hopeless);
     assert_eq!((unit("KillMode"), unit("Delegate"), unit("Type")), ("process", "yes", "notify"));
+    assert_eq!(unit("DelegateSubgroup"), crate::limits::groups::LEAF);
     let mut command = unit("ExecStart").split_ascii_whitespace();
     assert_eq!(command.next(), Some("/usr/local/bin/simpletuner-worker"));
     let read = Cli::try_parse_from(std::iter::once("simpletuner-worker").chain(command));
