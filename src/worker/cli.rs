@@ -1,5 +1,6 @@
 //! The command line, logging, and keeping the token out of the process list.
 
+pub mod bounds;
 mod disk;
 pub mod gpu;
 pub mod jobs;
@@ -18,6 +19,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::prelude::*;
 
+use self::bounds::Bounds;
 use self::disk::DiskArgs;
 use self::limits::LimitArgs;
 use self::ops::{LogFormat, OpsArgs};
@@ -192,6 +194,9 @@ pub struct AgentArgs {
     /// How it is operated.
     #[command(flatten)]
     pub ops: OpsArgs,
+    /// How much it reads.
+    #[command(flatten)]
+    pub bounds: Bounds,
 }
 
 /// What happens to running jobs when the agent is asked to end.

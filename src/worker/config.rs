@@ -2,7 +2,7 @@
 
 pub mod disk;
 mod labels;
-mod ops;
+pub mod ops;
 pub mod paths;
 
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use clap::ArgMatches;
 use reqwest::Url;
 
 pub use self::ops::Ops;
+use crate::cli::bounds::Bounds;
 use crate::cli::jobs::MaxJobs;
 use crate::cli::{AgentArgs, OnStop, is_on_command_line};
 use crate::exit::Fatal;
@@ -71,6 +72,8 @@ pub struct Config {
     pub allow_code: bool,
     /// How closely jobs are confined at least; none: as closely as the host can.
     pub sandbox_min: Option<SandboxLevel>,
+    /// How much is read of what others send.
+    pub bounds: Bounds,
     /// When the host ends by itself.
     pub ops: Ops,
 }
@@ -141,6 +144,7 @@ impl Config {
             .map_err(Fatal::usage)?,
             allow_code: args.jobs.allow_code,
             sandbox_min: args.jobs.sandbox_min.0,
+            bounds: args.bounds,
             ops: Ops::of(&args.ops).map_err(Fatal::usage)?,
         };
         config.warn_of_risks();
@@ -149,7 +153,11 @@ impl Config {
 
     /// What each attempt is held to.
     pub fn limits(&self) -> Limits {
-        Limits { spool_bytes: self.spool_limit, stop_grace_seconds: self.stop_grace.as_secs() }
+        Limits {
+            spool_bytes: self.spool_limit,
+            stop_grace_seconds: self.stop_grace.as_secs(),
+            webhook: self.bounds.webhook,
+        }
     }
 
     fn warn_of_risks(&self) {

@@ -34,7 +34,10 @@ impl Ops {
 }
 
 /// Reads `600`, `90s`, `10m`, `2h`.
-fn duration(text: &str) -> Result<Duration, String> {
+///
+/// # Errors
+/// With what can be written.
+pub fn duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {

@@ -9,6 +9,7 @@ use nix::fcntl::{FallocateFlags, fallocate};
 use serde::{Deserialize, Serialize};
 
 use super::{AttemptDir, VERSION};
+use crate::cli::bounds::WebhookBounds;
 
 /// Space that is held back for the last words of a full disk, in bytes.
 const RESERVE: i64 = 64 * 1024;
@@ -21,11 +22,13 @@ pub struct Limits {
     pub spool_bytes: u64,
     /// Between asking the trainer to stop and killing it, if an order does not say.
     pub stop_grace_seconds: u64,
+    /// What is read of its events.
+    pub webhook: WebhookBounds,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { spool_bytes: 1 << 30, stop_grace_seconds: 30 }
+        Self { spool_bytes: 1 << 30, stop_grace_seconds: 30, webhook: WebhookBounds::default() }
     }
 }
 
@@ -124,7 +127,7 @@ mod tests {
     #[test]
     fn an_older_spec_has_the_usual_limits() -> io::Result<()> {
         let limits: Limits = serde_json::from_str("{}")?;
-        assert_eq!(limits, Limits { spool_bytes: 1 << 30, stop_grace_seconds: 30 });
+        assert_eq!((limits.spool_bytes, limits.stop_grace_seconds), (1 << 30, 30));
         Ok(())
     }
 

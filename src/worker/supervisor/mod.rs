@@ -141,8 +141,9 @@ async fn supervise(dir: &AttemptDir) -> Result<Exit, Exit> {
         std::fs::create_dir_all(own).map_err(disk)?;
     }
     dir.hold_reserve().map_err(disk)?;
-    let events = events::Events::open(dir).map_err(disk)?;
-    let listener = listener::Listener::start(secrets.webhook.clone(), events).await.map_err(disk)?;
+    let events = events::Events::open(dir, spec.limits.webhook.values).map_err(disk)?;
+    let listener =
+        listener::Listener::start(spec.limits.webhook, secrets.webhook.clone(), events).await.map_err(disk)?;
     write_config(dir, &spec, &secrets, listener.port()).map_err(|sentence| not_run(sentence, false))?;
     let keeper = Keeper::start(dir, spec.limits.spool_bytes).map_err(disk)?;
 

@@ -2,7 +2,7 @@
 
 use clap::{CommandFactory, Parser};
 
-use crate::cli::Cli;
+use crate::cli::{Cli, bounds};
 use crate::exit;
 
 const GUIDE: &str = include_str!("../../../docs/WORKER.md");
@@ -31,6 +31,23 @@ fn the_guide_has_every_flag_and_no_other() {
     let rows = GUIDE.lines().filter(|line| line.starts_with("| `--") && !line.contains("| asks |"));
     let headed = rows.filter(|line| line.matches(" |").count() == 3).count();
     assert_eq!(headed, flags.len(), "docs/WORKER.md has rows of flags that are not there");
+}
+
+#[test]
+fn the_guide_has_the_limits_of_what_is_read_as_they_are() {
+    let command = Cli::command();
+    let limits: Vec<_> =
+        command.get_arguments().filter(|flag| flag.get_help_heading() == Some(bounds::HEADING)).collect();
+    assert!(limits.len() >= 10, "{limits:?}");
+    for limit in limits {
+        let flag = limit.get_long().unwrap_or_default();
+        let default = limit.get_default_values().first().map(|value| value.to_string_lossy()).unwrap_or_default();
+        let variable = limit.get_env().map(|name| name.to_string_lossy()).unwrap_or_default();
+        assert_eq!(variable, format!("SIMPLETUNER_{}", flag.to_uppercase().replace('-', "_")));
+        let row = GUIDE.lines().find(|line| line.starts_with(&format!("| `--{flag}` | `{variable}` | ")));
+        let says = row.is_some_and(|row| row.ends_with(&format!("; `{default}` |")));
+        assert!(says && !default.is_empty(), "docs/WORKER.md does not say of --{flag} that it is {default}: {row:?}");
+    }
 }
 
 #[test]
