@@ -21,7 +21,7 @@ use crate::cli::{AgentArgs, OnStop, is_on_command_line};
 use crate::exit::Fatal;
 use crate::files::Limits;
 use crate::limits::Wanted;
-use crate::secret::Secret;
+use crate::secret::{Secret, own};
 
 /// What the agent was told, in usable form.
 #[derive(Debug, Clone)]
@@ -207,7 +207,9 @@ pub fn url(args: &AgentArgs) -> Result<Url, Fatal> {
 /// If there is none, or none that can be sent.
 pub fn token(args: &AgentArgs, matches: &ArgMatches) -> Result<Secret, Fatal> {
     let file_first = is_on_command_line(matches, "worker_token_file") && !is_on_command_line(matches, "worker_token");
-    read_token(args.worker_token.as_deref(), args.worker_token_file.as_deref(), file_first)
+    let token = read_token(args.worker_token.as_deref(), args.worker_token_file.as_deref(), file_first)?;
+    own::hide(&token);
+    Ok(token)
 }
 
 /// Where jobs and their state live; absolute.

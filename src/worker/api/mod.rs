@@ -26,7 +26,7 @@ pub use retry::{Online, until_answered};
 use crate::cli::bounds::Bounds;
 use crate::config::{Config, is_local};
 use crate::exit::Fatal;
-use crate::secret::Secret;
+use crate::secret::{Secret, own};
 
 /// Longest time for a short request and its answer.
 const SHORT: Duration = Duration::from_secs(20);
@@ -148,6 +148,7 @@ impl Api {
     pub async fn register(&self, body: &Register) -> Result<Registered, ApiError> {
         let registered: Registered = self.post_by(&self.token, "api/workers/register", body).await?;
         let session = registered.session.as_deref().map(Secret::new);
+        session.iter().for_each(own::hide);
         *self.session.lock().unwrap_or_else(PoisonError::into_inner) = session;
         Ok(registered)
     }

@@ -23,7 +23,7 @@ use crate::config::{self, Config};
 use crate::exit::{self, Fatal};
 use crate::gpu::{self, Hardware};
 use crate::limits;
-use crate::secret::Secret;
+use crate::secret::{Secret, own};
 
 /// Prints the report. 0 if nothing is in the way, else 1.
 ///
@@ -45,10 +45,10 @@ pub fn main(args: DoctorArgs, matches: &ArgMatches) -> Result<u8, Fatal> {
 fn print(lines: &[Line], json: bool) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     if json {
-        return writeln!(out, "{}", serde_json::to_string_pretty(lines)?);
+        return writeln!(out, "{}", own::text_without(&serde_json::to_string_pretty(lines)?));
     }
     let colours = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    lines.iter().try_for_each(|line| writeln!(out, "{}", line.text(colours)))
+    lines.iter().try_for_each(|line| writeln!(out, "{}", own::text_without(&line.text(colours))))
 }
 
 /// Settings, the way to the orchestrator, and the host.

@@ -24,6 +24,7 @@ mod launch;
 mod manager;
 mod nvml;
 mod odd;
+mod own_log;
 mod places;
 mod proxy;
 mod rented;
