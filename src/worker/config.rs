@@ -58,6 +58,8 @@ pub struct Config {
     pub job_limits: Wanted,
     /// What stays free of the work directory's disk.
     pub keep_free: disk::KeepFree,
+    /// How long homes stay that nobody uses.
+    pub keep_homes: Duration,
     /// How long an idle ephemeral worker looks for its orchestrator.
     pub give_up_after: Duration,
     /// How long a stream may be silent.
@@ -132,6 +134,7 @@ impl Config {
             spool_limit: args.spool.spool_limit,
             job_limits: args.limits.wanted(),
             keep_free: disk::KeepFree::of(args.disk.keep_free),
+            keep_homes: Duration::from_hours(24 * args.disk.home_retention_days),
             give_up_after: Duration::from_secs(args.give_up_after),
             stream_patience: Duration::from_secs(args.stream_patience),
             poll_for: Duration::from_secs(args.poll_for),

@@ -40,6 +40,7 @@ use crate::api::{ApiError, JobApi};
 use crate::clock;
 use crate::files::{AttemptDir, Key, Secrets, Spec, State, StopCause, StopOrder, VERSION};
 use crate::gpu::Held;
+use crate::sandbox::users;
 use crate::secret::Secret;
 use crate::session::Context;
 
@@ -221,9 +222,11 @@ impl Attempt {
 
     /// Nothing is left to tell.
     async fn close(&self) {
+        let (tmp, home) = (self.dir.tmp(), self.home());
+        // A home that is noted as older than it is goes too early at worst.
+        let _ = blocking(move || if home.exists() { users::mark_used(&home) } else { Ok(()) }).await;
         self.update(true, |state| state.delivered = true).await;
         forget_secrets(&self.dir);
-        let tmp = self.dir.tmp();
         // What is left of it goes with the attempt.
         let _ = blocking(move || std::fs::remove_dir_all(tmp)).await;
     }

@@ -178,9 +178,10 @@ impl Host {
         let work_dir = grant.home.parent().and_then(Path::parent).unwrap_or(&grant.home);
         let has_user = if grant.level == SandboxLevel::Full { self.has_users } else { self.has_users_at_files };
         let user = if has_user { Some(users::user_of(work_dir, &grant.person)?) } else { None };
-        for path in [&dir.work(), &dir.tmp(), &grant.home] {
+        for path in [&dir.work(), &dir.tmp()] {
             give(path, user)?;
         }
+        users::alone(|| users::mark_used(&grant.home).and_then(|()| give(&grant.home, user)))?;
         give_all(&dir.output(), user)?;
         give_all(&dir.bundle(), user)?;
         if user.is_some() && grant.level < SandboxLevel::Full {
