@@ -100,14 +100,6 @@ pub struct Spec {
     pub place: Option<Place>,
 }
 
-impl Spec {
-    /// Whose job it is, as far as the orchestrator says so; else nobody else's.
-    pub fn person(&self) -> String {
-        let job = || format!("job {}", self.key.job_id);
-        self.offer.submitted_by.clone().unwrap_or_else(job)
-    }
-}
-
 /// What nobody else may read: `secrets.json`. Removed once the end was reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Secrets {

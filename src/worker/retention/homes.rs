@@ -57,7 +57,7 @@ fn busy(work_dir: &Path) -> io::Result<BTreeSet<PathBuf>> {
         }
         // Without a spec it is half of an attempt that never began.
         if let Some(spec) = dir.read::<Spec>("spec.json")? {
-            busy.insert(users::home(work_dir, &spec.person()));
+            busy.insert(users::home(work_dir, &users::person(&spec)));
         }
     }
     Ok(busy)

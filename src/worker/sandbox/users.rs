@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::plan::User;
 use crate::clock::hex;
-use crate::files::write_atomic;
+use crate::files::{Spec, write_atomic};
 use crate::retention::homes::Home;
 
 /// The first number of the range. Nothing else hands out numbers there: those of logins and containers end below it.
@@ -24,6 +24,11 @@ const RANGE: u32 = 65_536;
 static ALONE: Mutex<()> = Mutex::new(());
 /// Ends the name of the file whose time says when a home was used last. It is the agent's: a trainer could set that of its home.
 const USED: &str = "used";
+
+/// Whose job it is, as far as the orchestrator says so; else nobody else's.
+pub fn person(spec: &Spec) -> String {
+    spec.offer.submitted_by.clone().unwrap_or_else(|| format!("job {}", spec.key.job_id))
+}
 
 /// A name for files, which says nothing of who it is.
 fn key(person: &str) -> String {

@@ -51,7 +51,7 @@ fn attempt(work: &Path, person: &str, job: &str, delivered: bool) -> io::Result<
     let spec = serde_json::json!({"version": 1, "key": {"job_id": job, "attempt": 1}, "offer": offer, "trainer": [],
         "host_boot": "", "resume": false});
     dir.write("spec.json", &spec)?;
-    assert_eq!(dir.read::<Spec>("spec.json")?.map(|spec| spec.person()).as_deref(), Some(person));
+    assert_eq!(dir.read::<Spec>("spec.json")?.map(|spec| users::person(&spec)).as_deref(), Some(person));
     dir.write("state.json", &State { delivered, ..State::default() })?;
     Ok(dir)
 }
