@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use app::domain::labels::Labels;
 use app::domain::sandbox::SandboxLevel;
+use app::domain::watermark::Floor;
 use app::remote::Trust;
 use clap::ArgMatches;
 use reqwest::Url;
@@ -21,6 +22,7 @@ use crate::cli::{AgentArgs, OnStop, is_on_command_line};
 use crate::exit::Fatal;
 use crate::files::Limits;
 use crate::limits::Wanted;
+use crate::room::space;
 use crate::secret::{Secret, own};
 
 /// What the agent was told, in usable form.
@@ -56,6 +58,8 @@ pub struct Config {
     pub spool_limit: u64,
     /// What a job may take of the host's memory and processes.
     pub job_limits: Wanted,
+    /// What a job may take of the work directory's disk.
+    pub job_disk: Option<Floor>,
     /// What stays free of the work directory's disk.
     pub keep_free: disk::KeepFree,
     /// How long homes stay that nobody uses.
@@ -133,6 +137,7 @@ impl Config {
             stop_grace: Duration::from_secs(args.stop_grace),
             spool_limit: args.spool.spool_limit,
             job_limits: args.limits.wanted(),
+            job_disk: args.limits.disk.0,
             keep_free: disk::KeepFree::of(args.disk.keep_free),
             keep_homes: Duration::from_hours(24 * args.disk.home_retention_days),
             give_up_after: Duration::from_secs(args.give_up_after),
@@ -160,6 +165,15 @@ impl Config {
             spool_bytes: self.spool_limit,
             stop_grace_seconds: self.stop_grace.as_secs(),
             webhook: self.bounds.webhook,
+        }
+    }
+
+    /// What a job may take of the work directory's disk, in bytes.
+    pub fn job_disk_bytes(&self) -> Option<u64> {
+        match self.job_disk? {
+            Floor::Bytes(bytes) => Some(bytes),
+            // Of a disk that says nothing of its size there is no part.
+            part @ Floor::Percent(_) => Some(part.of(space(&self.work_dir)?.total)),
         }
     }
 

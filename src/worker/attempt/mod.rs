@@ -38,7 +38,7 @@ use self::given::Given;
 use self::kept::Kept;
 use crate::api::{ApiError, JobApi};
 use crate::clock;
-use crate::files::{AttemptDir, Key, Secrets, Spec, State, StopCause, StopOrder, VERSION};
+use crate::files::{AttemptDir, JobDisk, Key, Secrets, Spec, State, StopCause, StopOrder, VERSION};
 use crate::gpu::Held;
 use crate::sandbox::users;
 use crate::secret::Secret;
@@ -103,7 +103,10 @@ impl Attempt {
         let host_boot = crate::process::host_boot();
         let trainer = context.config.trainer.clone();
         let (limits, place) = (context.config.limits(), context.limits.place().cloned());
-        let spec = Spec { version: VERSION, key, offer, trainer, host_boot, resume: false, limits, place };
+        let mut spec =
+            Spec { version: VERSION, key, offer, trainer, host_boot, resume: false, limits, place, disk: None };
+        let home = users::home(&context.config.work_dir, &users::person(&spec));
+        spec.disk = context.config.job_disk_bytes().map(|bytes| JobDisk { bytes, home });
         let state = State { version: VERSION, ..State::default() };
         let written = dir
             .write("secrets.json", &secrets)

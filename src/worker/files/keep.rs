@@ -32,6 +32,15 @@ impl Default for Limits {
     }
 }
 
+/// What an attempt may take of its host's disk: a part of `spec.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobDisk {
+    /// In bytes.
+    pub bytes: u64,
+    /// The home of whose job it is, where more may be than this attempt's.
+    pub home: PathBuf,
+}
+
 /// What was given up of the files that only grow: `log.json`. The bytes before are gone, and read as zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Floors {

@@ -33,7 +33,7 @@ use app::protocol::worker::{RunningAttempt, StatusReport};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub use keep::{Disk, Floors, Lease, Limits, free_bytes};
+pub use keep::{Disk, Floors, JobDisk, Lease, Limits, free_bytes};
 pub use private::{open_private, write_atomic, write_public};
 pub use sent::Sent;
 
@@ -98,6 +98,8 @@ pub struct Spec {
     /// Where its control group is made; none: wherever one can be, without limits.
     #[serde(default)]
     pub place: Option<Place>,
+    /// What it may take of the disk; none: whatever there is.
+    pub disk: Option<JobDisk>,
 }
 
 /// What nobody else may read: `secrets.json`. Removed once the end was reported.
@@ -187,6 +189,8 @@ pub enum StopCause {
     Lease,
     /// This host leaves: the job goes back to the queue.
     Requeue,
+    /// It takes too much of the disk.
+    Disk,
     /// A person cancelled it.
     Cancelled,
     /// It is somebody else's now: no reports any more.

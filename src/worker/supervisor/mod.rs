@@ -18,6 +18,7 @@ mod orders;
 pub mod spool;
 pub mod trainer;
 mod tree;
+mod usage;
 mod watch;
 
 use std::fs::File;
@@ -165,7 +166,9 @@ async fn supervise(dir: &AttemptDir) -> Result<Exit, Exit> {
     listener.finish().await;
     let (code, signal) = reaper.trainer_status();
     let out_of_memory = memory.has_killed();
-    Ok(Exit { version: VERSION, code, signal, stopped, out_of_memory, disk, ended_at: clock::now(), ..Exit::default() })
+    let error = orders.too_much().filter(|_| stopped == Some(StopCause::Disk));
+    let ended_at = clock::now();
+    Ok(Exit { version: VERSION, code, signal, stopped, error, out_of_memory, disk, ended_at, ..Exit::default() })
 }
 
 /// Starts the trainer, and writes down that it runs.

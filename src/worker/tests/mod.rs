@@ -18,6 +18,7 @@ mod host;
 mod hung_disk;
 mod idle;
 mod init;
+mod job_disk;
 mod job_limits;
 mod jobs;
 mod launch;
