@@ -2,8 +2,9 @@
 
 pub mod disk;
 mod labels;
-pub mod ops;
+mod ops;
 pub mod paths;
+pub mod span;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

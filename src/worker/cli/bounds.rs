@@ -6,7 +6,7 @@ use app::domain::watermark::Floor;
 use clap::{Args, Parser};
 use serde::{Deserialize, Serialize};
 
-use crate::config::ops::duration;
+use crate::config::span::duration;
 
 /// Where `--help` shows them, by which a test knows them.
 pub const HEADING: &str = "Limits of what is read";

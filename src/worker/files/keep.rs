@@ -32,6 +32,17 @@ impl Default for Limits {
     }
 }
 
+/// Where an attempt's control group is made, and what it is held to: a part of `spec.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The group above the agent's and those of its jobs.
+    pub base: PathBuf,
+    /// Memory in bytes.
+    pub memory: Option<u64>,
+    /// Processes and threads.
+    pub processes: Option<u64>,
+}
+
 /// What an attempt may take of its host's disk: a part of `spec.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobDisk {

@@ -33,11 +33,10 @@ use app::protocol::worker::{RunningAttempt, StatusReport};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub use keep::{Disk, Floors, JobDisk, Lease, Limits, free_bytes};
+pub use keep::{Disk, Floors, JobDisk, Lease, Limits, Place, free_bytes};
 pub use private::{open_private, write_atomic, write_public};
 pub use sent::Sent;
 
-use crate::limits::Place;
 use crate::process::ProcId;
 use crate::secret::Secret;
 

@@ -9,25 +9,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use app::domain::sandbox::JobLimits;
-use serde::{Deserialize, Serialize};
 
 use self::groups::{Available, Owned};
 use self::memory::JobMemory;
 use crate::cli::limits::JobProcesses;
-use crate::files::{Running, attempts};
+use crate::files::{Place, Running, attempts};
 use crate::process::{ProcId, descendants};
 use crate::supervisor::cgroup;
-
-/// Where an attempt's group is made, and what it is held to: a part of `spec.json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
-    /// The group above the agent's and those of its jobs.
-    pub base: PathBuf,
-    /// Memory in bytes.
-    pub memory: Option<u64>,
-    /// Processes and threads.
-    pub processes: Option<u64>,
-}
 
 /// What the owner wants of each job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,8 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::clock;
-use crate::files::Key;
-use crate::limits::Place;
+use crate::files::{Key, Place};
 use crate::limits::groups::OF_JOBS;
 
 /// A group that was made for one attempt.
