@@ -51,4 +51,23 @@ pub struct Sandbox {
     /// Why it is not more, in the agent's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not_more: Option<String>,
+    /// What each job is held to; an older agent does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<JobLimits>,
+}
+
+/// What the kernel lets a job take of a worker's host.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct JobLimits {
+    /// Memory in bytes; none: as much as there is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Processes and threads; none: as many as the host has room for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u64>,
+    /// Why a limit cannot be set there, in the agent's words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why_not: Option<String>,
 }

@@ -2,3 +2,5 @@
 
 #[path = "../../src/worker/config/paths.rs"]
 pub mod paths;
+#[path = "../../src/worker/config/span.rs"]
+pub mod span;

@@ -15,6 +15,7 @@ pub use app::{domain, protocol};
 mod artifacts;
 #[path = "../../src/worker/bundle/mod.rs"]
 mod bundle;
+mod cli;
 #[path = "../../src/worker/clock.rs"]
 mod clock;
 mod config;

@@ -23,7 +23,7 @@ use crate::files::{self, Key};
 use crate::room::Room;
 use crate::session::{Context, Session};
 use crate::state::{self, Action, Ending, Input, Policy};
-use crate::{clock, gpu, sandbox, service, spot};
+use crate::{clock, gpu, limits, sandbox, service, spot};
 
 /// Of what is expected here and is not.
 const UNKNOWN: &str = "the worker has nothing of this attempt (its disk was lost, or it never arrived)";
@@ -93,12 +93,26 @@ async fn run(config: Config) -> Result<Ending, Fatal> {
     tracing::info!("{} GPU(s), accelerator {}", hardware.gpus.len(), hardware.accelerator);
     let room = Room::start(&config);
     let sandbox = examine_sandbox(&config).await?;
+    let jobs = config.max_jobs.on(hardware.gpus.len());
+    let limits = limits::Host::set_up(&config.work_dir, config.job_limits, jobs);
     let api = Api::new(&config)?;
     let boot_id = clock::secret().map_err(|error| Fatal::error(format!("no randomness: {error}")))?;
     let install_id = install_id(&config.work_dir)?;
     let (online, refused, shared) = (Online::default(), AtomicBool::new(false), service::Shared::default());
-    let context =
-        Arc::new(Context { config, api, online, hardware, gpus, room, sandbox, boot_id, install_id, refused, shared });
+    let context = Arc::new(Context {
+        config,
+        api,
+        online,
+        hardware,
+        gpus,
+        room,
+        sandbox,
+        limits,
+        boot_id,
+        install_id,
+        refused,
+        shared,
+    });
 
     let (inbox, inputs) = mpsc::channel(64);
     let mut agent = Agent::adopting(Arc::clone(&context), inbox.clone(), inputs)?;

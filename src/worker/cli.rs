@@ -1,8 +1,10 @@
 //! The command line, logging, and keeping the token out of the process list.
 
+pub mod bounds;
 mod disk;
 pub mod gpu;
 pub mod jobs;
+pub mod limits;
 pub mod ops;
 mod spool;
 
@@ -17,7 +19,9 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::prelude::*;
 
+use self::bounds::Bounds;
 use self::disk::DiskArgs;
+use self::limits::LimitArgs;
 use self::ops::{LogFormat, OpsArgs};
 use self::spool::SpoolArgs;
 use crate::exit::Fatal;
@@ -172,6 +176,9 @@ pub struct AgentArgs {
     /// What is kept free of it.
     #[command(flatten)]
     pub disk: DiskArgs,
+    /// What a job may take of the host.
+    #[command(flatten)]
+    pub limits: LimitArgs,
     /// Seconds without any contact after which an idle ephemeral worker gives up
     #[arg(long, value_name = "SECONDS", default_value_t = 600, hide = true)]
     pub give_up_after: u64,
@@ -187,6 +194,9 @@ pub struct AgentArgs {
     /// How it is operated.
     #[command(flatten)]
     pub ops: OpsArgs,
+    /// How much it reads.
+    #[command(flatten)]
+    pub bounds: Bounds,
 }
 
 /// What happens to running jobs when the agent is asked to end.

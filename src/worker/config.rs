@@ -4,22 +4,27 @@ pub mod disk;
 mod labels;
 mod ops;
 pub mod paths;
+pub mod span;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use app::domain::labels::Labels;
 use app::domain::sandbox::SandboxLevel;
+use app::domain::watermark::Floor;
 use app::remote::Trust;
 use clap::ArgMatches;
 use reqwest::Url;
 
 pub use self::ops::Ops;
+use crate::cli::bounds::Bounds;
 use crate::cli::jobs::MaxJobs;
 use crate::cli::{AgentArgs, OnStop, is_on_command_line};
 use crate::exit::Fatal;
 use crate::files::Limits;
-use crate::secret::Secret;
+use crate::limits::Wanted;
+use crate::room::space;
+use crate::secret::{Secret, own};
 
 /// What the agent was told, in usable form.
 #[derive(Debug, Clone)]
@@ -52,8 +57,14 @@ pub struct Config {
     pub stop_grace: Duration,
     /// What a job's output may take of the disk, in bytes.
     pub spool_limit: u64,
+    /// What a job may take of the host's memory and processes.
+    pub job_limits: Wanted,
+    /// What a job may take of the work directory's disk.
+    pub job_disk: Option<Floor>,
     /// What stays free of the work directory's disk.
     pub keep_free: disk::KeepFree,
+    /// How long homes stay that nobody uses.
+    pub keep_homes: Duration,
     /// How long an idle ephemeral worker looks for its orchestrator.
     pub give_up_after: Duration,
     /// How long a stream may be silent.
@@ -68,6 +79,8 @@ pub struct Config {
     pub allow_code: bool,
     /// How closely jobs are confined at least; none: as closely as the host can.
     pub sandbox_min: Option<SandboxLevel>,
+    /// How much is read of what others send.
+    pub bounds: Bounds,
     /// When the host ends by itself.
     pub ops: Ops,
 }
@@ -124,7 +137,10 @@ impl Config {
             on_stop: args.on_stop.unwrap_or(default_stop),
             stop_grace: Duration::from_secs(args.stop_grace),
             spool_limit: args.spool.spool_limit,
+            job_limits: args.limits.wanted(),
+            job_disk: args.limits.disk.0,
             keep_free: disk::KeepFree::of(args.disk.keep_free),
+            keep_homes: Duration::from_hours(24 * args.disk.home_retention_days),
             give_up_after: Duration::from_secs(args.give_up_after),
             stream_patience: Duration::from_secs(args.stream_patience),
             poll_for: Duration::from_secs(args.poll_for),
@@ -137,6 +153,7 @@ impl Config {
             .map_err(Fatal::usage)?,
             allow_code: args.jobs.allow_code,
             sandbox_min: args.jobs.sandbox_min.0,
+            bounds: args.bounds,
             ops: Ops::of(&args.ops).map_err(Fatal::usage)?,
         };
         config.warn_of_risks();
@@ -145,7 +162,20 @@ impl Config {
 
     /// What each attempt is held to.
     pub fn limits(&self) -> Limits {
-        Limits { spool_bytes: self.spool_limit, stop_grace_seconds: self.stop_grace.as_secs() }
+        Limits {
+            spool_bytes: self.spool_limit,
+            stop_grace_seconds: self.stop_grace.as_secs(),
+            webhook: self.bounds.webhook,
+        }
+    }
+
+    /// What a job may take of the work directory's disk, in bytes.
+    pub fn job_disk_bytes(&self) -> Option<u64> {
+        match self.job_disk? {
+            Floor::Bytes(bytes) => Some(bytes),
+            // Of a disk that says nothing of its size there is no part.
+            part @ Floor::Percent(_) => Some(part.of(space(&self.work_dir)?.total)),
+        }
     }
 
     fn warn_of_risks(&self) {
@@ -195,7 +225,9 @@ pub fn url(args: &AgentArgs) -> Result<Url, Fatal> {
 /// If there is none, or none that can be sent.
 pub fn token(args: &AgentArgs, matches: &ArgMatches) -> Result<Secret, Fatal> {
     let file_first = is_on_command_line(matches, "worker_token_file") && !is_on_command_line(matches, "worker_token");
-    read_token(args.worker_token.as_deref(), args.worker_token_file.as_deref(), file_first)
+    let token = read_token(args.worker_token.as_deref(), args.worker_token_file.as_deref(), file_first)?;
+    own::hide(&token);
+    Ok(token)
 }
 
 /// Where jobs and their state live; absolute.

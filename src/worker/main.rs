@@ -18,6 +18,7 @@ mod exit;
 mod files;
 mod gpu;
 mod jobconfig;
+mod limits;
 mod outcome;
 mod probe;
 mod process;

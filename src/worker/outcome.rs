@@ -23,6 +23,7 @@ pub fn report(key: &Key, exit: &Exit, log_end: &str) -> Option<StatusReport> {
         (Some(StopCause::Superseded), _) => return None,
         (Some(StopCause::Cancelled), _) => ("cancelled", None),
         (Some(StopCause::Requeue), _) => ("requeue", Some("the worker was asked to leave".to_owned())),
+        (Some(StopCause::Disk), error) => ("failed", error.clone()),
         (Some(StopCause::Lease), _) => ("requeue", Some(LEASE.to_owned())),
         (None, Some(error)) if exit.host_fault => ("requeue", Some(error.clone())),
         (None, Some(error)) => ("failed", Some(error.clone())),
@@ -119,6 +120,7 @@ mod tests {
         let stopped = |cause| Exit { stopped: Some(cause), ..code(0) };
         assert_eq!(status(&stopped(StopCause::Cancelled)), is("cancelled", Some(0)));
         assert_eq!(status(&stopped(StopCause::Requeue)), is("requeue", Some(0)));
+        assert_eq!(status(&stopped(StopCause::Disk)), is("failed", Some(0)));
         assert_eq!(status(&stopped(StopCause::Superseded)), None);
         assert_eq!(status(&stopped(StopCause::Lease)), is("requeue", Some(0)));
         let error = Exit { error: Some("x".to_owned()), ..Exit::default() };

@@ -1,11 +1,14 @@
-//! Which finished attempts stay on disk: the newest few, and fewer where room is short.
+//! Which finished attempts stay on disk: the newest few, and fewer where room is short; and which homes of people.
+
+pub mod homes;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use self::homes::Home;
 use crate::config::disk::{KeepFree, Space};
 use crate::files::{AttemptDir, State, attempts};
 
@@ -23,26 +26,63 @@ struct Finished {
     is_wanted: bool,
 }
 
-/// Removes what is finished and old, and what is finished while too little is free. Answers whether too little still is.
+/// What stays.
+#[derive(Debug, Clone, Copy)]
+pub struct Keep {
+    /// So much of the disk is free.
+    pub free: KeepFree,
+    /// A home that nobody uses, for so long.
+    pub homes: Duration,
+}
+
+/// What goes next.
+enum Goes {
+    Attempt(AttemptDir),
+    Home(Home),
+}
+
+/// Removes what is finished and old, and homes that nobody has used for long; and while too little is free, what is finished
+/// and then homes. Answers whether too little still is.
 ///
 /// It takes as long as the disk does. `space` asks it; nothing is removed for want of room where nobody can tell.
-pub fn tidy(work_dir: &Path, keep: KeepFree, was_short: bool, mut space: impl FnMut() -> Option<Space>) -> bool {
+pub fn tidy(
+    work_dir: &Path,
+    keep: Keep,
+    was_short: bool,
+    now: SystemTime,
+    mut space: impl FnMut() -> Option<Space>,
+) -> bool {
     empty(&work_dir.join(REMOVED));
-    let mut finished = finished(work_dir);
+    let (mut finished, mut homes) = (finished(work_dir), homes::idle(work_dir));
     let mut was_short = was_short;
     loop {
-        let known = space().map(|space| keep.is_short(was_short, space));
+        let known = space().map(|space| keep.free.is_short(was_short, space));
         let short = known == Some(true);
         was_short = known.unwrap_or(was_short);
-        let Some(next) = next(&finished, short) else { return was_short };
-        let dir = finished.remove(next).dir;
-        if short {
-            tracing::info!("removing {}, which is finished, to make room", dir.path().display());
+        let goes = if let Some(next) = next(&finished, short) {
+            Goes::Attempt(finished.remove(next).dir)
+        } else if let Some(next) = homes::next(&homes, short, keep.homes, now) {
+            Goes::Home(homes.remove(next))
         } else {
-            tracing::debug!("removing {}", dir.path().display());
+            return was_short;
+        };
+        let path = goes.path().display();
+        if short {
+            tracing::info!("removing {path}, which nobody uses, to make room");
+        } else {
+            tracing::debug!("removing {path}");
         }
-        if let Err(error) = remove(work_dir, &dir) {
-            tracing::warn!("cannot remove {}: {error}", dir.path().display());
+        if let Err(error) = remove(work_dir, &goes) {
+            tracing::warn!("cannot remove {path}: {error}");
+        }
+    }
+}
+
+impl Goes {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Attempt(dir) => dir.path(),
+            Self::Home(home) => &home.path,
         }
     }
 }
@@ -80,13 +120,20 @@ fn over(dir: &AttemptDir) -> Option<SystemTime> {
     state.delivered.then_some(ended)
 }
 
-fn remove(work_dir: &Path, dir: &AttemptDir) -> io::Result<()> {
+fn remove(work_dir: &Path, goes: &Goes) -> io::Result<()> {
     let removed = work_dir.join(REMOVED);
     fs::create_dir_all(&removed)?;
-    fs::rename(dir.path(), removed.join("attempt"))?;
-    // It fails while another attempt is in it, as it should.
-    let _ = fs::remove_dir(job(dir));
-    fs::remove_dir_all(removed.join("attempt"))?;
+    let away = removed.join(goes.path().file_name().unwrap_or_default());
+    match goes {
+        Goes::Attempt(dir) => {
+            fs::rename(dir.path(), &away)?;
+            // It fails while another attempt is in it, as it should.
+            let _ = fs::remove_dir(job(dir));
+        }
+        Goes::Home(home) if !homes::take_away(work_dir, home, &away)? => return Ok(()),
+        Goes::Home(_) => {}
+    }
+    fs::remove_dir_all(&away)?;
     // Some file systems say what is free only when they have written this down.
     let _ = fs::File::open(&removed).map(nix::unistd::syncfs);
     Ok(())

@@ -5,17 +5,21 @@
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use nix::sys::statvfs::statvfs;
 use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
 
+use crate::clock;
 use crate::config::Config;
-use crate::config::disk::{KeepFree, Space, gib};
-use crate::retention;
+use crate::config::disk::{Space, gib};
+use crate::retention::{self, Keep};
 
 /// Between two looks.
 const PERIOD: Duration = Duration::from_secs(15);
+/// What only grows old is looked for so often.
+const OFTEN_ENOUGH: Duration = Duration::from_hours(1);
 
 /// Whether this host's disk has room for one more job.
 #[derive(Debug)]
@@ -35,15 +39,18 @@ struct Board {
 /// The disk as the thread knows it.
 struct Disk {
     work_dir: PathBuf,
-    keep: KeepFree,
+    keep: Keep,
     is_short: bool,
+    tidied: Instant,
 }
 
 impl Room {
     /// Looks once, and then every few seconds in a thread of its own.
     pub fn start(config: &Config) -> Self {
         let (asks, asked) = channel();
-        let mut disk = Disk { work_dir: config.work_dir.clone(), keep: config.keep_free, is_short: false };
+        let keep = Keep { free: config.keep_free, homes: config.keep_homes };
+        let (work_dir, tidied) = (config.work_dir.clone(), Instant::now());
+        let mut disk = Disk { work_dir, keep, is_short: false, tidied };
         let board = Arc::<Board>::default();
         // So that the first registration says it; what can be removed is looked at once nobody takes up what is there.
         disk.is_short = disk.is_short_now();
@@ -111,7 +118,7 @@ impl Disk {
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return,
             };
-            self.look(board, ask.is_some());
+            self.look(board, ask.is_some() || self.tidied.elapsed() >= OFTEN_ENOUGH);
             // Nobody may be left to hear it.
             let _ = ask.flatten().map(|answer| answer.send(()));
         }
@@ -121,7 +128,9 @@ impl Disk {
     fn look(&mut self, board: &Board, tidies: bool) {
         let short = self.is_short_now();
         self.is_short = if short || tidies {
-            retention::tidy(&self.work_dir, self.keep, self.is_short, || space(&self.work_dir))
+            self.tidied = Instant::now();
+            let now = SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(clock::now().0).unwrap_or_default());
+            retention::tidy(&self.work_dir, self.keep, self.is_short, now, || space(&self.work_dir))
         } else {
             short
         };
@@ -129,12 +138,12 @@ impl Disk {
     }
 
     fn is_short_now(&self) -> bool {
-        space(&self.work_dir).map_or(self.is_short, |space| self.keep.is_short(self.is_short, space))
+        space(&self.work_dir).map_or(self.is_short, |space| self.keep.free.is_short(self.is_short, space))
     }
 
     /// If it is short: the same words for as long as it lasts, as others are news.
     fn why(&self) -> Option<String> {
-        let floor = space(&self.work_dir).map(|space| gib(self.keep.bytes(space.total)));
+        let floor = space(&self.work_dir).map(|space| gib(self.keep.free.bytes(space.total)));
         let floor = floor.unwrap_or_else(|| "what is to be kept".to_owned());
         self.is_short.then(|| format!("less than {floor} is free on the disk of {}", self.work_dir.display()))
     }

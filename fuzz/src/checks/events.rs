@@ -24,7 +24,7 @@ pub fn check(data: &[u8]) {
     let temp = super::directory();
     let dir = AttemptDir::at(&temp.path().join("attempt"));
     fs::create_dir_all(dir.output()).expect("a directory");
-    let mut events = Events::open(&dir).expect("a file");
+    let mut events = Events::open(&dir, 1_000_000).expect("a file");
     let taken = events.take(data);
     let lines = lines(&dir);
     match serde_json::from_slice::<Value>(data) {

@@ -3,7 +3,7 @@
 use app::domain::capability::Capability;
 use app::domain::gpu::Gpu;
 use app::domain::ids::WorkerId;
-use app::domain::sandbox::Sandbox;
+use app::domain::sandbox::{JobLimits, Sandbox};
 use app::domain::text::{acts, is_plain};
 use app::protocol::worker::Register;
 
@@ -63,6 +63,10 @@ fn sandbox(reported: &Sandbox) -> Sandbox {
         why_not_more: fitness::said(reported.why_not_more.as_deref()),
         least: reported.least,
         most: reported.most,
+        limits: reported
+            .limits
+            .as_ref()
+            .map(|limits| JobLimits { why_not: fitness::said(limits.why_not.as_deref()), ..limits.clone() }),
     }
 }
 

@@ -3,20 +3,20 @@
 use bytes::{Bytes, BytesMut};
 use reqwest::Response;
 
-/// The largest answer in JSON, in bytes.
-pub const LARGEST_ANSWER: usize = 8 << 20;
-/// The largest bundle: 8 MiB of text as JSON, where a character can take six.
-pub const LARGEST_BUNDLE: usize = 64 << 20;
-
 /// Why there is no body.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
     /// It is larger than this.
-    #[error("an answer of more than {} MiB", .0 >> 20)]
+    #[error("an answer of more than {}", size(*.0))]
     TooLarge(usize),
     /// The connection broke.
     #[error(transparent)]
     Network(#[from] reqwest::Error),
+}
+
+/// Bytes as whoever set the limit has said them, more or less.
+pub fn size(bytes: usize) -> String {
+    if bytes < 1 << 20 { format!("{} KiB", bytes >> 10) } else { format!("{} MiB", bytes >> 20) }
 }
 
 /// Reads a whole body of at most so many bytes. Of a larger one no more than that is held, and the connection is dropped.

@@ -8,9 +8,6 @@ use serde::Deserialize;
 
 use super::body;
 
-/// The largest body of an error that is read, in bytes.
-const LARGEST_PROBLEM: usize = 16 * 1024;
-
 /// Why a request did not succeed. Every sentence is for a person.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApiError {
@@ -96,14 +93,14 @@ impl ApiError {
         Self::transient(format!("cannot reach the orchestrator at {base} ({cause}): {advice}"))
     }
 
-    /// An answer that is no success.
-    pub async fn of(response: Response, base: &Url) -> Self {
+    /// An answer that is no success, with its text of at most so many bytes.
+    pub async fn of(response: Response, base: &Url, most: usize) -> Self {
         let status = response.status();
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let retry_after = header("retry-after").and_then(|text| text.parse().ok()).map(Duration::from_secs);
         let location = header("location");
         // What is larger is no problem document.
-        let body = body::read(response, LARGEST_PROBLEM).await.unwrap_or_default();
+        let body = body::read(response, most).await.unwrap_or_default();
         let parts: ProblemParts = serde_json::from_slice(&body).unwrap_or_default();
         Self::sorted(status, parts, retry_after, location.as_deref(), base)
     }

@@ -16,7 +16,6 @@ use reqwest::{Body, RequestBuilder, Response, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::body::LARGEST_BUNDLE;
 use super::{Api, ApiError, SHORT};
 use crate::clock;
 use crate::files::Key;
@@ -97,7 +96,7 @@ impl JobApi {
         let url = self.api.locate(&bundle.url)?;
         let request = self.api.http.get(url).header(JOB_TOKEN, self.token.header()).timeout(SHORT * 6);
         let response = self.api.send(self.traced(request)).await?;
-        self.api.read(response, LARGEST_BUNDLE).await
+        self.api.read(response, self.api.bounds.max_bundle).await
     }
 
     /// `POST …/secrets`: what the job is given.

@@ -17,15 +17,16 @@ use reqwest::{Client, ClientBuilder, RequestBuilder, Response, Url, redirect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use self::body::{BodyError, LARGEST_ANSWER};
+use self::body::BodyError;
 pub use error::ApiError;
 pub use job::{JobApi, Taken, Upload};
 pub use lease::LeaseTimer;
 pub use retry::{Online, until_answered};
 
+use crate::cli::bounds::Bounds;
 use crate::config::{Config, is_local};
 use crate::exit::Fatal;
-use crate::secret::Secret;
+use crate::secret::{Secret, own};
 
 /// Longest time for a short request and its answer.
 const SHORT: Duration = Duration::from_secs(20);
@@ -59,6 +60,7 @@ pub struct Api {
     http: Client,
     base: Url,
     token: Secret,
+    bounds: Bounds,
     /// What the orchestrator gave for the token when this agent registered.
     session: Arc<Mutex<Option<Secret>>>,
     /// What answers are worth.
@@ -78,6 +80,7 @@ impl Api {
             http,
             base: config.url.clone(),
             token: config.token.clone(),
+            bounds: config.bounds,
             session: Arc::default(),
             lease: Arc::default(),
         })
@@ -94,7 +97,11 @@ impl Api {
 
     async fn send(&self, request: RequestBuilder) -> Result<Response, ApiError> {
         let sent = request.send().await.map_err(|error| ApiError::unreachable(&error, &self.base))?;
-        if sent.status().is_success() { Ok(sent) } else { Err(ApiError::of(sent, &self.base).await) }
+        if sent.status().is_success() {
+            Ok(sent)
+        } else {
+            Err(ApiError::of(sent, &self.base, self.bounds.max_error).await)
+        }
     }
 
     async fn read(&self, response: Response, most: usize) -> Result<Bytes, ApiError> {
@@ -108,7 +115,7 @@ impl Api {
     }
 
     async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ApiError> {
-        let body = self.read(self.send(request).await?, LARGEST_ANSWER).await?;
+        let body = self.read(self.send(request).await?, self.bounds.max_answer).await?;
         serde_json::from_slice(&body).map_err(|error| {
             ApiError::Answer(format!(
                 "{} does not answer like an orchestrator ({error}); check --orchestrator-url",
@@ -141,6 +148,7 @@ impl Api {
     pub async fn register(&self, body: &Register) -> Result<Registered, ApiError> {
         let registered: Registered = self.post_by(&self.token, "api/workers/register", body).await?;
         let session = registered.session.as_deref().map(Secret::new);
+        session.iter().for_each(own::hide);
         *self.session.lock().unwrap_or_else(PoisonError::into_inner) = session;
         Ok(registered)
     }

@@ -38,8 +38,9 @@ use self::given::Given;
 use self::kept::Kept;
 use crate::api::{ApiError, JobApi};
 use crate::clock;
-use crate::files::{AttemptDir, Key, Secrets, Spec, State, StopCause, StopOrder, VERSION};
+use crate::files::{AttemptDir, JobDisk, Key, Secrets, Spec, State, StopCause, StopOrder, VERSION};
 use crate::gpu::Held;
+use crate::sandbox::users;
 use crate::secret::Secret;
 use crate::session::Context;
 
@@ -101,8 +102,11 @@ impl Attempt {
         };
         let host_boot = crate::process::host_boot();
         let trainer = context.config.trainer.clone();
-        let spec =
-            Spec { version: VERSION, key, offer, trainer, host_boot, resume: false, limits: context.config.limits() };
+        let (limits, place) = (context.config.limits(), context.limits.place().cloned());
+        let mut spec =
+            Spec { version: VERSION, key, offer, trainer, host_boot, resume: false, limits, place, disk: None };
+        let home = users::home(&context.config.work_dir, &users::person(&spec));
+        spec.disk = context.config.job_disk_bytes().map(|bytes| JobDisk { bytes, home });
         let state = State { version: VERSION, ..State::default() };
         let written = dir
             .write("secrets.json", &secrets)
@@ -221,9 +225,11 @@ impl Attempt {
 
     /// Nothing is left to tell.
     async fn close(&self) {
+        let (tmp, home) = (self.dir.tmp(), self.home());
+        // A home that is noted as older than it is goes too early at worst.
+        let _ = blocking(move || if home.exists() { users::mark_used(&home) } else { Ok(()) }).await;
         self.update(true, |state| state.delivered = true).await;
         forget_secrets(&self.dir);
-        let tmp = self.dir.tmp();
         // What is left of it goes with the attempt.
         let _ = blocking(move || std::fs::remove_dir_all(tmp)).await;
     }

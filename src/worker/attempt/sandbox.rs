@@ -9,9 +9,9 @@ use super::prepare::host_fault;
 use super::{Attempt, blocking};
 use crate::config::paths::Directory;
 use crate::files::Exit;
-use crate::sandbox::environment;
 use crate::sandbox::host::Grant;
 use crate::sandbox::plan::{FILE, Job};
+use crate::sandbox::{environment, users};
 
 impl Attempt {
     /// How closely the trainer is confined: as the host's owner wants at least, or closer if the job asks for it.
@@ -38,7 +38,7 @@ impl Attempt {
             level,
             dir: self.dir.clone(),
             home: self.home(),
-            person: self.person(),
+            person: users::person(&self.spec),
             read: only_paths(read),
             write: only_paths(write),
             devices: self.context.hardware.device_files(&granted),
@@ -55,15 +55,9 @@ impl Attempt {
         blocking(make).await.map_err(|error| host_fault(&format!("the job's sandbox cannot be prepared: {error}")))
     }
 
-    /// Whose job it is, as far as the orchestrator says so; else nobody else's.
-    fn person(&self) -> String {
-        let job = || format!("job {}", self.key().job_id);
-        self.spec.offer.submitted_by.clone().unwrap_or_else(job)
-    }
-
     /// Where the caches of this person's trainers are.
-    fn home(&self) -> PathBuf {
-        crate::sandbox::users::home(&self.context.config.work_dir, &self.person())
+    pub(super) fn home(&self) -> PathBuf {
+        users::home(&self.context.config.work_dir, &users::person(&self.spec))
     }
 
     /// The environment of a trainer that is confined: what points to places out of its reach is taken away.

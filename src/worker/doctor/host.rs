@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use app::domain::sandbox::SandboxLevel;
+use app::domain::sandbox::{JobLimits, SandboxLevel};
 
 use super::line::Line;
 use crate::config::disk::gib;
@@ -194,6 +194,22 @@ pub fn cgroup(cgroup: &Cgroup) -> Line {
         Cgroup::Delegated(dir) => Line::ok("cgroup", format!("{} is delegated", dir.display())),
         Cgroup::NotOurs(dir) => Line::warn("cgroup", format!("{} is not delegated", dir.display()), advice),
         Cgroup::Absent => Line::warn("cgroup", "version 2 is not there", advice),
+    }
+}
+
+/// What each job may take of the host.
+pub fn job_limits(limits: &JobLimits) -> Line {
+    let of = |limit: Option<String>| limit.unwrap_or_else(|| "as much as there is".to_owned());
+    let memory = of(limits.memory_bytes.map(gib));
+    let processes = limits.processes.map_or_else(|| "any number of".to_owned(), |count| count.to_string());
+    let found = format!("a job has {memory} of memory and {processes} processes");
+    match &limits.why_not {
+        None => Line::ok("job limits", found),
+        Some(why) => Line::warn(
+            "job limits",
+            format!("{found}: {why}"),
+            "a job that takes too much can take the host down: docs/WORKER.md says what limits need",
+        ),
     }
 }
 

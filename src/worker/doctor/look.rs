@@ -16,6 +16,7 @@ use crate::config::disk::KeepFree;
 use crate::probe::can_start;
 use crate::room::space;
 use crate::sandbox::host::Host as Sandbox;
+use crate::supervisor::cgroup;
 
 /// The size of the file by which a disk is tried, in bytes.
 const TRIAL: usize = 64 * 1024;
@@ -78,12 +79,7 @@ pub fn sandbox(config: &Config) -> Sandbox {
 
 /// The control group that this process is in.
 pub fn cgroup() -> Cgroup {
-    let Ok(own) = fs::read_to_string("/proc/self/cgroup") else { return Cgroup::Absent };
-    let Some(path) = own.lines().find_map(|line| line.strip_prefix("0::")) else { return Cgroup::Absent };
-    let dir = PathBuf::from("/sys/fs/cgroup").join(path.trim_start_matches('/'));
-    if !dir.join("cgroup.controllers").exists() {
-        return Cgroup::Absent;
-    }
+    let Some(dir) = cgroup::own(None) else { return Cgroup::Absent };
     let ours = |file: PathBuf| access(&file, AccessFlags::W_OK).is_ok();
     if ours(dir.clone()) && ours(dir.join("cgroup.procs")) { Cgroup::Delegated(dir) } else { Cgroup::NotOurs(dir) }
 }

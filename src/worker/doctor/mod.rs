@@ -22,7 +22,8 @@ use crate::config::disk::KeepFree;
 use crate::config::{self, Config};
 use crate::exit::{self, Fatal};
 use crate::gpu::{self, Hardware};
-use crate::secret::Secret;
+use crate::limits;
+use crate::secret::{Secret, own};
 
 /// Prints the report. 0 if nothing is in the way, else 1.
 ///
@@ -44,10 +45,10 @@ pub fn main(args: DoctorArgs, matches: &ArgMatches) -> Result<u8, Fatal> {
 fn print(lines: &[Line], json: bool) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     if json {
-        return writeln!(out, "{}", serde_json::to_string_pretty(lines)?);
+        return writeln!(out, "{}", own::text_without(&serde_json::to_string_pretty(lines)?));
     }
     let colours = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    lines.iter().try_for_each(|line| writeln!(out, "{}", line.text(colours)))
+    lines.iter().try_for_each(|line| writeln!(out, "{}", own::text_without(&line.text(colours))))
 }
 
 /// Settings, the way to the orchestrator, and the host.
@@ -77,7 +78,11 @@ fn report(args: DoctorArgs, matches: &ArgMatches) -> Result<Vec<Line>, Fatal> {
     let hardware = match Config::new(args.agent, matches) {
         Ok(config) => {
             lines.push(host::sandbox(&look::sandbox(&config)));
-            gpu::detect(&config.gpu, &config.host)
+            let hardware = gpu::detect(&config.gpu, &config.host);
+            let jobs = config.max_jobs.on(hardware.gpus.len());
+            let limits = limits::Host::look(&config.work_dir, config.job_limits, jobs);
+            lines.push(host::job_limits(&limits.reported()));
+            hardware
         }
         Err(fatal) => {
             // What is wrong with one of these was said.

@@ -9,6 +9,7 @@ use nix::fcntl::{FallocateFlags, fallocate};
 use serde::{Deserialize, Serialize};
 
 use super::{AttemptDir, VERSION};
+use crate::cli::bounds::WebhookBounds;
 
 /// Space that is held back for the last words of a full disk, in bytes.
 const RESERVE: i64 = 64 * 1024;
@@ -21,12 +22,34 @@ pub struct Limits {
     pub spool_bytes: u64,
     /// Between asking the trainer to stop and killing it, if an order does not say.
     pub stop_grace_seconds: u64,
+    /// What is read of its events.
+    pub webhook: WebhookBounds,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { spool_bytes: 1 << 30, stop_grace_seconds: 30 }
+        Self { spool_bytes: 1 << 30, stop_grace_seconds: 30, webhook: WebhookBounds::default() }
     }
+}
+
+/// Where an attempt's control group is made, and what it is held to: a part of `spec.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The group above the agent's and those of its jobs.
+    pub base: PathBuf,
+    /// Memory in bytes.
+    pub memory: Option<u64>,
+    /// Processes and threads.
+    pub processes: Option<u64>,
+}
+
+/// What an attempt may take of its host's disk: a part of `spec.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobDisk {
+    /// In bytes.
+    pub bytes: u64,
+    /// The home of whose job it is, where more may be than this attempt's.
+    pub home: PathBuf,
 }
 
 /// What was given up of the files that only grow: `log.json`. The bytes before are gone, and read as zeros.
@@ -124,7 +147,7 @@ mod tests {
     #[test]
     fn an_older_spec_has_the_usual_limits() -> io::Result<()> {
         let limits: Limits = serde_json::from_str("{}")?;
-        assert_eq!(limits, Limits { spool_bytes: 1 << 30, stop_grace_seconds: 30 });
+        assert_eq!((limits.spool_bytes, limits.stop_grace_seconds), (1 << 30, 30));
         Ok(())
     }
 

@@ -33,7 +33,7 @@ use app::protocol::worker::{RunningAttempt, StatusReport};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub use keep::{Disk, Floors, Lease, Limits, free_bytes};
+pub use keep::{Disk, Floors, JobDisk, Lease, Limits, Place, free_bytes};
 pub use private::{open_private, write_atomic, write_public};
 pub use sent::Sent;
 
@@ -94,6 +94,11 @@ pub struct Spec {
     /// What it may take.
     #[serde(default)]
     pub limits: Limits,
+    /// Where its control group is made; none: wherever one can be, without limits.
+    #[serde(default)]
+    pub place: Option<Place>,
+    /// What it may take of the disk; none: whatever there is.
+    pub disk: Option<JobDisk>,
 }
 
 /// What nobody else may read: `secrets.json`. Removed once the end was reported.
@@ -183,6 +188,8 @@ pub enum StopCause {
     Lease,
     /// This host leaves: the job goes back to the queue.
     Requeue,
+    /// It takes too much of the disk.
+    Disk,
     /// A person cancelled it.
     Cancelled,
     /// It is somebody else's now: no reports any more.

@@ -102,6 +102,7 @@ impl Provider for Amd {
             driver: text(&self.root.join("sys/module/amdgpu/version")),
             runtime: rocm.and_then(|version| version.split('-').next().map(str::to_owned)),
             accelerator: "rocm".to_owned(),
+            ..Hardware::default()
         })
     }
 

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use app::protocol::gpu::Gpu;
 
 use super::sysfs::{cards, entries, text};
-use super::{Hardware, is_made_up};
+use super::{Hardware, is_made_up, mig};
 
 /// Of NVIDIA's driver itself: every process that computes opens them.
-const NVIDIA: [&str; 5] =
-    ["dev/nvidiactl", "dev/nvidia-uvm", "dev/nvidia-uvm-tools", "dev/nvidia-modeset", "dev/nvidia-caps"];
+const NVIDIA: [&str; 4] = ["dev/nvidiactl", "dev/nvidia-uvm", "dev/nvidia-uvm-tools", "dev/nvidia-modeset"];
 /// Boards whose GPU is part of the processor, and WSL, have these instead; they stand for all GPUs there are.
 const SHARED: [&str; 6] =
     ["dev/dxg", "dev/nvmap", "dev/nvgpu", "dev/nvhost-ctrl-gpu", "dev/nvhost-gpu", "dev/nvhost-as-gpu"];
@@ -25,7 +24,7 @@ pub fn files(root: &Path, hardware: &Hardware, granted: &[String]) -> Vec<PathBu
         return Vec::new();
     }
     let found = match hardware.accelerator.as_str() {
-        "cuda" => nvidia(root, &gpus),
+        "cuda" => nvidia(root, hardware, &gpus),
         "rocm" => [vec![root.join(AMD)], rendering(root, VENDOR_AMD, &gpus)].concat(),
         "xpu" => rendering(root, VENDOR_INTEL, &gpus),
         _ => Vec::new(),
@@ -33,14 +32,16 @@ pub fn files(root: &Path, hardware: &Hardware, granted: &[String]) -> Vec<PathBu
     found.into_iter().filter(|file| file.exists()).collect()
 }
 
-fn nvidia(root: &Path, gpus: &[&Gpu]) -> Vec<PathBuf> {
+fn nvidia(root: &Path, hardware: &Hardware, gpus: &[&Gpu]) -> Vec<PathBuf> {
     let described = entries(&root.join("proc/driver/nvidia/gpus"));
     let known: Vec<(String, String)> =
         described.iter().filter_map(|(_, dir)| minor(&dir.join("information"))).collect();
-    let own = gpus.iter().filter_map(|gpu| {
-        // A part of a GPU is reached through the whole.
+    let own = gpus.iter().flat_map(|gpu| {
+        // A part of a GPU is reached through the whole, and opened by its own files.
         let device = gpu.part_of.as_ref().unwrap_or(&gpu.uuid);
-        known.iter().find(|(uuid, _)| uuid == device).map(|(_, minor)| root.join(format!("dev/nvidia{minor}")))
+        let Some((_, minor)) = known.iter().find(|(uuid, _)| uuid == device) else { return Vec::new() };
+        let part = hardware.parts.get(&gpu.uuid).map(|instances| mig::files(root, minor, *instances));
+        [vec![root.join(format!("dev/nvidia{minor}"))], part.unwrap_or_default()].concat()
     });
     NVIDIA.iter().chain(&SHARED).map(|name| root.join(name)).chain(own).collect()
 }
@@ -77,8 +78,12 @@ mod tests {
         let gpu = |uuid: &&str| Gpu { uuid: (*uuid).to_owned(), ..Gpu::default() };
         let accelerator = accelerator.to_owned();
         let hardware = Hardware { gpus: uuids.iter().map(gpu).collect(), accelerator, ..Hardware::default() };
+        shown(root, &hardware, granted)
+    }
+
+    fn shown(root: &Path, hardware: &Hardware, granted: &[&str]) -> Vec<String> {
         let granted: Vec<String> = granted.iter().map(|uuid| (*uuid).to_owned()).collect();
-        let mut found: Vec<_> = files(root, &hardware, &granted)
+        let mut found: Vec<_> = files(root, hardware, &granted)
             .iter()
             .map(|file| file.strip_prefix(root.join("dev")).unwrap_or(file).display().to_string())
             .collect();
@@ -97,6 +102,43 @@ mod tests {
         assert_eq!(of(&["GPU-a"]), ["nvidia-uvm", "nvidia1", "nvidiactl"]);
         assert_eq!(of(&["GPU-b", "GPU-a"]), ["nvidia-uvm", "nvidia0", "nvidia1", "nvidiactl"]);
         assert!(of(&[]).is_empty() && of(&["GPU-c"]).is_empty());
+        Ok(())
+    }
+
+    /// A GPU in two parts beside one that is whole: `GPU-a` has the device file 1.
+    fn parted() -> io::Result<(tempfile::TempDir, Hardware)> {
+        let caps = "proc/driver/nvidia/capabilities/gpu";
+        let access =
+            |path: &str, minor| format!("{caps}{path}/access = DeviceFileMinor: {minor}\\nDeviceFileMode: 292\n");
+        let files: String = ["nvidia0", "nvidia1", "nvidiactl"].map(|name| format!("dev/{name} = \n")).concat();
+        let files = (1..9).fold(files, |all, cap| format!("{all}dev/nvidia-caps/nvidia-cap{cap} = \n"));
+        let root = planted(&format!(
+            "{files}{}{}{}{}{}\
+             proc/driver/nvidia/gpus/0000:01:00.0/information = GPU UUID:   GPU-a\\nDevice Minor:   1\n\
+             proc/driver/nvidia/gpus/0000:02:00.0/information = GPU UUID:   GPU-b\\nDevice Minor:   0\n",
+            access("1/mig/gi1", 3),
+            access("1/mig/gi1/ci0", 4),
+            access("1/mig/gi2", 5),
+            access("1/mig/gi2/ci1", 6),
+            // Of the other GPU, with the same numbers.
+            access("0/mig/gi1", 7),
+        ))?;
+        let part = |uuid: &str| Gpu { uuid: uuid.to_owned(), part_of: Some("GPU-a".to_owned()), ..Gpu::default() };
+        let whole = Gpu { uuid: "GPU-b".to_owned(), ..Gpu::default() };
+        let instances = |gpu, compute| mig::Instances { gpu, compute };
+        let parts = [("MIG-1".to_owned(), instances(1, 0)), ("MIG-2".to_owned(), instances(2, 1))].into();
+        let gpus = vec![part("MIG-1"), part("MIG-2"), part("MIG-3"), whole];
+        Ok((root, Hardware { gpus, parts, accelerator: "cuda".to_owned(), ..Hardware::default() }))
+    }
+
+    #[test]
+    fn a_part_is_opened_by_its_own_files_and_no_others() -> io::Result<()> {
+        let (root, hardware) = parted()?;
+        let of = |granted: &[&str]| shown(root.path(), &hardware, granted);
+        assert_eq!(of(&["MIG-1"]), ["nvidia-caps/nvidia-cap3", "nvidia-caps/nvidia-cap4", "nvidia1", "nvidiactl"]);
+        assert_eq!(of(&["MIG-2"]), ["nvidia-caps/nvidia-cap5", "nvidia-caps/nvidia-cap6", "nvidia1", "nvidiactl"]);
+        assert_eq!(of(&["MIG-3"]), ["nvidia1", "nvidiactl"], "nobody says what it is made of");
+        assert_eq!(of(&["GPU-b"]), ["nvidia0", "nvidiactl"]);
         Ok(())
     }
 

@@ -134,6 +134,7 @@ impl Provider for Fake {
             driver: file.driver,
             runtime: file.runtime,
             accelerator: file.accelerator.unwrap_or_else(|| "cuda".to_owned()),
+            ..Hardware::default()
         })
     }
 

@@ -55,7 +55,7 @@ impl Provider for Intel {
         if gpus.is_empty() {
             return Ok(Hardware::none());
         }
-        Ok(Hardware { gpus, driver, runtime: None, accelerator: "xpu".to_owned() })
+        Ok(Hardware { gpus, driver, accelerator: "xpu".to_owned(), ..Hardware::default() })
     }
 
     fn look(&mut self) -> Result<Vec<Seen>, String> {

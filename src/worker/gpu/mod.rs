@@ -13,6 +13,7 @@ mod gate;
 mod handover;
 mod intel;
 mod late;
+mod mig;
 mod moments;
 mod nvml;
 mod provider;
@@ -23,6 +24,7 @@ mod sysfs;
 mod visible;
 mod xid;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use app::protocol::gpu::{Gpu, GpuInfo};
@@ -38,6 +40,9 @@ use crate::config::GpuOverrides;
 pub struct Hardware {
     /// Every GPU.
     pub gpus: Vec<Gpu>,
+    /// What parts of GPUs are made of, by their ids.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parts: BTreeMap<String, mig::Instances>,
     /// Driver version.
     pub driver: Option<String>,
     /// The newest CUDA or ROCm that runs here.
@@ -136,7 +141,7 @@ mod tests {
             ..Gpu::default()
         };
         let driver = Some("1".to_owned());
-        Hardware { gpus: vec![gpu(0), gpu(1)], driver, runtime: None, accelerator: "cuda".to_owned() }
+        Hardware { gpus: vec![gpu(0), gpu(1)], driver, accelerator: "cuda".to_owned(), ..Hardware::default() }
     }
 
     pub fn uuids(hardware: &Hardware) -> Vec<&str> {

@@ -12,6 +12,7 @@ use nvml_wrapper::{Device, Nvml, cuda_driver_version_major, cuda_driver_version_
 
 use self::xids::Xids;
 use super::Hardware;
+use super::mig::{self, Part};
 use super::provider::{Fault, Provider, Seen, size_gb};
 
 /// NVML, once it was asked, and what it showed.
@@ -76,11 +77,11 @@ impl Provider for Nvidia {
             }
             Err(error) => return Err(error.to_string()),
         };
-        let mut gpus = Vec::new();
+        let (mut gpus, mut parts) = (Vec::new(), Vec::new());
         for index in 0..nvml.device_count().map_err(|error| error.to_string())? {
             // One broken GPU does not hide the others.
             match nvml.device_by_index(index) {
-                Ok(device) => add(&device, &mut gpus),
+                Ok(device) => add(&device, &mut gpus, &mut parts),
                 Err(error) => tracing::warn!("GPU {index} cannot be used: {error}"),
             }
         }
@@ -88,6 +89,7 @@ impl Provider for Nvidia {
         let version = |cuda: i32| format!("{}.{}", cuda_driver_version_major(cuda), cuda_driver_version_minor(cuda));
         Ok(Hardware {
             gpus,
+            parts: mig::instances(&parts),
             driver: nvml.sys_driver_version().ok(),
             runtime: nvml.sys_cuda_driver_version().ok().map(version),
             accelerator: "cuda".to_owned(),
@@ -133,13 +135,15 @@ fn is_lost(error: &NvmlError) -> bool {
     matches!(error, NvmlError::GpuLost | NvmlError::ResetRequired)
 }
 
-fn add(device: &Device, gpus: &mut Vec<Gpu>) {
+fn add(device: &Device, gpus: &mut Vec<Gpu>, parts: &mut Vec<Part>) {
     // A partitioned GPU cannot be used whole, and CUDA knows its parts by their own ids.
     let whole = device.uuid().ok();
-    let parts = device.mig_device_count().unwrap_or(0);
+    let most = device.mig_device_count().unwrap_or(0);
     let before = gpus.len();
-    for part in (0..parts).filter_map(|part| device.mig_device_by_index(part).ok()) {
+    for (index, part) in (0..most).filter_map(|index| Some((index, device.mig_device_by_index(index).ok()?))) {
         push(&part, whole.clone(), gpus);
+        let told = part.uuid().ok().zip(whole.clone());
+        parts.extend(told.map(|(uuid, of)| Part { uuid, of, index }));
     }
     if gpus.len() > before {
         return;

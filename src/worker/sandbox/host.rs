@@ -96,7 +96,7 @@ impl Host {
 
     /// What the orchestrator is told.
     pub fn reported(&self) -> Sandbox {
-        Sandbox { least: self.least, most: self.most, why_not_more: self.why_not_more.clone() }
+        Sandbox { least: self.least, most: self.most, why_not_more: self.why_not_more.clone(), limits: None }
     }
 
     /// Why no job is taken: the owner wants more than the host can do.
@@ -178,9 +178,10 @@ impl Host {
         let work_dir = grant.home.parent().and_then(Path::parent).unwrap_or(&grant.home);
         let has_user = if grant.level == SandboxLevel::Full { self.has_users } else { self.has_users_at_files };
         let user = if has_user { Some(users::user_of(work_dir, &grant.person)?) } else { None };
-        for path in [&dir.work(), &dir.tmp(), &grant.home] {
+        for path in [&dir.work(), &dir.tmp()] {
             give(path, user)?;
         }
+        users::alone(|| users::mark_used(&grant.home).and_then(|()| give(&grant.home, user)))?;
         give_all(&dir.output(), user)?;
         give_all(&dir.bundle(), user)?;
         if user.is_some() && grant.level < SandboxLevel::Full {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -11,14 +12,23 @@ use sha2::{Digest, Sha256};
 
 use super::plan::User;
 use crate::clock::hex;
-use crate::files::write_atomic;
+use crate::files::{Spec, write_atomic};
+use crate::retention::homes::Home;
 
 /// The first number of the range. Nothing else hands out numbers there: those of logins and containers end below it.
 pub const FIRST: User = User { uid: 1_879_048_192, gid: 1_879_048_192 };
 /// How many people a host knows. The first number is for trials.
 const RANGE: u32 = 65_536;
 
-static ALLOCATING: Mutex<()> = Mutex::new(());
+/// Held by whoever changes what there is of people.
+static ALONE: Mutex<()> = Mutex::new(());
+/// Ends the name of the file whose time says when a home was used last. It is the agent's: a trainer could set that of its home.
+const USED: &str = "used";
+
+/// Whose job it is, as far as the orchestrator says so; else nobody else's.
+pub fn person(spec: &Spec) -> String {
+    spec.offer.submitted_by.clone().unwrap_or_else(|| format!("job {}", spec.key.job_id))
+}
 
 /// A name for files, which says nothing of who it is.
 fn key(person: &str) -> String {
@@ -35,13 +45,46 @@ pub fn home(work_dir: &Path, person: &str) -> PathBuf {
     people(work_dir).join(key(person))
 }
 
+/// Does something with homes while no other is given out or taken away.
+pub fn alone<T>(work: impl FnOnce() -> T) -> T {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    work()
+}
+
+/// Notes that somebody uses a home now.
+///
+/// # Errors
+/// If the disk refuses.
+pub fn mark_used(home: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(home.parent().unwrap_or(home))?;
+    write_atomic(&home.with_extension(USED), b"", false)
+}
+
+/// Forgets the use of a home that is gone.
+pub fn forget(home: &Path) {
+    // What stays of it says nothing any more.
+    let _ = fs::remove_file(home.with_extension(USED));
+}
+
+/// Every home below a work directory.
+pub fn homes(work_dir: &Path) -> Vec<Home> {
+    let entries = fs::read_dir(people(work_dir)).into_iter().flatten().flatten();
+    let dirs = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path());
+    let home = |path: PathBuf| {
+        // An older agent has noted nothing.
+        let noted = fs::metadata(path.with_extension(USED)).or_else(|_| fs::metadata(&path));
+        Some(Home { used: noted.ok()?.modified().ok()?, path })
+    };
+    dirs.filter_map(home).collect()
+}
+
 /// The user of a person's trainers, the same for ever on this host.
 ///
 /// # Errors
 /// If the disk refuses, or too many people have trained here.
 pub fn user_of(work_dir: &Path, person: &str) -> io::Result<User> {
     // Jobs are prepared at the same time, and no two people may be given one number.
-    let _alone = ALLOCATING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let file = people(work_dir).join("users.json");
     let mut users: BTreeMap<String, u32> = match fs::read(&file) {
         Ok(bytes) => serde_json::from_slice(&bytes)?,

@@ -1,6 +1,7 @@
 //! Text that must not appear in logs.
 
 pub mod mask;
+pub mod own;
 mod spelling;
 mod visible;
 

@@ -12,6 +12,7 @@ use crate::agent;
 use crate::cli::{self, AgentArgs};
 use crate::config::Config;
 use crate::exit::{self, Fatal};
+use crate::secret::own;
 
 static FORMAT: OnceLock<Format> = OnceLock::new();
 
@@ -51,7 +52,7 @@ pub fn say_last(fatal: &Fatal) -> ExitCode {
     if FORMAT.get() == Some(&Format::Json) {
         tracing::error!(exit_code = fatal.code, "{fatal}");
     } else {
-        eprintln!("simpletuner-worker: {fatal}");
+        eprintln!("simpletuner-worker: {}", own::text_without(&fatal.to_string()));
     }
     ExitCode::from(fatal.code)
 }

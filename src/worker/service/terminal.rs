@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use crate::secret::own;
+
 /// What is shown; nothing exists where no terminal is.
 static SHOWN: OnceLock<Mutex<String>> = OnceLock::new();
 
@@ -24,7 +26,8 @@ pub fn is_open() -> bool {
 pub fn show(text: &str) {
     let Some(shown) = SHOWN.get() else { return };
     let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
-    if *shown != text {
+    let text = &own::text_without(text);
+    if *shown != *text {
         text.clone_into(&mut shown);
         // A terminal that is gone is nobody's loss.
         let _ = io::stderr().write_all(line(ERASE, text).as_bytes());
@@ -52,13 +55,15 @@ pub struct Log;
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Some(shown) = SHOWN.get() else { return io::stderr().write(bytes) };
+        // A line comes as a whole.
+        let said = own::without(bytes);
+        let Some(shown) = SHOWN.get() else { return io::stderr().write_all(&said).map(|()| bytes.len()) };
         let shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = Vec::with_capacity(bytes.len() + shown.len() + 32);
         if !shown.is_empty() {
             all.extend_from_slice(ERASE.as_bytes());
         }
-        all.extend_from_slice(bytes);
+        all.extend_from_slice(&said);
         all.extend_from_slice(line("", &shown).as_bytes());
         io::stderr().write_all(&all)?;
         Ok(bytes.len())

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use app::domain::ids::WorkerId;
+use app::domain::sandbox::Sandbox;
 use app::domain::time::Timestamp;
 use app::protocol::dispatch::WorkerEvent;
 use app::protocol::worker::{PROTOCOL, Register, RunningAttempt};
@@ -26,6 +27,7 @@ use crate::clock;
 use crate::config::Config;
 use crate::files::Key;
 use crate::gpu::{Gpus, Hardware};
+use crate::limits;
 use crate::room::Room;
 use crate::sandbox::host::Host;
 use crate::state::Input;
@@ -47,6 +49,8 @@ pub struct Context {
     pub room: Room,
     /// How it confines trainers.
     pub sandbox: Host,
+    /// What it lets each job take.
+    pub limits: limits::Host,
     /// Random per start of the agent.
     pub boot_id: String,
     /// Random per work directory.
@@ -61,6 +65,11 @@ impl Context {
     /// Why this host takes no new job, if it takes none.
     pub fn unfit(&self) -> Option<String> {
         self.sandbox.unfit().or_else(|| self.room.unfit())
+    }
+
+    /// How jobs are confined and limited here.
+    fn sandbox(&self) -> Sandbox {
+        Sandbox { limits: Some(self.limits.reported()), ..self.sandbox.reported() }
     }
 }
 
@@ -211,7 +220,7 @@ impl Session {
             tls_verify: Some(config.trust != Trust::Anything),
             max_jobs: Some(config.max_jobs.on(hardware.gpus.len())),
             unfit: self.context.unfit(),
-            sandbox: Some(self.context.sandbox.reported()),
+            sandbox: Some(self.context.sandbox()),
             attempts,
         };
         let sent = crate::clock::boot_ms();

@@ -13,9 +13,8 @@ use sse_stream::SseStream;
 use super::Session;
 use super::event_size::EventSize;
 use crate::api::ApiError;
+use crate::api::body::size;
 
-/// An event larger than this is nobody's, in bytes.
-const LARGEST_EVENT: usize = 1024 * 1024;
 /// The server's wish to wait is followed up to this.
 const LONGEST_RETRY: Duration = Duration::from_mins(1);
 
@@ -46,8 +45,8 @@ enum Broken {
     Silent,
     #[error("the stream broke: {0}")]
     Network(String),
-    #[error("the stream brought an event of more than 1 MiB")]
-    TooLarge,
+    #[error("the stream brought an event of more than {}", size(*.0))]
+    TooLarge(usize),
 }
 
 /// Listens until the connection ends.
@@ -63,8 +62,9 @@ pub async fn listen(session: &Session) -> End {
     }
     tracing::debug!("the stream is open");
     let heard = AtomicBool::new(false);
-    let mut events =
-        pin!(SseStream::from_bytes_stream(limited(response, &heard, session.context.config.stream_patience)));
+    let config = &session.context.config;
+    let bytes = limited(response, &heard, config.stream_patience, config.bounds.max_event);
+    let mut events = pin!(SseStream::from_bytes_stream(bytes));
     let mut retry = None;
     while let Some(event) = events.next().await {
         let event = match event {
@@ -89,15 +89,20 @@ fn lost(sentence: String, retry: Option<Duration>) -> End {
 }
 
 /// The body's bytes, ended by silence or by an event without end.
-fn limited(response: Response, heard: &AtomicBool, patience: Duration) -> impl Stream<Item = Result<Bytes, Broken>> {
-    stream::try_unfold((response, EventSize::up_to(LARGEST_EVENT)), move |(mut response, mut size)| async move {
+fn limited(
+    response: Response,
+    heard: &AtomicBool,
+    patience: Duration,
+    most: usize,
+) -> impl Stream<Item = Result<Bytes, Broken>> {
+    stream::try_unfold((response, EventSize::up_to(most)), move |(mut response, mut size)| async move {
         match tokio::time::timeout(patience, response.chunk()).await {
             Err(_) => Err(Broken::Silent),
             Ok(Err(error)) => Err(Broken::Network(error.to_string())),
             Ok(Ok(None)) => Ok(None),
             Ok(Ok(Some(bytes))) => {
                 heard.store(true, Ordering::Relaxed);
-                if size.add(&bytes) { Ok(Some((bytes, (response, size)))) } else { Err(Broken::TooLarge) }
+                if size.add(&bytes) { Ok(Some((bytes, (response, size)))) } else { Err(Broken::TooLarge(most)) }
             }
         }
     })

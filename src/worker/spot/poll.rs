@@ -16,6 +16,8 @@ use crate::exit::Fatal;
 use crate::session::Context;
 use crate::state::Input;
 
+/// An answer of a metadata service has a few lines; no more of it is read, in bytes.
+const LARGEST_ANSWER: usize = 1 << 20;
 /// As often as the providers ask for.
 const PERIOD: Duration = Duration::from_secs(5);
 const PERIOD_OF_FILES: Duration = Duration::from_secs(1);
@@ -157,6 +159,6 @@ async fn answer(request: RequestBuilder) -> Result<(u16, String), String> {
     let words = |error: reqwest::Error| app::remote::innermost(&error);
     let response = request.send().await.map_err(words)?;
     let status = response.status().as_u16();
-    let body = body::read(response, body::LARGEST_ANSWER).await.map_err(|error| error.to_string())?;
+    let body = body::read(response, LARGEST_ANSWER).await.map_err(|error| error.to_string())?;
     Ok((status, String::from_utf8_lossy(&body).into_owned()))
 }

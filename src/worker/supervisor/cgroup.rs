@@ -7,22 +7,37 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::clock;
-use crate::files::Key;
+use crate::files::{Key, Place};
+use crate::limits::groups::OF_JOBS;
 
 /// A group that was made for one attempt.
 #[derive(Debug, Clone)]
 pub struct Cgroup(PathBuf);
 
+/// Why none can be made.
+fn absent() -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, "there is no cgroup v2 here")
+}
+
 impl Cgroup {
-    /// Makes one below this process's own.
+    /// Makes one at the place that was prepared for it, with its limits; else below this process's own.
     ///
     /// # Errors
     /// If there is no cgroup v2, or nobody has given it to us.
-    pub fn make(key: &Key) -> io::Result<Self> {
-        let own = own(None).ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no cgroup v2 here"))?;
+    pub fn make(key: &Key, place: Option<&Place>) -> io::Result<Self> {
+        let limited = place.map(|place| Self::below(&place.base, key).and_then(|made| made.limit(place)));
+        match limited {
+            Some(Ok(made)) => return Ok(made),
+            Some(Err(error)) => tracing::warn!("the job has no limits of its own: {error}"),
+            None => {}
+        }
+        Self::below(&own(None).ok_or_else(absent)?, key)
+    }
+
+    fn below(parent: &Path, key: &Key) -> io::Result<Self> {
         // Never one that another agent's attempt has, had, or will have: whoever knows the name may kill what is in it.
         let unique = clock::secret()?;
-        let path = own.join(format!("st-{}-{}-{}", key.job_id, key.attempt, &unique[..8]));
+        let path = parent.join(format!("{OF_JOBS}{}-{}-{}", key.job_id, key.attempt, &unique[..8]));
         fs::create_dir(&path)?;
         let made = Self(path);
         if made.kill_file().exists() {
@@ -30,6 +45,21 @@ impl Cgroup {
         }
         made.remove();
         Err(io::Error::new(io::ErrorKind::Unsupported, "this kernel cannot kill a whole cgroup (Linux 5.14 can)"))
+    }
+
+    /// Holds whatever will be in it to these limits.
+    fn limit(self, place: &Place) -> io::Result<Self> {
+        let set = |file: &str, value: u64| fs::write(self.0.join(file), value.to_string());
+        let limited = place.memory.map_or(Ok(()), |bytes| {
+            // One process of a trainer that is killed leaves the others waiting for it.
+            set("memory.max", bytes).and_then(|()| set("memory.oom.group", 1))
+        });
+        let limited = limited.and_then(|()| place.processes.map_or(Ok(()), |count| set("pids.max", count)));
+        if let Err(error) = limited {
+            self.remove();
+            return Err(error);
+        }
+        Ok(self)
     }
 
     /// One that a supervisor has made.
@@ -49,7 +79,7 @@ impl Cgroup {
     /// Has something born in it: this process goes in, and comes back out when that is done. So not even the first fork of
     /// what was born can be outside. The error says that this process is still in it.
     pub fn around<T>(&self, birth: impl FnOnce() -> T) -> (T, io::Result<()>) {
-        let home = self.0.parent().map(Path::to_owned).unwrap_or_default();
+        let Some(home) = own(None) else { return (birth(), Err(absent())) };
         let moved = fs::write(self.0.join("cgroup.procs"), "0");
         let born = birth();
         let back = moved.and_then(|()| fs::write(home.join("cgroup.procs"), "0"));

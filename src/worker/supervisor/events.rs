@@ -10,21 +10,19 @@ use super::media;
 use crate::clock;
 use crate::files::AttemptDir;
 
-/// The most values in one request: each takes many times the memory of its text.
-const MOST_VALUES: usize = 1_000_000;
-
 /// `events.jsonl`, and where the media that events carry go.
 pub struct Events {
     file: File,
     output: PathBuf,
     count: u64,
+    most_values: usize,
 }
 
 impl Events {
-    /// Appends to what is there.
-    pub fn open(dir: &AttemptDir) -> io::Result<Self> {
+    /// Appends to what is there. No request may have more values.
+    pub fn open(dir: &AttemptDir, most_values: usize) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create(true).open(dir.events())?;
-        Ok(Self { file, output: dir.output(), count: 0 })
+        Ok(Self { file, output: dir.output(), count: 0, most_values })
     }
 
     /// Takes the body of one request: an event or a list of them.
@@ -32,7 +30,7 @@ impl Events {
     /// # Errors
     /// `InvalidData` if it is no JSON, else whatever the disk says.
     pub fn take(&mut self, body: &[u8]) -> io::Result<()> {
-        if body.split(|byte| *byte == b',').count() > MOST_VALUES {
+        if body.split(|byte| *byte == b',').count() > self.most_values {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "too many values in one request"));
         }
         let parsed = serde_json::from_slice(body).or_else(|_| serde_json::from_slice(&without_nan(body)));
@@ -90,11 +88,11 @@ mod tests {
     fn one_line_per_event() -> io::Result<()> {
         let temp = tempfile::tempdir()?;
         let dir = AttemptDir::at(temp.path());
-        let mut events = Events::open(&dir)?;
+        let mut events = Events::open(&dir, 1_000)?;
         events.take(br#"[{"type": "a"}, {"type": "b", "loss": NaN}]"#)?;
         events.take(br#"{"type": "c"}"#)?;
         assert!(events.take(b"{").is_err_and(|error| error.kind() == io::ErrorKind::InvalidData));
-        let many = format!("[0{}]", ",0".repeat(MOST_VALUES));
+        let many = format!("[0{}]", ",0".repeat(1_000));
         assert!(events.take(many.as_bytes()).is_err_and(|error| error.kind() == io::ErrorKind::InvalidData));
         let text = std::fs::read_to_string(dir.events())?;
         let kinds: Vec<Value> = text

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use nix::sys::signal::Signal;
 
 use super::cgroup::Cgroup;
+use super::ending::Reported;
 use super::lease::{Known, LOOK, Verdict};
 use crate::process::{ProcId, descendants, signal_group};
 
@@ -17,6 +18,8 @@ use crate::process::{ProcId, descendants, signal_group};
 struct Target {
     trainer: Option<ProcId>,
     group: Option<Cgroup>,
+    /// Tells the trainer's end, where it is not the end of `trainer`.
+    reported: Option<Reported>,
 }
 
 #[derive(Default)]
@@ -47,9 +50,10 @@ impl Guard {
         Ok(guard)
     }
 
-    /// This is the trainer, and all of its tree is in this group, if there is one. Not while this process is in it too.
-    pub fn watch(&self, trainer: ProcId, group: Option<Cgroup>) {
-        *self.shared.target() = Target { trainer: Some(trainer), group };
+    /// This is the trainer, or the init process above it which reports its end, and all of its tree is in this group, if there
+    /// is one. Not while this process is in it too.
+    pub fn watch(&self, trainer: ProcId, group: Option<Cgroup>, reported: Option<Reported>) {
+        *self.shared.target() = Target { trainer: Some(trainer), group, reported };
     }
 
     /// Once nothing is left to guard. Whether it was this that ended the trainer.
@@ -78,7 +82,8 @@ impl Shared {
         let target = self.target();
         let lives = target.trainer.is_none_or(ProcId::is_alive);
         if is_first {
-            self.has_ended_it.store(lives, Ordering::SeqCst);
+            let has_ended = target.reported.as_ref().is_some_and(|reported| reported.ended().is_some());
+            self.has_ended_it.store(lives && !has_ended, Ordering::SeqCst);
         }
         if let Some(group) = &target.group {
             // Where it cannot be, the rest has to do.

@@ -16,25 +16,9 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use super::events::Events;
+use crate::cli::bounds::WebhookBounds;
 use crate::secret::Secret;
 
-/// What one trainer may keep busy: the port is open to every user of the host.
-#[derive(Debug, Clone, Copy)]
-struct Limits {
-    /// Connections at once; others wait to be accepted.
-    connections: usize,
-    /// For a head, and between two requests.
-    idle: Duration,
-    /// For a body.
-    body: Duration,
-    /// In bytes. Validation images come inside events.
-    largest_body: usize,
-}
-
-const LIMITS: Limits =
-    Limits { connections: 64, idle: Duration::from_secs(10), body: Duration::from_mins(1), largest_body: 64 << 20 };
-/// The largest head, in bytes.
-const LARGEST_HEAD: usize = 16 * 1024;
 /// How long an event that was sent just before the end may take to arrive.
 const LAST_EVENTS: Duration = Duration::from_secs(2);
 
@@ -47,15 +31,11 @@ pub struct Listener {
 
 impl Listener {
     /// Starts it on a free port.
-    pub async fn start(secret: Secret, events: Events) -> io::Result<Self> {
-        Self::with(LIMITS, secret, events).await
-    }
-
-    async fn with(limits: Limits, secret: Secret, events: Events) -> io::Result<Self> {
+    pub async fn start(bounds: WebhookBounds, secret: Secret, events: Events) -> io::Result<Self> {
         let socket = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
         let port = socket.local_addr()?.port();
         let connections = TaskTracker::new();
-        let hook = Arc::new(Hook { limits, secret, events: Mutex::new(events), reader: Semaphore::new(1) });
+        let hook = Arc::new(Hook { bounds, secret, events: Mutex::new(events), reader: Semaphore::new(1) });
         let accepting = tokio::spawn(accept(socket, hook, connections.clone()));
         Ok(Self { port, accepting, connections })
     }
@@ -76,7 +56,7 @@ impl Listener {
 }
 
 struct Hook {
-    limits: Limits,
+    bounds: WebhookBounds,
     secret: Secret,
     events: Mutex<Events>,
     /// One body is in memory at a time.
@@ -84,7 +64,7 @@ struct Hook {
 }
 
 async fn accept(socket: TcpListener, hook: Arc<Hook>, connections: TaskTracker) {
-    let places = Arc::new(Semaphore::new(hook.limits.connections));
+    let places = Arc::new(Semaphore::new(hook.bounds.connections));
     // It is never closed.
     while let Ok(place) = Arc::clone(&places).acquire_owned().await {
         match socket.accept().await {
@@ -102,7 +82,7 @@ async fn accept(socket: TcpListener, hook: Arc<Hook>, connections: TaskTracker) 
 }
 
 async fn serve(stream: TcpStream, hook: Arc<Hook>) {
-    let idle = hook.limits.idle;
+    let WebhookBounds { idle, head, .. } = hook.bounds;
     let service = service_fn(move |request| {
         let hook = Arc::clone(&hook);
         async move {
@@ -114,7 +94,7 @@ async fn serve(stream: TcpStream, hook: Arc<Hook>) {
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(idle)
-        .max_buf_size(LARGEST_HEAD)
+        .max_buf_size(head)
         .serve_connection(TokioIo::new(stream), service);
     if let Err(error) = connection.await {
         tracing::debug!("a webhook connection broke: {error}");
@@ -130,13 +110,13 @@ impl Hook {
         if key != Some(self.secret.reveal().as_bytes()) {
             return StatusCode::UNAUTHORIZED;
         }
-        if request.body().size_hint().lower() > self.limits.largest_body as u64 {
+        if request.body().size_hint().lower() > self.bounds.body as u64 {
             return StatusCode::PAYLOAD_TOO_LARGE;
         }
         // It is never closed.
         let Ok(_turn) = self.reader.acquire().await else { return StatusCode::SERVICE_UNAVAILABLE };
-        let body = Limited::new(request.into_body(), self.limits.largest_body).collect();
-        let body = match tokio::time::timeout(self.limits.body, body).await {
+        let body = Limited::new(request.into_body(), self.bounds.body).collect();
+        let body = match tokio::time::timeout(self.bounds.body_time, body).await {
             Ok(Ok(body)) => body.to_bytes(),
             Ok(Err(_)) => return StatusCode::PAYLOAD_TOO_LARGE,
             Err(_) => return StatusCode::REQUEST_TIMEOUT,

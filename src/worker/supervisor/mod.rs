@@ -7,6 +7,7 @@
 //! the orchestrator, and knows no token but the webhook's.
 
 pub mod cgroup;
+mod ending;
 mod events;
 mod guard;
 mod lease;
@@ -17,6 +18,7 @@ mod orders;
 pub mod spool;
 pub mod trainer;
 mod tree;
+mod usage;
 mod watch;
 
 use std::fs::File;
@@ -35,6 +37,7 @@ use crate::jobconfig::{self, Local};
 use crate::process::{self, ProcId};
 
 use cgroup::Cgroup;
+use ending::Reported;
 use guard::Guard;
 use oom::OutOfMemory;
 use orders::Orders;
@@ -139,8 +142,9 @@ async fn supervise(dir: &AttemptDir) -> Result<Exit, Exit> {
         std::fs::create_dir_all(own).map_err(disk)?;
     }
     dir.hold_reserve().map_err(disk)?;
-    let events = events::Events::open(dir).map_err(disk)?;
-    let listener = listener::Listener::start(secrets.webhook.clone(), events).await.map_err(disk)?;
+    let events = events::Events::open(dir, spec.limits.webhook.values).map_err(disk)?;
+    let listener =
+        listener::Listener::start(spec.limits.webhook, secrets.webhook.clone(), events).await.map_err(disk)?;
     write_config(dir, &spec, &secrets, listener.port()).map_err(|sentence| not_run(sentence, false))?;
     let keeper = Keeper::start(dir, spec.limits.spool_bytes).map_err(disk)?;
 
@@ -162,12 +166,16 @@ async fn supervise(dir: &AttemptDir) -> Result<Exit, Exit> {
     listener.finish().await;
     let (code, signal) = reaper.trainer_status();
     let out_of_memory = memory.has_killed();
-    Ok(Exit { version: VERSION, code, signal, stopped, out_of_memory, disk, ended_at: clock::now(), ..Exit::default() })
+    let error = orders.too_much().filter(|_| stopped == Some(StopCause::Disk));
+    let ended_at = clock::now();
+    Ok(Exit { version: VERSION, code, signal, stopped, error, out_of_memory, disk, ended_at, ..Exit::default() })
 }
 
 /// Starts the trainer, and writes down that it runs.
 fn begin(dir: &AttemptDir, spec: &Spec, reaper: &mut Reaper, guard: &Guard, port: u16) -> Result<OutOfMemory, Exit> {
-    let group = Cgroup::make(&spec.key).inspect_err(|error| tracing::debug!("without a cgroup: {error}")).ok();
+    let group = Cgroup::make(&spec.key, spec.place.as_ref())
+        .inspect_err(|error| tracing::debug!("without a cgroup: {error}"))
+        .ok();
     let memory = OutOfMemory::before(group.as_ref());
     let (started, group) = match group {
         None => (trainer::start(dir, spec), None),
@@ -186,8 +194,9 @@ fn begin(dir: &AttemptDir, spec: &Spec, reaper: &mut Reaper, guard: &Guard, port
     let cgroup = group.as_ref().map(|group| group.path().to_owned());
     // It may be a zombie by now, but nobody else reaps it.
     let trainer = ProcId::of(pid).unwrap_or(ProcId { pid, start: 0 });
-    guard.watch(trainer, group.clone());
-    reaper.watch(pid, group, reports).map_err(no_disk)?;
+    let reports = reports.map(Reported::of).transpose().map_err(no_disk)?;
+    guard.watch(trainer, group.clone(), reports.as_ref().map(|(reported, _)| reported.clone()));
+    reaper.watch(pid, group, reports);
     let own = i32::try_from(std::process::id()).unwrap_or_default();
     let running = Running {
         version: VERSION,

@@ -8,6 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::guard::Guard;
 use super::lease::{self, Verdict, Watch};
+use super::usage::Usage;
 use crate::files::{AttemptDir, Spec, StopCause, StopOrder};
 
 /// Between two looks for an order that nobody announced.
@@ -36,6 +37,7 @@ pub struct Orders {
     announced: Signal,
     terminated: Signal,
     lease: Option<Watch>,
+    usage: Option<Usage>,
     /// If somebody else than the agent ends the supervisor.
     grace: Duration,
     seen: Option<StopOrder>,
@@ -50,6 +52,7 @@ impl Orders {
             announced: signal(SignalKind::user_defined1())?,
             terminated: signal(SignalKind::terminate())?,
             lease: Watch::of(dir, spec)?,
+            usage: spec.disk.as_ref().map(|disk| Usage::watch(dir, disk)).transpose()?,
             grace: Duration::from_secs(spec.limits.stop_grace_seconds),
             seen: None,
             given: None,
@@ -93,7 +96,7 @@ impl Orders {
     pub async fn next(&mut self) -> Notice {
         loop {
             let fresh = self.order().filter(|order| self.seen.replace(*order) != Some(*order)).map(Notice::from);
-            if let Some(notice) = fresh.or_else(|| self.of_lease()) {
+            if let Some(notice) = fresh.or_else(|| self.of_lease()).or_else(|| self.of_disk()) {
                 self.given = Some(notice);
                 return notice;
             }
@@ -109,6 +112,16 @@ impl Orders {
                 () = tokio::time::sleep(look) => {}
             }
         }
+    }
+
+    /// Why it was stopped for what it takes of the disk.
+    pub fn too_much(&self) -> Option<String> {
+        self.usage.as_ref()?.too_much()
+    }
+
+    fn of_disk(&self) -> Option<Notice> {
+        let first = self.given.is_none() && self.too_much().is_some();
+        first.then_some(Notice { cause: StopCause::Disk, grace: self.grace })
     }
 
     fn of_lease(&self) -> Option<Notice> {

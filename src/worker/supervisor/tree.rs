@@ -7,13 +7,13 @@ use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
-use tokio::net::unix::pipe;
+use tokio::net::unix::pipe::Receiver;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use super::cgroup::Cgroup;
+use super::ending::{Ending, Reported};
 use crate::process::{descendants, signal_group};
-use crate::sandbox::report::{self, Report, Reports};
 
 /// Between two looks at what is left.
 const LOOK: Duration = Duration::from_millis(50);
@@ -24,38 +24,28 @@ pub struct Reaper {
     trainer: Option<i32>,
     group: Option<Cgroup>,
     /// Says how the trainer ended, where an init process is between it and this one.
-    reports: Option<pipe::Receiver>,
-    unread: Vec<u8>,
+    reported: Option<Reported>,
+    /// Who waits for that, as long as there can be more.
+    news: Option<Receiver>,
     /// How the watched child ended.
     head: Option<Ending>,
     /// How the trainer ended.
     status: Option<Ending>,
 }
 
-/// Exit code and signal.
-type Ending = (Option<i32>, Option<i32>);
-
 impl Reaper {
     /// From before the trainer starts.
     pub fn new() -> io::Result<Self> {
         let children = signal(SignalKind::child())?;
-        Ok(Self { children, trainer: None, group: None, reports: None, unread: Vec::new(), head: None, status: None })
+        Ok(Self { children, trainer: None, group: None, reported: None, news: None, head: None, status: None })
     }
 
     /// This child is the trainer, or the init process above it which reports its end; all of its tree is in this group, if
     /// there is one.
-    ///
-    /// # Errors
-    /// If the reports cannot be waited for.
-    pub fn watch(&mut self, pid: i32, group: Option<Cgroup>, reports: Option<Reports>) -> io::Result<()> {
+    pub fn watch(&mut self, pid: i32, group: Option<Cgroup>, reports: Option<(Reported, Receiver)>) {
         self.trainer = Some(pid);
         self.group = group;
-        if let Some(reports) = reports {
-            let (pipe, unread) = reports.into_pipe();
-            self.unread = unread;
-            self.reports = Some(pipe::Receiver::from_owned_fd(pipe)?);
-        }
-        Ok(())
+        (self.reported, self.news) = reports.unzip();
     }
 
     /// Exit code and signal of the trainer, once it has ended.
@@ -69,7 +59,7 @@ impl Reaper {
         while !self.has_trainer_ended() {
             tokio::select! {
                 _ = self.children.recv() => {}
-                () = readable(self.reports.as_ref()) => {}
+                () = told(self.news.as_ref()) => self.take_news(),
             }
         }
     }
@@ -78,26 +68,16 @@ impl Reaper {
     pub fn has_trainer_ended(&mut self) -> bool {
         self.reap();
         // After: an init process reports before it ends, and one that was killed reports nothing.
-        self.read_reports();
-        self.status = self.status.or(self.head);
+        let reported = self.reported.as_ref().and_then(Reported::ended);
+        self.status = self.status.or(reported).or(self.head);
         self.status.is_some()
     }
 
-    /// Takes what the init process has reported. Its silence says nothing as long as it lives.
-    fn read_reports(&mut self) {
-        while let Some(pipe) = &self.reports {
-            let mut bytes = [0; 1024];
-            match pipe.try_read(&mut bytes) {
-                Ok(0) => self.reports = None,
-                Ok(count) => self.unread.extend_from_slice(&bytes[..count]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(_) => self.reports = None,
-            }
-        }
-        while let Ok(Some(report)) = report::take_line(&mut self.unread) {
-            if let Report::Ended { code, signal } = report {
-                self.status = Some((code, signal));
-            }
+    fn take_news(&mut self) {
+        if let (Some(reported), Some(news)) = (&self.reported, &self.news)
+            && !reported.take(news)
+        {
+            self.news = None;
         }
     }
 
@@ -155,10 +135,10 @@ impl Reaper {
 }
 
 /// Waits for reports, or for ever where none come.
-async fn readable(reports: Option<&pipe::Receiver>) {
-    match reports {
+async fn told(news: Option<&Receiver>) {
+    match news {
         // A pipe that cannot be waited for is read when a child ends.
-        Some(pipe) if pipe.readable().await.is_ok() => {}
+        Some(news) if news.readable().await.is_ok() => {}
         _ => std::future::pending().await,
     }
 }

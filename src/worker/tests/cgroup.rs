@@ -47,7 +47,7 @@ fn numbers_of_the_kernel() {
 /// A group on this machine, or none with the reason said.
 fn real() -> Option<Cgroup> {
     let key = Key { job_id: JobId::parse("j_1").ok()?, attempt: Attempt(7) };
-    Cgroup::make(&key).inspect_err(|error| println!("skipped, as no cgroup can be made here: {error}")).ok()
+    Cgroup::make(&key, None).inspect_err(|error| println!("skipped, as no cgroup can be made here: {error}")).ok()
 }
 
 /// A shell that begins in this group, and whose child, of a session of its own, says its number. (The test itself does not
@@ -81,6 +81,20 @@ fn what_is_born_in_it_dies_with_it() -> io::Result<()> {
     assert!(!child.is_alive());
     group.remove();
     assert!(!group.path().exists() && group.is_empty(), "what is gone holds nothing");
+    Ok(())
+}
+
+#[test]
+fn limits_are_set_before_anything_is_in_it() -> io::Result<()> {
+    let temp = tempfile::tempdir()?;
+    let group = || Cgroup::at(temp.path());
+    let place = Place { base: temp.path().to_owned(), memory: Some(1 << 30), processes: None };
+    let said = |name: &str| fs::read_to_string(temp.path().join(name)).unwrap_or_default();
+    group().limit(&place)?;
+    assert_eq!((said("memory.max"), said("memory.oom.group")), ("1073741824".to_owned(), "1".to_owned()));
+    assert_eq!(said("pids.max"), "");
+    group().limit(&Place { memory: None, processes: Some(9), ..place })?;
+    assert_eq!(said("pids.max"), "9");
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use clap::{CommandFactory, Parser};
 
-use crate::cli::Cli;
+use crate::cli::{Cli, bounds};
 use crate::exit;
 
 const GUIDE: &str = include_str!("../../../docs/WORKER.md");
@@ -34,6 +34,23 @@ fn the_guide_has_every_flag_and_no_other() {
 }
 
 #[test]
+fn the_guide_has_the_limits_of_what_is_read_as_they_are() {
+    let command = Cli::command();
+    let limits: Vec<_> =
+        command.get_arguments().filter(|flag| flag.get_help_heading() == Some(bounds::HEADING)).collect();
+    assert!(limits.len() >= 10, "{limits:?}");
+    for limit in limits {
+        let flag = limit.get_long().unwrap_or_default();
+        let default = limit.get_default_values().first().map(|value| value.to_string_lossy()).unwrap_or_default();
+        let variable = limit.get_env().map(|name| name.to_string_lossy()).unwrap_or_default();
+        assert_eq!(variable, format!("SIMPLETUNER_{}", flag.to_uppercase().replace('-', "_")));
+        let row = GUIDE.lines().find(|line| line.starts_with(&format!("| `--{flag}` | `{variable}` | ")));
+        let says = row.is_some_and(|row| row.ends_with(&format!("; `{default}` |")));
+        assert!(says && !default.is_empty(), "docs/WORKER.md does not say of --{flag} that it is {default}: {row:?}");
+    }
+}
+
+#[test]
 fn the_guide_has_every_exit_code_and_headline() {
     for code in [exit::OK, exit::ERROR, exit::USAGE, exit::UNAVAILABLE, exit::REFUSED, exit::CONFIG] {
         assert!(GUIDE.contains(&format!("\n| {code} | ")), "{code}");
@@ -62,6 +79,7 @@ fn the_service_fits_the_program() {
     let hopeless = format!("{} {}", exit::REFUSED, exit::CONFIG);
     assert_eq!(unit("RestartPreventExitStatus"), hopeless);
     assert_eq!((unit("KillMode"), unit("Delegate"), unit("Type")), ("process", "yes", "notify"));
+    assert_eq!(unit("DelegateSubgroup"), crate::limits::groups::LEAF);
     let mut command = unit("ExecStart").split_ascii_whitespace();
     assert_eq!(command.next(), Some("/usr/local/bin/simpletuner-worker"));
     let read = Cli::try_parse_from(std::iter::once("simpletuner-worker").chain(command));

@@ -116,7 +116,7 @@ async fn no_token_and_a_wrong_one() -> io::Result<()> {
 #[tokio::test]
 async fn a_token_on_the_command_line_leaves_it() -> io::Result<()> {
     let fake = Fake::start().await?;
-    let mut host = well()?.flags(&["--worker-token", "wt_test"]);
+    let mut host = well()?.flags(&["--worker-token", "wt_test_token"]);
     host.variables.push(("SIMPLETUNER_WORKER_TOKEN".to_owned(), "wt_wrong".to_owned()));
     let mut doctor = Command::new(binary());
     doctor.arg("doctor");

@@ -20,7 +20,7 @@ async fn a_refused_token_ends_it_with_77() -> io::Result<()> {
     for flags in [&[][..], &["--persistent"]] {
         let (code, said) = Host::with_script("")?.flags(flags).start(&fake)?.end().await?;
         assert_eq!(code, Some(77), "{said}");
-        assert!(said.contains("get a new token") && !said.contains("wt_test"), "{said}");
+        assert!(said.contains("get a new token") && !said.contains("wt_test_token"), "{said}");
     }
     Ok(())
 }
@@ -130,7 +130,8 @@ async fn one_agent_per_work_directory_and_a_directory_that_can_be_used() -> io::
 #[tokio::test]
 async fn a_token_on_the_command_line_leaves_the_process_list() -> io::Result<()> {
     let fake = Fake::start().await?;
-    let mut host = Host::with_script("")?.flags(&["--persistent", "--worker-token", "wt_test", "--label", "team=nlp"]);
+    let mut host =
+        Host::with_script("")?.flags(&["--persistent", "--worker-token", "wt_test_token", "--label", "team=nlp"]);
     host.variables.push(("SIMPLETUNER_WORKER_TOKEN".to_owned(), "wt_wrong".to_owned()));
     let agent = host.start(&fake)?;
     let register = fake.until("a registration", |shared| shared.registers.first().cloned()).await;
@@ -142,7 +143,7 @@ async fn a_token_on_the_command_line_leaves_the_process_list() -> io::Result<()>
     })
     .await;
     let line = String::from_utf8_lossy(&line).into_owned();
-    assert!(line.contains("--persistent") && !line.contains("wt_test"), "{line}");
+    assert!(line.contains("--persistent") && !line.contains("wt_test_token"), "{line}");
     agent.signal(Signal::SIGTERM)?;
     let (_, said) = agent.end().await?;
     assert!(said.contains("visible to other users"), "{said}");

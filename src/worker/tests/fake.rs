@@ -24,10 +24,10 @@ use tokio_rustls::TlsAcceptor;
 use self::answers::{dated, extend, full, ok, problem, reply};
 use crate::clock::hex;
 
-pub const TOKEN: &str = "wt_test";
+pub const TOKEN: &str = "wt_test_token";
 pub const JOB_TOKEN: &str = "jt_test";
 /// What a registration gets for the token.
-pub const SESSION: &str = "ws_test";
+pub const SESSION: &str = "ws_test_session";
 /// Where every job stands in a trace.
 pub const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
@@ -276,7 +276,7 @@ impl Shared {
             return self.job(job, rest, parts, value, body);
         }
         if self.busy {
-            return problem(503, "busy", json!({}));
+            return problem(503, "busy", json!({"detail": format!("busy for {}", header("x-worker-token"))}));
         }
         if path == "/healthz" {
             return ok(&json!({"status": "ok"}));

@@ -13,9 +13,13 @@ const MOST: u64 = 200 << 20;
 
 /// What the agent says of an endless answer to what ends like this.
 async fn said(end: &'static str, status: u16, words: &str) -> io::Result<String> {
+    said_with(&[], end, status, words).await
+}
+
+async fn said_with(flags: &[&str], end: &'static str, status: u16, words: &str) -> io::Result<String> {
     let fake = Fake::start().await?;
     fake.shared().flood = Some((end, status));
-    let host = Host::with_script("true")?.flags(&["--persistent"]);
+    let host = Host::with_script("true")?.flags(&["--persistent"]).flags(flags);
     let mut agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     let line = agent.line(words).await?;
@@ -46,6 +50,38 @@ async fn an_error_without_end_is_its_status() -> io::Result<()> {
 #[tokio::test]
 async fn an_event_without_end_is_given_up_and_named() -> io::Result<()> {
     said("/stream", 200, "an event of more than 1 MiB").await.map(drop)
+}
+
+#[tokio::test]
+async fn the_owner_sets_the_limits() -> io::Result<()> {
+    for (flag, end, words) in [
+        ("--max-answer", "/register", "an answer of more than 96 KiB"),
+        ("--max-bundle", "/bundle", "an answer of more than 96 KiB"),
+        ("--max-event", "/stream", "an event of more than 96 KiB"),
+    ] {
+        said_with(&[flag, "96KiB"], end, 200, words).await?;
+    }
+    Ok(())
+}
+
+const TELLS: &str = r#"
+import json, os, urllib.error, urllib.request
+hook = json.load(open(os.environ["CONFIG_PATH"]))["webhook_config"][-1]
+for body in ['{"type": "x"}', json.dumps({"type": "x" * 2000}), json.dumps([0] * 60)]:
+    request = urllib.request.Request(hook["callback_url"], body.encode(), {"X-API-Key": hook["auth_token"]})
+    try: print(urllib.request.urlopen(request).status, flush=True)
+    except urllib.error.HTTPError as error: print(error.code, flush=True)
+"#;
+
+#[tokio::test]
+async fn the_owner_sets_the_limits_of_the_webhook() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let host = Host::with_python(TELLS)?.flags(&["--webhook-body", "1KiB", "--webhook-values", "50"]);
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &json!({"config.json": "{}"}));
+    agent.end().await?;
+    assert_eq!(String::from_utf8_lossy(&fake.shared().log), "204\n413\n400\n");
+    Ok(())
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ use super::fake::{Fake, Shared};
 use super::host::{Host, known_as, until};
 use crate::clock;
 use crate::files::{AttemptDir, Exit, Lease, Running, StopCause};
+use crate::process::ProcId;
 
 /// Puts a pipe that nobody writes to in a file's place: whoever reads it stands still.
 fn hang(dir: &AttemptDir, name: &str) -> io::Result<()> {
@@ -106,27 +107,34 @@ async fn a_renewed_lease_is_seen_whatever_else_hangs() -> io::Result<()> {
     agent.kill().await
 }
 
+/// The process whose number the trainer wrote into a file.
+fn who(dir: &AttemptDir, running: &Running, name: &str) -> io::Result<ProcId> {
+    let number = fs::read_to_string(dir.work().join(name))?.trim().parse().map_err(io::Error::other)?;
+    known_as(running.trainer, number).ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
 /// What it left behind by itself dies with the lease too, and its own end stays its own.
 #[tokio::test]
 async fn an_end_of_its_own_stays_its_own() -> io::Result<()> {
     let fake = Fake::start().await?;
     fake.shared().offer_more = json!({"exclusive": true});
-    let script = "sleep 1000 & echo $! > left; echo beating; while [ ! -e ../control/go ]; do sleep 0.02; done; exit 3";
-    // At level `full` the init process outlives the trainer for as long as anything does, and the lease ends both.
-    let host = Host::with_script(script)?.flags(&["--persistent", "--sandbox-min", "none"]);
+    let script = "sleep 1000 & echo $! > left; echo $$ > self; echo beating; \
+                  while [ ! -e ../control/go ]; do sleep 0.02; done; exit 3";
+    let host = Host::with_script(script)?.flags(&["--persistent"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     fake.until("the trainer", |shared| shared.log.ends_with(b"beating\n").then_some(())).await;
     let (dir, running) = (host.attempt("j_1", 1), host.supervisor("j_1", 1).await);
-    let left: i32 = fs::read_to_string(dir.work().join("left"))?.trim().parse().map_err(io::Error::other)?;
-    let left = known_as(running.trainer, left).ok_or(io::ErrorKind::NotFound)?;
+    let [trainer, left] = ["self", "left"].map(|name| who(&dir, &running, name));
+    let (trainer, left) = (trainer?, left?);
     agent.kill().await?;
     for name in ["lease.json", "stop.json"] {
         hang(&dir, name)?;
     }
     let held = (hanging(&dir, "stop.json").await, hanging(&dir, "lease.json").await);
     fs::write(dir.control().join("go"), "")?;
-    until("the trainer's end", || (!running.trainer.is_alive()).then_some(())).await;
+    until("the trainer's end", || (!trainer.is_alive()).then_some(())).await;
+    assert!(left.is_alive(), "what it left did not outlive it");
     until("the death of what it left", || (!left.is_alive()).then_some(())).await;
     for name in ["lease.json", "stop.json"] {
         fs::remove_file(dir.join(name))?;

@@ -39,7 +39,7 @@ async fn a_stopped_container_gives_its_job_back_and_leaves_no_zombie() -> io::Re
     let fake = Fake::start().await?;
     let host =
         Host::with_script("trap 'echo saving; exit 0' TERM; sh -c '(sleep 0.1 &)'; while true; do sleep 0.05; done")?;
-    let host = host.flags(&["--persistent", "--worker-token", "wt_test"]);
+    let host = host.flags(&["--persistent", "--worker-token", "wt_test_token"]);
     let agent = host.start_by(container(), &fake.url)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     fake.status("running").await;

@@ -45,7 +45,7 @@ async fn what_the_trainer_sees_and_what_it_never_sees() -> io::Result<()> {
     fake.offer("j_1", 3, &config());
     agent.end().await?;
     let log = String::from_utf8_lossy(&fake.shared().log).into_owned();
-    assert!(!log.contains("wt_test") && !log.contains("AWS_SECRET"), "{log}");
+    assert!(!log.contains("wt_test_token") && !log.contains("AWS_SECRET"), "{log}");
     let bundle = host.attempt("j_1", 3).bundle();
     for line in [
         "EXTRA=yes".to_owned(),

@@ -5,13 +5,15 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::*;
 use crate::files::AttemptDir;
 
-const SHORT: Limits =
-    Limits { connections: 4, idle: Duration::from_millis(100), body: Duration::from_millis(300), largest_body: 1_000 };
+fn short() -> WebhookBounds {
+    let (idle, body_time) = (Duration::from_millis(100), Duration::from_millis(300));
+    WebhookBounds { connections: 4, idle, body_time, body: 1_000, ..WebhookBounds::default() }
+}
 
-async fn listening(limits: Limits) -> io::Result<(Listener, tempfile::TempDir)> {
+async fn listening(bounds: WebhookBounds) -> io::Result<(Listener, tempfile::TempDir)> {
     let temp = tempfile::tempdir()?;
-    let events = Events::open(&AttemptDir::at(temp.path()))?;
-    Ok((Listener::with(limits, Secret::new("key"), events).await?, temp))
+    let events = Events::open(&AttemptDir::at(temp.path()), bounds.values)?;
+    Ok((Listener::start(bounds, Secret::new("key"), events).await?, temp))
 }
 
 async fn connect(listener: &Listener) -> io::Result<TcpStream> {
@@ -35,9 +37,9 @@ fn post(more: &str, body: &str) -> String {
 
 #[tokio::test]
 async fn silent_connections_do_not_keep_the_trainer_out() -> io::Result<()> {
-    let (listener, temp) = listening(SHORT).await?;
+    let (listener, temp) = listening(short()).await?;
     let mut silent = Vec::new();
-    for _ in 0..3 * SHORT.connections {
+    for _ in 0..3 * short().connections {
         silent.push(connect(&listener).await?);
     }
     let answer = told(&listener, &post("Connection: close\r\n", r#"{"type": "x"}"#)).await?;
@@ -48,7 +50,7 @@ async fn silent_connections_do_not_keep_the_trainer_out() -> io::Result<()> {
 
 #[tokio::test]
 async fn who_asks_nothing_more_is_let_go() -> io::Result<()> {
-    let (listener, _temp) = listening(SHORT).await?;
+    let (listener, _temp) = listening(short()).await?;
     // Without `Connection: close`: it is the listener that ends it.
     let answer = told(&listener, &post("", r#"{"type": "x"}"#)).await?;
     assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
@@ -58,8 +60,8 @@ async fn who_asks_nothing_more_is_let_go() -> io::Result<()> {
 
 #[tokio::test]
 async fn heads_and_bodies_have_a_limit() -> io::Result<()> {
-    let (listener, _temp) = listening(SHORT).await?;
-    let long = format!("X-Long: {}\r\n", "x".repeat(2 * LARGEST_HEAD));
+    let (listener, _temp) = listening(short()).await?;
+    let long = format!("X-Long: {}\r\n", "x".repeat(2 * short().head));
     for (request, status) in [
         (post(&long, "{}"), "431"),
         (post("", &"x".repeat(1_001)), "413"),

@@ -1,6 +1,7 @@
 //! NVIDIA's GPUs by NVML itself: the agent loads a library of that name, which was compiled here and has no GPU below it.
 
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -24,6 +25,8 @@ impl Driver {
         for variable in ["LD_LIBRARY_PATH", "NVML_STUB"] {
             host.variables.push((variable.to_owned(), dir.display().to_string()));
         }
+        let path = std::env::var("PATH").unwrap_or_default();
+        host.variables.push(("PATH".to_owned(), format!("{}:{path}", dir.display())));
         Ok(Self(dir))
     }
 
@@ -91,6 +94,26 @@ async fn every_gpu_says_what_it_can_and_none_hides_another() -> io::Result<()> {
     driver.says("processes", &std::process::id().to_string())?;
     withheld(&fake, &format!("used by process {} (", std::process::id())).await;
     assert_eq!(driver.begun(), 1);
+    agent.kill().await
+}
+
+/// As the driver's own program tells them, which the agent asks for what the library keeps to itself.
+const PARTS: &str = "#!/bin/sh
+echo '<gpu id=\"1\"><mig_devices><mig_device><index>2</index><gpu_instance_id>5</gpu_instance_id>'
+echo '<compute_instance_id>1</compute_instance_id></mig_device></mig_devices><uuid>GPU-parted</uuid></gpu>'
+";
+
+#[tokio::test]
+async fn what_a_part_is_made_of_is_known() -> io::Result<()> {
+    let fake = Fake::start().await?;
+    let mut host = Host::with_script("")?.flags(&["--persistent"]);
+    let driver = Driver::on(&mut host)?;
+    driver.says("nvidia-smi", PARTS)?;
+    std::fs::set_permissions(driver.0.join("nvidia-smi"), std::fs::Permissions::from_mode(0o755))?;
+    let agent = host.start(&fake)?;
+    fake.until("a registration", |shared| shared.registers.first().map(drop)).await;
+    let known: Value = serde_json::from_slice(&std::fs::read(host.path().join("state/gpus.json"))?)?;
+    assert_eq!(known["parts"], json!({"MIG-part": {"gpu": 5, "compute": 1}}));
     agent.kill().await
 }
 

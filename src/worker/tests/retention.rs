@@ -1,7 +1,5 @@
 //! What goes, in which order, on disks of any size.
 
-use std::time::Duration;
-
 use super::*;
 use app::domain::watermark::Floor;
 
@@ -30,6 +28,11 @@ struct Host {
 }
 
 const MIB: u64 = 1 << 20;
+const NOW: SystemTime = SystemTime::UNIX_EPOCH;
+
+fn keep(bytes: u64) -> Keep {
+    Keep { free: KeepFree::Told(Floor::Bytes(bytes)), homes: Duration::from_hours(720) }
+}
 
 impl Host {
     fn with(attempts: &[(&str, State)]) -> io::Result<Self> {
@@ -56,7 +59,7 @@ impl Host {
     /// Tidies until so many megabytes are free. Whether that was not enough.
     fn tidy(&self, floor_mib: u64, was_short: bool) -> bool {
         let space = || Some(Space { free: 3 * MIB + (self.begins - self.here().len()) as u64 * MIB, total: 100 * MIB });
-        tidy(self.temp.path(), KeepFree::Told(Floor::Bytes(floor_mib * MIB)), was_short, space)
+        tidy(self.temp.path(), keep(floor_mib * MIB), was_short, NOW, space)
     }
 }
 
@@ -72,7 +75,7 @@ fn finished_attempts_make_room_the_oldest_first_and_no_more_than_needed() -> io:
     assert!(!host.tidy(4, false));
     // A tenth more than the floor, so that the next byte does not make it short again.
     assert_eq!(host.here(), ["c/1", "d/1"]);
-    assert!(!host.temp.path().join("jobs/a").exists() && !host.temp.path().join("removed/attempt").exists());
+    assert!(!host.temp.path().join("jobs/a").exists() && !host.temp.path().join("removed/1").exists());
     assert!(host.tidy(50, false), "there is nothing more to remove, and it is not enough");
     assert_eq!(host.here(), [""; 0]);
     Ok(())
@@ -99,8 +102,7 @@ fn what_is_not_delivered_or_about_to_be_resumed_from_stays() -> io::Result<()> {
 #[test]
 fn where_nobody_can_tell_what_is_free_nothing_goes_for_it() -> io::Result<()> {
     let host = Host::with(&[("a/1", delivered())])?;
-    let keep = KeepFree::Told(Floor::Bytes(u64::MAX));
-    assert!(!tidy(host.temp.path(), keep, false, || None));
+    assert!(!tidy(host.temp.path(), keep(u64::MAX), false, NOW, || None));
     assert_eq!(host.here(), ["a/1"]);
     Ok(())
 }

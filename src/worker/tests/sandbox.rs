@@ -6,8 +6,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::fake::Fake;
+use super::fake::{Fake, Shared};
 use super::host::{Agent, Host, until};
+use crate::files::State;
+use crate::sandbox::users;
 
 mod oracles;
 
@@ -123,10 +125,36 @@ async fn nothing_of_a_job_survives_it() -> io::Result<()> {
 }
 
 #[tokio::test]
+async fn a_home_stays_while_its_owner_has_a_job_and_goes_when_it_was_unused_for_long() -> io::Result<()> {
+    let program = "import os, time\nopen(os.path.expanduser('~/cache'), 'w').close()\nprint('on', flush=True)\n\
+                   while not os.path.exists('../control/go'): time.sleep(0.02)\n";
+    let fake = Fake::start().await?;
+    let host = confined("files", program)?.flags(&["--home-retention-days", "0"]);
+    let agent = host.start(&fake)?;
+    fake.shared().offer_more = json!({"submitted_by": "bob"});
+    for job in ["j_1", "j_2"] {
+        fake.offer(job, 1, &config());
+        host.supervisor(job, 1).await;
+    }
+    let home = users::home(&host.path().join("state"), "bob");
+    let has_ended = |shared: &Shared, job: &str| {
+        shared.statuses.iter().any(|said| said["job_id"] == job && said["status"] == "completed").then_some(())
+    };
+    std::fs::write(host.attempt("j_1", 1).control().join("go"), "")?;
+    fake.until("the first job's end", |shared| has_ended(shared, "j_1")).await;
+    until("its tidying", || host.attempt("j_1", 1).read::<State>("state.json").ok()??.delivered.then_some(())).await;
+    assert!(home.join("cache").exists(), "the other one uses it");
+    std::fs::write(host.attempt("j_2", 1).control().join("go"), "")?;
+    until("its removal", || (!home.exists()).then_some(())).await;
+    fake.until("the second job's end", |shared| has_ended(shared, "j_2")).await;
+    agent.kill().await
+}
+
+#[tokio::test]
 async fn what_one_job_fills_is_its_own() -> io::Result<()> {
     let program = include_str!("sandbox/fill.py");
     let lines = tried("full", &[TOOLS, program].concat()).await?;
-    all_held(&lines, 3);
+    all_held(&lines, 5);
     Ok(())
 }
 

@@ -28,7 +28,7 @@ async fn invalid_token() -> io::Result<()> {
     // White space around it is nobody's fault, white space in it is somebody's.
     fake.shared().refuse_token = false;
     let mut padded = Host::with_script("")?.flags(&["--max-idle", "1"]);
-    padded.variables.push(("SIMPLETUNER_WORKER_TOKEN".to_owned(), " wt_test\n".to_owned()));
+    padded.variables.push(("SIMPLETUNER_WORKER_TOKEN".to_owned(), " wt_test_token\n".to_owned()));
     assert_eq!(padded.start(&fake)?.end().await?.0, Some(0));
     padded.variables.push(("SIMPLETUNER_WORKER_TOKEN".to_owned(), "wt_ test".to_owned()));
     let (code, said) = padded.start(&fake)?.end().await?;

@@ -8,7 +8,7 @@ use app::domain::ids::Attempt;
 use app::domain::job::{Job, Loss, Report};
 use app::domain::labels::Labels;
 use app::domain::plan::urgency;
-use app::domain::sandbox::{Sandbox, SandboxLevel};
+use app::domain::sandbox::{JobLimits, Sandbox, SandboxLevel};
 use app::domain::time::Timestamp;
 use app::domain::worker::credential::{Credential, Outgoing};
 use app::domain::worker::{Edit, Kind, OfflineCause, Worker};
@@ -57,6 +57,11 @@ fn capability() -> Capability {
             least: SandboxLevel::Files,
             most: SandboxLevel::Full,
             why_not_more: Some("no namespaces".to_owned()),
+            limits: Some(JobLimits {
+                memory_bytes: Some(1 << 36),
+                processes: None,
+                why_not: Some("no pids".to_owned()),
+            }),
         }),
         tls_verify: Some(false),
         max_jobs: 2,

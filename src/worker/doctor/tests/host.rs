@@ -75,6 +75,14 @@ fn what_trainers_inherit() {
     assert_lines(&[cgroup(&Cgroup::Delegated("/g".into()))], &[Well], "/g is delegated");
     assert_lines(&[cgroup(&Cgroup::NotOurs("/g".into()))], &[Warn], "Delegate=yes");
     assert_lines(&[cgroup(&Cgroup::Absent)], &[Warn], "version 2");
+    let held = JobLimits { memory_bytes: Some(3 * GIB), processes: Some(9), why_not: None };
+    assert_lines(&[job_limits(&held)], &[Well], "a job has 3.0 GiB of memory and 9 processes");
+    let not = JobLimits { why_not: Some("no cgroup v2".to_owned()), ..JobLimits::default() };
+    assert_lines(
+        &[job_limits(&not)],
+        &[Warn],
+        "as much as there is of memory and any number of processes: no cgroup v2",
+    );
     let of = |open_files, shared_memory| limits(Limits { open_files, shared_memory });
     assert_lines(&of(Some(1_023), Some(64 << 20)), &[Warn, Warn], "--shm-size");
     assert_lines(&of(Some(1_024), Some(GIB)), &[Well, Well], "/dev/shm has 1.0 GiB");

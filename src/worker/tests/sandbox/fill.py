@@ -6,8 +6,15 @@ def fill_shared_memory():
             except OSError: break
             if written > 16 << 30: return True
     return False
-size = os.statvfs("/dev/shm")
-trial("shared-memory", lambda: size.f_blocks * size.f_frsize > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+def size(path):
+    space = os.statvfs(path)
+    return space.f_blocks * space.f_frsize
+# Half of the memory, shared out among the four jobs that this host takes at once.
+trial("shared-memory", lambda: size("/dev/shm") > memory / 2 / 4 + 4096)
+trial("small-mounts", lambda: size("/") > 4 << 20 or size("/dev") > 64 << 10)
+# On the disk, where it counts as the job's.
+trial("temporary-files", lambda: os.stat("/tmp").st_dev != os.stat(".").st_dev)
 def processes():
     children = []
     try:

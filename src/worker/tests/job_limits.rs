@@ -1,0 +1,66 @@
+//! A job in a control group with limits, for real where this machine's kernel has the controllers for us.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::fake::Fake;
+use super::host::{Host, until};
+use crate::clock;
+use crate::limits::groups::LEAF;
+use crate::supervisor::cgroup;
+
+/// A group as systemd makes it for the service, or why not.
+fn delegated() -> Result<PathBuf, String> {
+    let own = cgroup::own(None).ok_or("there is no cgroup v2 here")?;
+    let hands_on = |group: &&std::path::Path| {
+        let words = fs::read_to_string(group.join("cgroup.subtree_control")).unwrap_or_default();
+        ["memory", "pids"].iter().all(|name| words.split_ascii_whitespace().any(|word| word == *name))
+    };
+    let above =
+        own.ancestors().find(hands_on).ok_or("no cgroup above hands on memory and pids (cgroup v1 has them?)")?;
+    let unique = clock::secret().map_err(|error| error.to_string())?;
+    let base = above.join(format!("simpletuner-test-{}", &unique[..8]));
+    fs::create_dir(&base).and_then(|()| fs::create_dir(base.join(LEAF))).map_err(|error| error.to_string())?;
+    Ok(base)
+}
+
+#[tokio::test]
+async fn a_job_that_takes_too_much_memory_ends_alone() -> io::Result<()> {
+    let base = match delegated() {
+        Ok(base) => base,
+        Err(why) => {
+            println!("skipped: {why}");
+            return Ok(());
+        }
+    };
+    let begin = format!("echo 0 > '{}/cgroup.procs' && exec \"$@\"", base.join(LEAF).display());
+    let program = "print('on', flush=True)\nall = [bytearray(1 << 20) for _ in range(4000)]\n";
+    let host = Host::with_python(program)?.begun_by(&["sh", "-c", &begin, "sh"]);
+    let host = host.flags(&["--persistent", "--job-memory", "256MiB", "--job-pids", "777"]);
+    let fake = Fake::start().await?;
+    let agent = host.start(&fake)?;
+    let told = fake.until("the registration", |shared| shared.registers.last().cloned()).await;
+    assert_eq!(told["sandbox"]["limits"], json!({"memory_bytes": 256 << 20, "processes": 777}), "{told}");
+    fake.offer("j_1", 1, &json!({"config.json": "{}"}));
+    let running = host.supervisor("j_1", 1).await;
+    let group = running.cgroup.unwrap_or_default();
+    assert_eq!(group.parent(), Some(base.as_path()));
+    let report = fake.status("failed").await;
+    assert!(report["error"].as_str().is_some_and(|error| error.contains("memory was full")), "{report}");
+    assert!(!group.exists(), "{} is left", group.display());
+    // What it was is over, and the agent takes the next one.
+    fake.offer("j_2", 1, &json!({"config.json": "{}"}));
+    host.supervisor("j_2", 1).await;
+    agent.kill().await?;
+    drop(host);
+    until("the group to be empty", || {
+        // Only what is empty goes.
+        let _ = fs::remove_dir(base.join(LEAF));
+        fs::remove_dir(&base).ok()
+    })
+    .await;
+    Ok(())
+}
