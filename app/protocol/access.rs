@@ -147,6 +147,9 @@ pub struct ListedUser {
     pub last_used_at: Option<Timestamp>,
     /// How many API tokens they have.
     pub tokens: u64,
+    /// Whether they have a second factor.
+    #[serde(default)]
+    pub second_factor: bool,
 }
 
 /// People by role; those who are not let in apart.

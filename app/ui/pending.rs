@@ -1,5 +1,6 @@
 //! What goes on once somebody has given more: a form, the password again; a login, its second step.
 
+use crate::domain::factor::Ways;
 use crate::protocol::factors::TotpEnrolment;
 
 /// Somebody who has given the right password, and is to give a code.
@@ -9,6 +10,8 @@ pub struct PendingLogin {
     pub name: String,
     /// What the app is given that is to be set up; none for who has one.
     pub enrolment: Option<TotpEnrolment>,
+    /// By what the second factor can be given.
+    pub ways: Ways,
 }
 
 /// The field that holds the password.

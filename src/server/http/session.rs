@@ -1,5 +1,6 @@
 //! `GET /api/session`: who is asking, and under which address.
 
+use app::domain::passkey::{NoPasskeys, Origin};
 use app::protocol::access::{ProveSession, SessionView};
 use app::protocol::fingerprint::Fingerprint;
 use app::protocol::worker::Accepted;
@@ -87,4 +88,10 @@ pub fn address(app: &App, scheme: Scheme, headers: &HeaderMap) -> Address {
     // A proxy has a certificate of its own.
     let fingerprint = app.tls.as_ref().filter(|_| scheme == Scheme::OwnHttps).and_then(Tls::to_pin);
     Address { base_url, fingerprint }
+}
+
+/// The address that the caller's browser shows, if passkeys work there.
+pub fn origin(scheme: Scheme, headers: &HeaderMap) -> Result<Origin, NoPasskeys> {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    Origin::of(scheme.is_secure(), host)
 }

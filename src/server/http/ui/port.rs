@@ -10,7 +10,7 @@ use app::protocol::artifacts::ArtifactsPage;
 use app::protocol::audit::{AuditPage, AuditQuery, AuditVerdict};
 use app::protocol::configs::{ConfigDetail, ConfigsPage, RevisionsPage};
 use app::protocol::explain::ExplanationView;
-use app::protocol::factors::{FactorsView, TotpEnrolment};
+use app::protocol::factors::{FactorsView, PasskeyEnrolment, TotpEnrolment};
 use app::protocol::gpus::{GpusPage, GpusQuery};
 use app::protocol::history::{FleetHistory, GpuHistory, JobMetrics, Range};
 use app::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
@@ -191,6 +191,10 @@ impl Desk for ServerPort {
 
     fn totp_enrolment(&self) -> Answer<TotpEnrolment> {
         self.ask(ACCOUNT, None, |core, person| async move { core.own_enrolment(&person).await })
+    }
+
+    fn passkey_enrolment(&self) -> Answer<PasskeyEnrolment> {
+        self.ask(ACCOUNT, None, |core, person| async move { core.own_passkey_enrolment(&person).await })
     }
 
     fn notices(&self) -> Answer<NoticesPage> {

@@ -17,7 +17,7 @@ use crate::http::arrival::Scheme;
 use crate::http::json::Form;
 use crate::http::openapi::doc::{Answer, Content, Doc, LOCATION};
 use crate::http::request::{Peer, address, caller, caller_named};
-use crate::http::session_cookie;
+use crate::http::{session, session_cookie};
 use crate::service::access::{Browser, DEVICE, LoggedIn, Login, PENDING, Person, Via};
 use crate::service::rates::KnownBrowser;
 use crate::service::refusal::{FactorRefusal, Refusal};
@@ -184,6 +184,8 @@ pub(super) async fn record(app: &App, peer: Option<IpAddr>, name: &str, refusal:
         Refusal::WrongToken => "wrong_token",
         Refusal::WrongPassword => "wrong_password",
         Refusal::Factor(FactorRefusal::WrongCode) => "wrong_code",
+        Refusal::Factor(FactorRefusal::WrongPasskey) => "wrong_passkey",
+        Refusal::Factor(FactorRefusal::PasskeyCopied) => "passkey_copied",
         Refusal::TooMany { .. } => "too_many_requests",
         _ => return,
     };
@@ -197,7 +199,7 @@ pub(super) async fn record(app: &App, peer: Option<IpAddr>, name: &str, refusal:
 fn onward(scheme: Scheme, login: &Login, next: &str) -> Response {
     let (step, cookie) = match login {
         Login::Done(opened) => return welcome(Redirect::to(next).into_response(), scheme, opened),
-        Login::Code(cookie) => ("code", cookie),
+        Login::Factor(cookie) => ("code", cookie),
         Login::Enrolment(cookie) => ("enrol", cookie),
     };
     let to = Redirect::to(&format!("/login/{step}?next={}", percent_escaped(next)));
@@ -227,6 +229,7 @@ pub(super) fn browser(host: Option<IpAddr>, scheme: Scheme, headers: &HeaderMap)
         agent: agent.to_owned(),
         session: session_cookie::read(headers, scheme).map(str::to_owned),
         device: session_cookie::read_device(headers, scheme).map(str::to_owned),
+        origin: session::origin(scheme, headers).ok(),
     }
 }
 
