@@ -39,6 +39,9 @@ pub struct SessionView {
 pub struct ProveSession {
     /// The password, or the API token that the session was opened with.
     pub password: String,
+    /// A code of the authenticator app, or a recovery code, of whoever has a second factor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
 }
 
 /// `POST /api/admin/users`

@@ -17,6 +17,15 @@ pub struct PendingLogin {
 /// The field that holds the password.
 pub const PASSWORD_FIELD: &str = "confirm_password";
 
+/// The field that holds a code of the second factor.
+pub const CODE_FIELD: &str = "confirm_code";
+
+/// The field that holds what a passkey has signed.
+pub const CREDENTIAL_FIELD: &str = "confirm_credential";
+
+/// The fields that prove who sends a form: they are kept nowhere.
+pub const PROOF_FIELDS: [&str; 3] = [PASSWORD_FIELD, CODE_FIELD, CREDENTIAL_FIELD];
+
 /// A form as it was filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingForm {

@@ -56,6 +56,7 @@ fn sentence(problem: &Problem, locale: Locale) -> Option<String> {
         "invalid_labels" => own(words.invalid_labels),
         "password_needed" => own(words.password_needed),
         "wrong_code" => own(words.wrong_code),
+        "factor_needed" => own(words.factor_needed),
         "wrong_passkey" => own(words.wrong_passkey),
         "passkey_expired" => own(words.passkey_expired),
         "passkey_copied" => own(words.passkey_copied),

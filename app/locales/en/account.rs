@@ -49,6 +49,7 @@ pub(super) const PASSKEYS: Passkeys = Passkeys {
     sign_in: "Sign in with a passkey",
     or_code: "Or with a code",
     recovery_hint: "A recovery code that you have not used.",
+    instead: "Leave it empty to use a passkey.",
     elsewhere: Phrase("Your passkeys work at {0}, not here."),
     elsewhere_only: Phrase("Your passkeys work at {0}, not here. Sign in there."),
     need_script: "Passkeys need JavaScript, which is off in this browser.",

@@ -49,6 +49,7 @@ pub(super) const PASSKEYS: Passkeys = Passkeys {
     sign_in: "Iniciar sesión con una llave de acceso",
     or_code: "O con un código",
     recovery_hint: "Un código de recuperación que no haya usado.",
+    instead: "Déjelo vacío para usar una llave de acceso.",
     elsewhere: Phrase("Sus llaves de acceso funcionan en {0}, no aquí."),
     elsewhere_only: Phrase("Sus llaves de acceso funcionan en {0}, no aquí. Inicie sesión allí."),
     need_script: "Las llaves de acceso necesitan JavaScript, que está desactivado en este navegador.",

@@ -184,6 +184,7 @@ pub(super) const REFUSED: Refused = Refused {
     password_listed: "La contraseña está en la lista de contraseñas no permitidas de este servidor. Elija otra.",
     wrong_code: "El código no es válido. Introduzca el código actual de su aplicación, cada uno una sola vez, o un código de recuperación sin usar.",
     wrong_passkey: "No se aceptó esta llave de acceso. Use una de las que figuran en la página de su cuenta.",
+    factor_needed: "También hace falta su segundo factor.",
     passkey_expired: "La solicitud de llave de acceso ya no es válida: termina a los diez minutos y con la primera respuesta. Inténtelo de nuevo.",
     passkey_copied: "No se aceptó esta llave de acceso: puede haber una copia. Inicie sesión de otra forma, quítela en la página de su cuenta y añádala de nuevo.",
     wrong_password: "Este nombre y esta contraseña no abren nada aquí. Comprueba que los escribiste bien.",

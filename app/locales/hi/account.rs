@@ -49,6 +49,7 @@ pub(super) const PASSKEYS: Passkeys = Passkeys {
     sign_in: "पासकी से साइन इन करें",
     or_code: "या कोड से",
     recovery_hint: "ऐसा रिकवरी कोड जो अभी इस्तेमाल न हुआ हो।",
+    instead: "पासकी इस्तेमाल करने के लिए इसे खाली छोड़ें।",
     elsewhere: Phrase("आपकी पासकी {0} पर काम करती हैं, यहाँ नहीं।"),
     elsewhere_only: Phrase("आपकी पासकी {0} पर काम करती हैं, यहाँ नहीं। वहाँ साइन इन करें।"),
     need_script: "पासकी के लिए JavaScript चाहिए, जो इस ब्राउज़र में बंद है।",

@@ -49,6 +49,7 @@ pub(super) const PASSKEYS: Passkeys = Passkeys {
     sign_in: "パスキーでサインイン",
     or_code: "またはコードを使用",
     recovery_hint: "未使用のリカバリーコード。",
+    instead: "パスキーを使う場合は空欄にしてください。",
     elsewhere: Phrase("お使いのパスキーは{0}で使えますが、ここでは使えません。"),
     elsewhere_only: Phrase("お使いのパスキーは{0}で使えますが、ここでは使えません。そちらでサインインしてください。"),
     need_script: "パスキーにはJavaScriptが必要ですが、このブラウザーでは無効になっています。",

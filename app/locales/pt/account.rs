@@ -49,6 +49,7 @@ pub(super) const PASSKEYS: Passkeys = Passkeys {
     sign_in: "Entrar com uma chave de acesso",
     or_code: "Ou com um código",
     recovery_hint: "Um código de recuperação que você não usou.",
+    instead: "Deixe vazio para usar uma chave de acesso.",
     elsewhere: Phrase("Suas chaves de acesso funcionam em {0}, não aqui."),
     elsewhere_only: Phrase("Suas chaves de acesso funcionam em {0}, não aqui. Entre por lá."),
     need_script: "Chaves de acesso precisam de JavaScript, que está desativado neste navegador.",

@@ -184,6 +184,7 @@ pub(super) const REFUSED: Refused = Refused {
     password_listed: "A senha está na lista de senhas proibidas deste servidor. Escolha outra.",
     wrong_code: "O código não é válido. Informe o código atual do aplicativo, cada um uma só vez, ou um código de recuperação não usado.",
     wrong_passkey: "Esta chave de acesso não foi aceita. Use uma das listadas na página da sua conta.",
+    factor_needed: "O seu segundo fator também é necessário.",
     passkey_expired: "O pedido de chave de acesso não vale mais: termina após dez minutos e com a primeira resposta. Tente de novo.",
     passkey_copied: "Esta chave de acesso não foi aceita: pode haver uma cópia dela. Entre de outra forma, remova-a na página da sua conta e adicione-a de novo.",
     wrong_password: "Este nome e esta senha não abrem nada aqui. Confira se foram digitados corretamente.",

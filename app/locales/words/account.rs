@@ -48,6 +48,7 @@ words! {
         sign_in: Text,
         or_code: Text,
         recovery_hint: Text,
+        instead: Text,
         elsewhere: Phrase,
         elsewhere_only: Phrase,
         need_script: Text,

@@ -164,6 +164,7 @@ words! {
         password_listed: Text,
         wrong_code: Text,
         wrong_passkey: Text,
+        factor_needed: Text,
         passkey_expired: Text,
         passkey_copied: Text,
         wrong_password: Text,

@@ -49,6 +49,7 @@ pub(super) const PASSKEYS: Passkeys = Passkeys {
     sign_in: "使用通行密钥登录",
     or_code: "或使用验证码",
     recovery_hint: "一个未使用的恢复码。",
+    instead: "使用通行密钥时请留空。",
     elsewhere: Phrase("您的通行密钥可在{0}使用，但不能在此处使用。"),
     elsewhere_only: Phrase("您的通行密钥可在{0}使用，但不能在此处使用。请在那里登录。"),
     need_script: "通行密钥需要JavaScript，而此浏览器已将其关闭。",

@@ -177,6 +177,7 @@ pub(super) const REFUSED: Refused = Refused {
     password_listed: "该密码在此服务器的禁用密码列表中，请另选一个。",
     wrong_code: "验证码无效。请输入应用当前的验证码（每个只能使用一次），或一个未使用的恢复码。",
     wrong_passkey: "未接受此通行密钥。请使用账户页面上列出的通行密钥。",
+    factor_needed: "还需要您的双重验证。",
     passkey_expired: "通行密钥请求已失效：它在十分钟后或首次应答后结束。请重试。",
     passkey_copied: "未接受此通行密钥：可能存在其副本。请用其他方式登录，在账户页面移除它，然后重新添加。",
     wrong_password: "此名称和密码无法登录，请检查是否输入有误。",

@@ -3,6 +3,9 @@
 (() => {
   const form = document.querySelector('form[data-passkey]');
   const said = document.querySelector('[data-passkey-said]');
+  const answer = form.querySelector('[data-passkey-answer]');
+  // A code that somebody may type in its place.
+  const instead = form.querySelector('[data-passkey-instead]');
   const say = (what) => {
     said.hidden = !what;
     said.textContent = what ? said.dataset[what] : '';
@@ -35,6 +38,7 @@
 
   let asking = false;
   form.addEventListener('submit', async (event) => {
+    if (instead?.value) return;
     event.preventDefault();
     if (asking) return;
     asking = true;
@@ -42,7 +46,7 @@
     try {
       const [key, response] = await (form.dataset.passkey === 'create' ? create() : get());
       response.clientDataJSON = text(key.response.clientDataJSON);
-      form.elements.credential.value = JSON.stringify({ id: key.id, rawId: text(key.rawId), type: key.type, response });
+      answer.value = JSON.stringify({ id: key.id, rawId: text(key.rawId), type: key.type, response });
       // Not again by this listener.
       HTMLFormElement.prototype.submit.call(form);
     } catch (error) {

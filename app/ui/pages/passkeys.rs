@@ -20,7 +20,7 @@ use crate::ui::prefs::Prefs;
 /// What asks the browser, on the page itself: it is too little for a file of its own.
 const SCRIPT: &str = include_str!("passkey.js");
 
-/// The reader's passkeys. The buttons that remove one are there where they are the reader's own.
+/// The rows of somebody's passkeys. The buttons that remove one are there where they are the reader's own.
 #[component]
 pub(super) fn Passkeys(passkeys: Vec<PasskeyView>, remove_text: Option<&'static str>) -> impl IntoView {
     let words = t().plain();
@@ -47,7 +47,7 @@ pub(super) fn Passkeys(passkeys: Vec<PasskeyView>, remove_text: Option<&'static 
             </li>
         }
     };
-    view! { <ul class="rows">{passkeys.into_iter().map(row).collect_view()}</ul> }.erased()
+    passkeys.into_iter().map(row).collect_view().into_any()
 }
 
 /// The button that begins to add a passkey, or why there can be none at this address.
@@ -121,19 +121,34 @@ pub(super) fn PasskeyForm(
     submit: &'static str,
     children: Children,
 ) -> impl IntoView {
-    let words = &t().plain().passkeys;
     view! {
-        <p class="notice notice-bad" role="alert" hidden=true data-passkey-said="" data-unsupported=words.unsupported
-            data-refused=words.refused data-there=words.there data-failed=words.failed></p>
+        <PasskeySaid/>
         <form method="post" action=action class="space-y-4" hidden=true data-passkey=kind data-options=options>
             {children()}
-            <input type="hidden" name="credential"/>
+            <input type="hidden" name="credential" data-passkey-answer=""/>
             <div class="form-actions">
                 <button class="btn btn-primary grow"><Icon glyph=Glyph::Key/>{submit}</button>
             </div>
         </form>
-        <noscript><p class="text-muted">{words.need_script}</p></noscript>
-        <script nonce=use_nonce() inner_html=SCRIPT></script>
+        <p class="text-muted script-off-only">{t().plain().passkeys.need_script}</p>
+        <PasskeyScript/>
     }
     .erased()
+}
+
+/// Where the script says what went wrong; before its form.
+#[component]
+pub(super) fn PasskeySaid() -> impl IntoView {
+    let words = &t().plain().passkeys;
+    view! {
+        <p class="notice notice-bad" role="alert" hidden=true data-passkey-said="" data-unsupported=words.unsupported
+            data-refused=words.refused data-there=words.there data-failed=words.failed></p>
+    }
+    .erased()
+}
+
+/// What asks the browser; after its form.
+#[component]
+pub(super) fn PasskeyScript() -> impl IntoView {
+    view! { <script nonce=use_nonce() inner_html=SCRIPT></script> }.erased()
 }

@@ -23,19 +23,29 @@ pub(super) fn SecondFactor(factors: FactorsView) -> impl IntoView {
     let (problem, _) = refused(FormName::Factor);
     let none = (!has_any(&factors)).then(|| {
         view! {
-            <p class="max-w-prose text-muted">{words.none}</p>
-            {factors.required.then(|| view! { <p class="max-w-prose">{words.required}</p> })}
+            <div class="space-y-4 px-5 pt-5">
+                <p class="max-w-prose text-muted">{words.none}</p>
+                {factors.required.then(|| view! { <p class="max-w-prose">{words.required}</p> })}
+            </div>
         }
     });
     let is_last = factors.passkeys.len() + usize::from(factors.totp_since.is_some()) == 1;
     let remove_text = if is_last { words.remove_text } else { t().plain().passkeys.remove_one_text };
-    let app = match factors.totp_since {
-        Some(_) => Some(view! {
+    let app = factors.totp_since.map(|_| {
+        view! {
             <Question action="/ui/account/totp/remove" label=words.remove text=remove_text confirm=words.remove_confirm
                 class="btn btn-sm btn-ghost text-bad"/>
-        }),
-        None => None,
-    };
+        }
+    });
+    let rows = has_any(&factors).then(|| {
+        view! {
+            <ul class="rows">
+                {row(&factors, app.map(Erase::erased))}
+                <Passkeys passkeys=factors.passkeys.clone() remove_text=Some(remove_text)/>
+                {codes(&factors)}
+            </ul>
+        }
+    });
     let set_up = factors.totp_since.is_none().then(|| {
         view! {
             <form method="post" action="/ui/account/totp">
@@ -46,14 +56,10 @@ pub(super) fn SecondFactor(factors: FactorsView) -> impl IntoView {
     view! {
         <section class="panel" aria-labelledby="second-factor">
             <h2 id="second-factor" class="panel-head">{words.title}</h2>
-            <div class="space-y-4 px-5 pb-5">
-                {problem.map(|problem| view! { <Refusal problem=problem/> })}
-                {none}
-                {row(&factors, app.map(Erase::erased))}
-                <Passkeys passkeys=factors.passkeys.clone() remove_text=Some(remove_text)/>
-                {codes(&factors)}
-                <div class="form-actions">{set_up}<AddPasskey/></div>
-            </div>
+            {problem.map(|problem| view! { <div class="px-5 pt-4"><Refusal problem=problem/></div> })}
+            {none}
+            {rows}
+            <div class="form-actions p-5">{set_up}<AddPasskey/></div>
         </section>
     }
     .erased()
@@ -66,7 +72,7 @@ fn has_any(factors: &FactorsView) -> bool {
 /// The authenticator app, if one is set up, with the button that removes it.
 fn row(factors: &FactorsView, remove: Option<AnyView>) -> Option<AnyView> {
     let since = t().plain().factors.since.of(t().moment(factors.totp_since?));
-    Some(view! { <div class="fleet-row"><span>{since}</span>{remove}</div> }.erased())
+    Some(view! { <li class="fleet-row"><span>{since}</span>{remove}</li> }.erased())
 }
 
 /// How many recovery codes are left, with the button that makes new ones.
@@ -76,7 +82,7 @@ fn codes(factors: &FactorsView) -> Option<AnyView> {
     let renew = view! {
         <Question action="/ui/account/recovery-codes" label=words.renew text=words.renew_text confirm=words.renew_confirm/>
     };
-    Some(view! { <div class="fleet-row"><span class="text-muted">{left}</span>{renew}</div> }.erased())
+    Some(view! { <li class="fleet-row"><span class="text-muted">{left}</span>{renew}</li> }.erased())
 }
 
 /// Somebody else's; the button that removes all of them takes no password of theirs.
@@ -87,8 +93,10 @@ pub(super) fn FactorsOf(factors: FactorsView, form: String) -> impl IntoView {
     let inside = if has_any(&factors) {
         let left = words.codes_left.of(factors.recovery_codes_left.into());
         view! {
-            {row(&factors, None)}
-            <Passkeys passkeys=factors.passkeys remove_text=None/>
+            <ul class="rows">
+                {row(&factors, None)}
+                <Passkeys passkeys=factors.passkeys remove_text=None/>
+            </ul>
             <p class="text-muted">{left}</p>
             <Question action=format!("{form}/factors/remove") label=words.remove text=words.person_remove_text
                 confirm=words.remove_confirm class="btn btn-sm btn-ghost text-bad"/>

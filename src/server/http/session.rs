@@ -16,7 +16,7 @@ use super::problem::ApiError;
 use super::request::{self, Peer};
 use super::routes::Routes;
 use super::ui::forms;
-use crate::service::access::{Needs, Person};
+use crate::service::access::{Needs, Person, Proof};
 use crate::state::App;
 use crate::tls::Tls;
 
@@ -31,8 +31,8 @@ pub fn routes(app: &App) -> Routes {
 }
 
 const PROVE: Doc = Doc {
-    problems: &["wrong_password", "too_many_requests"],
-    ..Doc::of("proveSession", "Takes the password once more, for what needs a recent one.")
+    problems: &["wrong_password", "factor_needed", "wrong_code", "too_many_requests"],
+    ..Doc::of("proveSession", "Takes the password once more, and the second factor, for what needs a recent one.")
 };
 
 async fn prove(
@@ -41,7 +41,8 @@ async fn prove(
     peer: Option<Extension<Peer>>,
     Body(proof): Body<ProveSession>,
 ) -> Result<Json<Accepted>, ApiError> {
-    forms::access::prove(&app, &person, request::address(peer), &proof.password).await?;
+    let proof = Proof { secret: proof.password, code: proof.code, credential: None };
+    forms::access::prove(&app, &person, request::address(peer), proof).await?;
     Ok(Json(Accepted { success: true }))
 }
 

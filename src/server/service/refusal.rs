@@ -165,6 +165,8 @@ pub enum FactorRefusal {
     Missing,
     /// It takes a session that was opened with a password.
     NoPasswordSession,
+    /// The password was right, and the second factor is wanted too.
+    Wanted,
     /// There can be no passkeys at the address by which the caller came.
     NoPasskeysHere(NoPasskeys),
     /// No passkey is asked for, or it took too long.

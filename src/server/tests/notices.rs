@@ -103,7 +103,10 @@ async fn changes_of_how_somebody_logs_in_are_told_until_they_are_read() {
     // What comes after the page was made stays.
     let until = told[1]["at"].clone();
     server.post(&ada, "/api/account/notices/read", json!({"until": until})).await.ok(200);
-    assert_eq!((kinds(&notices(&server, &ada).await), unread(&server, &ada).await), (vec!["factors_removed"], json!(1)));
+    assert_eq!(
+        (kinds(&notices(&server, &ada).await), unread(&server, &ada).await),
+        (vec!["factors_removed"], json!(1))
+    );
     let form = format!("until={}", told[0]["at"].as_str().expect("text"));
     server.call(&ada, "POST", "/ui/account/notices/read", form).await;
     assert_eq!(unread(&server, &ada).await, json!(0));

@@ -27,6 +27,11 @@ async fn recorded(server: &Server, action: &str) -> Vec<Value> {
     page["entries"].as_array().expect("a list").iter().map(|entry| entry["detail"].clone()).collect()
 }
 
+/// Gives the password and the second factor once more.
+async fn prove(server: &Server, by: &By, code: &str) {
+    server.post(by, "/api/session/proof", json!({"password": PASSWORD, "code": code})).await.ok(200);
+}
+
 #[tokio::test]
 async fn with_a_passkey_a_login_takes_the_password_and_then_the_passkey() {
     let server = Server::start().await;
@@ -173,7 +178,7 @@ async fn what_is_asked_ends_with_time_and_with_the_passkey() {
 
     let (_, gone) = password(&server, "ada", "").await;
     let signed = key.get(&asked(&server, &gone).await.expect("asked"));
-    server.post(&browser, "/api/session/proof", json!({"password": PASSWORD})).await.ok(200);
+    prove(&server, &browser, added["recovery_codes"][1].as_str().expect("text")).await;
     let path = format!("/api/account/passkeys/{}", added["passkey"]["id"].as_str().expect("text"));
     server.call(&browser, "DELETE", &path, "").await.ok(200);
     server.clock.advance(Millis::seconds(1));
@@ -208,7 +213,7 @@ async fn several_passkeys_and_an_app_stand_beside_each_other() {
     assert!(log_in(&server, "ada", &mut key).await.is_some());
     assert!(log_in(&server, "ada", &mut spare).await.is_some());
     assert!(totp::log_in(&server, "ada", &totp::code(&server, &app.secret)).await.is_some());
-    server.post(&browser, "/api/session/proof", json!({"password": PASSWORD})).await.ok(200);
+    prove(&server, &browser, added["recovery_codes"][1].as_str().expect("text")).await;
     let path = format!("/api/account/passkeys/{}", added["passkey"]["id"].as_str().expect("text"));
     server.call(&browser, "DELETE", &path, "").await.ok(200);
     assert!(log_in(&server, "ada", &mut key).await.is_none());
@@ -363,4 +368,35 @@ async fn the_pages_add_a_passkey_and_remove_it() {
     assert!(server.log_in("ada", PASSWORD).await.is_some());
     let gone = server.get(&ada, "/account/passkeys/new").await;
     assert_eq!(gone.status, StatusCode::CONFLICT, "nothing is being added");
+}
+
+#[tokio::test]
+async fn what_takes_the_password_once_more_takes_the_passkey_too() {
+    let server = Server::start().await;
+    let Keyed { browser, mut key, .. } = keyed(&server, "ada", 1).await;
+    let tokens = async || server.get(&browser, "/api/account/tokens").await.ok(200)["tokens"].clone();
+    server.clock.advance(Millis::seconds(15 * 60));
+    let asked = server.call(&browser, "POST", "/ui/account/tokens", "name=ci").await;
+    let asks = options(&asked.text()).expect("a passkey is asked for");
+    let form = format!("name=ci&confirm_password={PASSWORD}");
+    let without = server.call(&browser, "POST", "/ui/account/tokens", form.clone()).await;
+    assert!(without.text().contains("Your second factor is needed"), "{}", without.text());
+    assert_eq!(options(&without.text()), Some(asks.clone()), "it asks for the same until it is answered");
+    let signed = key.get(&asks);
+    let with = format!("{form}&confirm_credential={signed}");
+    let wrong = with.replace(PASSWORD, "not-the-password");
+    server.call(&browser, "POST", "/ui/account/tokens", wrong).await;
+    assert_eq!(tokens().await, json!([]));
+    let done = server.call(&browser, "POST", "/ui/account/tokens", with.clone()).await;
+    assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text());
+    assert_eq!(tokens().await.as_array().map(Vec::len), Some(1));
+    server.clock.advance(Millis::seconds(15 * 60));
+    let again = server.call(&browser, "POST", "/ui/account/tokens", with.replace("ci", "cd")).await;
+    assert_eq!(again.status, StatusCode::CONFLICT, "it was answered");
+    assert_eq!(tokens().await.as_array().map(Vec::len), Some(1));
+    // By itself the page asks in the same way.
+    let asks = options(&server.get(&browser, "/confirm").await.text()).expect("asked");
+    let form = format!("password={PASSWORD}&next=/account&confirm_credential={}", key.get(&asks));
+    assert_eq!(location(&server.call(&browser, "POST", "/ui/confirm", form).await), "/account");
+    server.post(&browser, "/api/account/tokens", json!({"name": "ok"})).await.ok(201);
 }

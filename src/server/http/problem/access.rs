@@ -89,6 +89,12 @@ fn factor(refusal: FactorRefusal) -> ApiError {
             "factor_exists",
             "An authenticator app is set up already. Remove it first to set up another one.",
         ),
+        FactorRefusal::Wanted => (
+            S::FORBIDDEN,
+            "factor_needed",
+            "Your second factor is needed besides the password: a code of your app, a recovery code, or a passkey on the page \
+             /confirm.",
+        ),
         FactorRefusal::NoPasskeysHere(why) => return no_passkeys(why),
         FactorRefusal::NothingAsked => (
             S::CONFLICT,

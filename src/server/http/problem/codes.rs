@@ -53,6 +53,7 @@ pub const CODES: &[Code] = &[
     code("network_not_allowed", &[403], "The worker's token may not be used from this network."),
     code("older_agent_refused", &[403], "The worker does not allow agents of the older protocol."),
     code("other_attempt", &[403], "The job token belongs to another job or attempt."),
+    code("factor_needed", &[403], "It takes the second factor besides the password."),
     code("password_needed", &[403], "A browser's session must give its password once more."),
     code("permission_denied", &[403], "The caller lacks the permission that `detail` names."),
     code("artifact_not_found", &[404], "The job has no file of this path."),

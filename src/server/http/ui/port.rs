@@ -4,7 +4,9 @@ use std::future::Future;
 use std::sync::Arc;
 
 use app::domain::access::Permission;
+use app::domain::factor::Ways;
 use app::domain::ids::{Attempt, JobId, UserId, WorkerId};
+use app::domain::passkey::Origin;
 use app::protocol::access::{SessionView, SessionsPage, TokensPage, UserDetail, UsersPage, UsersQuery};
 use app::protocol::artifacts::ArtifactsPage;
 use app::protocol::audit::{AuditPage, AuditQuery, AuditVerdict};
@@ -191,6 +193,11 @@ impl Desk for ServerPort {
 
     fn totp_enrolment(&self) -> Answer<TotpEnrolment> {
         self.ask(ACCOUNT, None, |core, person| async move { core.own_enrolment(&person).await })
+    }
+
+    fn ways_to_prove(&self) -> Answer<Option<Ways>> {
+        let origin = Origin::of_url(&self.session.base_url).ok();
+        self.ask(Needs::Login, None, |core, person| async move { core.ways_to_prove(&person, origin).await })
     }
 
     fn passkey_enrolment(&self) -> Answer<PasskeyEnrolment> {

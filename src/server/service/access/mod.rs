@@ -28,6 +28,7 @@ pub use self::admission::{Admission, Ticket};
 pub use self::blocklist::Blocklist;
 pub use self::login::{Browser, LoggedIn, Login, PendingLogin};
 pub use self::policy::AccountPolicy;
+pub use self::sessions::Proof;
 pub use self::setup::job_token_key;
 use super::Core;
 use super::rates::Rates;
