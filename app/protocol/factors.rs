@@ -58,7 +58,7 @@ pub struct PasskeyView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PasskeyEnrolment {
-    /// The options of `navigator.credentials.create()`, as WebAuthn writes them in JSON
+    /// The options of `navigator.credentials.create()`, as `WebAuthn` writes them in JSON
     /// (`PublicKeyCredentialCreationOptionsJSON`).
     pub options: serde_json::Value,
 }
@@ -69,7 +69,7 @@ pub struct PasskeyEnrolment {
 pub struct ConfirmPasskey {
     /// What it is to be called: 1 to 64 characters.
     pub name: String,
-    /// What the browser made of the options, as WebAuthn writes it in JSON (`RegistrationResponseJSON`).
+    /// What the browser made of the options, as `WebAuthn` writes it in JSON (`RegistrationResponseJSON`).
     pub credential: serde_json::Value,
 }
 

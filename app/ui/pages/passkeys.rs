@@ -150,5 +150,5 @@ pub(super) fn PasskeySaid() -> impl IntoView {
 /// What asks the browser; after its form.
 #[component]
 pub(super) fn PasskeyScript() -> impl IntoView {
-    view! { <script nonce=use_nonce() inner_html=SCRIPT></script> }.erased()
+    view! { <script nonce=use_nonce()>{SCRIPT}</script> }.erased()
 }

@@ -352,6 +352,7 @@ async fn the_pages_add_a_passkey_and_remove_it() {
     let begun = server.call(&ada, "POST", "/ui/account/passkeys", format!("confirm_password={PASSWORD}")).await;
     assert_eq!(location(&begun), "/account/passkeys/new");
     let page = server.get(&ada, "/account/passkeys/new").await.text();
+    assert!(page.contains("const bytes = (text) => "), "the script as it is written: {page}");
     let key = SoftKey::new(1);
     let made = key.create(&options(&page).expect("the options")).to_string();
     let form = format!("name=Blue+key&credential={made}");
@@ -368,35 +369,4 @@ async fn the_pages_add_a_passkey_and_remove_it() {
     assert!(server.log_in("ada", PASSWORD).await.is_some());
     let gone = server.get(&ada, "/account/passkeys/new").await;
     assert_eq!(gone.status, StatusCode::CONFLICT, "nothing is being added");
-}
-
-#[tokio::test]
-async fn what_takes_the_password_once_more_takes_the_passkey_too() {
-    let server = Server::start().await;
-    let Keyed { browser, mut key, .. } = keyed(&server, "ada", 1).await;
-    let tokens = async || server.get(&browser, "/api/account/tokens").await.ok(200)["tokens"].clone();
-    server.clock.advance(Millis::seconds(15 * 60));
-    let asked = server.call(&browser, "POST", "/ui/account/tokens", "name=ci").await;
-    let asks = options(&asked.text()).expect("a passkey is asked for");
-    let form = format!("name=ci&confirm_password={PASSWORD}");
-    let without = server.call(&browser, "POST", "/ui/account/tokens", form.clone()).await;
-    assert!(without.text().contains("Your second factor is needed"), "{}", without.text());
-    assert_eq!(options(&without.text()), Some(asks.clone()), "it asks for the same until it is answered");
-    let signed = key.get(&asks);
-    let with = format!("{form}&confirm_credential={signed}");
-    let wrong = with.replace(PASSWORD, "not-the-password");
-    server.call(&browser, "POST", "/ui/account/tokens", wrong).await;
-    assert_eq!(tokens().await, json!([]));
-    let done = server.call(&browser, "POST", "/ui/account/tokens", with.clone()).await;
-    assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text());
-    assert_eq!(tokens().await.as_array().map(Vec::len), Some(1));
-    server.clock.advance(Millis::seconds(15 * 60));
-    let again = server.call(&browser, "POST", "/ui/account/tokens", with.replace("ci", "cd")).await;
-    assert_eq!(again.status, StatusCode::CONFLICT, "it was answered");
-    assert_eq!(tokens().await.as_array().map(Vec::len), Some(1));
-    // By itself the page asks in the same way.
-    let asks = options(&server.get(&browser, "/confirm").await.text()).expect("asked");
-    let form = format!("password={PASSWORD}&next=/account&confirm_credential={}", key.get(&asks));
-    assert_eq!(location(&server.call(&browser, "POST", "/ui/confirm", form).await), "/account");
-    server.post(&browser, "/api/account/tokens", json!({"name": "ok"})).await.ok(201);
 }

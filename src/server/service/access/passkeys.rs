@@ -87,7 +87,7 @@ impl Core {
         const { assert!(LONGEST_NAME == 64) };
         let name = name_of(&confirm.name).ok_or(Invalid::Range { field: "name", allowed })?.to_owned();
         let challenge = self.take_challenge(Purpose::SetUp, holder(person)?.as_str(), &user).await?;
-        let credential = self.checked(&challenge, confirm.credential)?;
+        let credential = checked(&challenge, confirm.credential)?;
         let passkey = StoredPasskey {
             id: PasskeyId::new(self.now(), self.entropy()),
             user,
@@ -199,15 +199,6 @@ impl Core {
         }
     }
 
-    /// Checks what a browser has made of a passkey that is being added.
-    fn checked(&self, challenge: &Challenge, credential: serde_json::Value) -> Result<SecurityKey, Refusal> {
-        let answer: RegisterPublicKeyCredential =
-            serde_json::from_value(credential).map_err(|_| FactorRefusal::WrongPasskey)?;
-        let state: SecurityKeyRegistration = read(&challenge.state)?;
-        let origin = Origin::of_url(&challenge.origin).map_err(FactorRefusal::NoPasskeysHere)?;
-        relying_party(&origin)?.finish_securitykey_registration(&answer, &state).map_err(|error| refused(&error))
-    }
-
     fn challenge_of<S: Serialize>(
         &self,
         user: &UserId,
@@ -256,6 +247,15 @@ impl Core {
         let taken = taken.await?.filter(|challenge| challenge.user == *user && challenge.ends_at > self.now());
         Ok(taken.ok_or(FactorRefusal::NothingAsked)?)
     }
+}
+
+/// Checks what a browser has made of a passkey that is being added.
+fn checked(challenge: &Challenge, credential: serde_json::Value) -> Result<SecurityKey, Refusal> {
+    let answer: RegisterPublicKeyCredential =
+        serde_json::from_value(credential).map_err(|_| FactorRefusal::WrongPasskey)?;
+    let state: SecurityKeyRegistration = read(&challenge.state)?;
+    let origin = Origin::of_url(&challenge.origin).map_err(FactorRefusal::NoPasskeysHere)?;
+    relying_party(&origin)?.finish_securitykey_registration(&answer, &state).map_err(|error| refused(&error))
 }
 
 /// Adds a passkey; whether it is the first second factor, for which the recovery codes were kept.

@@ -1,4 +1,5 @@
-//! A passkey in software: ECDSA on P-256, as WebAuthn has it (https://www.w3.org/TR/webauthn-3/#sctn-authenticator-data).
+//! A passkey in software: ECDSA on P-256, as `WebAuthn` has it
+//! (<https://www.w3.org/TR/webauthn-3/#sctn-authenticator-data>).
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair};

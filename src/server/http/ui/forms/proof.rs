@@ -63,7 +63,9 @@ pub async fn in_place(State(app): State<App>, request: Request, next: Next) -> R
     }
     let asked = parts.clone();
     parts.headers.remove(header::CONTENT_LENGTH);
-    let answer = next.run(Request::from_parts(parts, Body::from(without_proof(&bytes)))).await;
+    // The form of the page that asks by itself names its password otherwise, and takes all of it.
+    let kept = if proofs.contains_key(PASSWORD_FIELD) { without_proof(&bytes) } else { bytes.to_vec() };
+    let answer = next.run(Request::from_parts(parts, Body::from(kept))).await;
     if answer.extensions().get::<ProofWanted>().is_some() {
         ask(&app, asked, fields, Refusal::ProofNeeded).await
     } else {
