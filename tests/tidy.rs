@@ -305,7 +305,9 @@ fn raw_text_elements_have_no_children() {
                 let inside = text[at..].split_once('>').map_or("", |(_, inside)| inside);
                 let opening = text[at..].split('>').next().unwrap_or_default();
                 let child = inside.split('<').next().unwrap_or_default().trim();
-                if !opening.ends_with('/') && !child.is_empty() && !child.starts_with("{html_text(") {
+                // A file of ours that is compiled in has nothing from outside.
+                let is_ours = child == "{SCRIPT}" && text.contains("const SCRIPT: &str = include_str!(");
+                if !opening.ends_with('/') && !child.is_empty() && !child.starts_with("{html_text(") && !is_ours {
                     broken.push(format!("{name}: <{element}> has a child: {child}"));
                 }
             }

@@ -43,8 +43,8 @@ impl FactorRule {
 pub enum AfterPassword {
     /// Nothing: the session begins.
     Nothing,
-    /// A code of the second factor.
-    Code,
+    /// A second factor: a passkey, a code of the app, or a recovery code.
+    Factor,
     /// Setting up a second factor.
     Enrolment,
 }
@@ -53,13 +53,26 @@ impl AfterPassword {
     /// By what the person has, and must have.
     pub const fn of(has_factor: bool, required: FactorRule, role: Role) -> Self {
         if has_factor {
-            Self::Code
+            Self::Factor
         } else if required.applies_to(role) {
             Self::Enrolment
         } else {
             Self::Nothing
         }
     }
+}
+
+/// By what somebody can give their second factor on a page.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ways {
+    /// A code of an authenticator app.
+    pub app: bool,
+    /// A recovery code: there is one that was not used.
+    pub codes: bool,
+    /// A passkey: what the browser asks it to sign, as JSON.
+    pub passkey: Option<String>,
+    /// Where the passkeys work that do not work here.
+    pub elsewhere: Option<String>,
 }
 
 /// Whether a one-time code of this time step may be used: each once, and none from before the last one (RFC 6238, 5.2).
@@ -94,7 +107,7 @@ mod tests {
 
     #[test]
     fn who_has_a_factor_is_asked_for_it_and_who_must_have_one_sets_it_up() {
-        use AfterPassword::{Code, Enrolment, Nothing};
+        use AfterPassword::{Enrolment, Factor, Nothing};
         for (rule, viewer, admin) in [
             (FactorRule::Off, Nothing, Nothing),
             (FactorRule::Admins, Nothing, Enrolment),
@@ -102,7 +115,7 @@ mod tests {
         ] {
             assert_eq!(AfterPassword::of(false, rule, Role::Viewer), viewer, "{rule:?}");
             assert_eq!(AfterPassword::of(false, rule, Role::Admin), admin, "{rule:?}");
-            assert_eq!(AfterPassword::of(true, rule, Role::Viewer), Code, "{rule:?}");
+            assert_eq!(AfterPassword::of(true, rule, Role::Viewer), Factor, "{rule:?}");
         }
         assert_eq!(
             ["off", "admins", "all"].map(FactorRule::parse),

@@ -77,6 +77,10 @@ id!(
     /// A browser's session, by which it is listed and ended; not its secret, `s_…`.
     SessionId, "s_"
 );
+id!(
+    /// A passkey, by which it is listed and removed; not what the browser calls it, `p_…`.
+    PasskeyId, "p_"
+);
 
 /// Text that is no id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

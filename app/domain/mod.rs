@@ -26,6 +26,7 @@ pub mod log_text;
 pub mod matching;
 pub mod network;
 pub mod notice;
+pub mod passkey;
 pub mod password;
 pub mod plan;
 pub mod queue;

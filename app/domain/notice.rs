@@ -17,10 +17,20 @@ pub enum NoticeKind {
     PasswordChanged,
     /// An admin set another password.
     PasswordReset,
+    /// The right password with a passkey that was refused.
+    WrongPasskey,
+    /// The right password with a passkey whose counter went back: there may be a copy of it.
+    PasskeyCopied,
     /// An authenticator app was set up.
     FactorAdded,
-    /// The second factor was removed.
+    /// The authenticator app was removed.
     FactorRemoved,
+    /// A passkey was added.
+    PasskeyAdded,
+    /// A passkey was removed.
+    PasskeyRemoved,
+    /// An admin removed the authenticator app and all passkeys.
+    FactorsRemoved,
     /// New recovery codes took the place of the old ones.
     RecoveryCodesRenewed,
     /// A recovery code was used.
@@ -29,14 +39,19 @@ pub enum NoticeKind {
 
 impl NoticeKind {
     /// All there are.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 14] = [
         Self::NewBrowser,
         Self::NewNetwork,
         Self::WrongCode,
         Self::PasswordChanged,
         Self::PasswordReset,
+        Self::WrongPasskey,
+        Self::PasskeyCopied,
         Self::FactorAdded,
         Self::FactorRemoved,
+        Self::PasskeyAdded,
+        Self::PasskeyRemoved,
+        Self::FactorsRemoved,
         Self::RecoveryCodesRenewed,
         Self::RecoveryCodeUsed,
     ];
@@ -49,8 +64,13 @@ impl NoticeKind {
             Self::WrongCode => "wrong_code",
             Self::PasswordChanged => "password_changed",
             Self::PasswordReset => "password_reset",
+            Self::WrongPasskey => "wrong_passkey",
+            Self::PasskeyCopied => "passkey_copied",
             Self::FactorAdded => "factor_added",
             Self::FactorRemoved => "factor_removed",
+            Self::PasskeyAdded => "passkey_added",
+            Self::PasskeyRemoved => "passkey_removed",
+            Self::FactorsRemoved => "factors_removed",
             Self::RecoveryCodesRenewed => "recovery_codes_renewed",
             Self::RecoveryCodeUsed => "recovery_code_used",
         }

@@ -39,6 +39,9 @@ pub struct SessionView {
 pub struct ProveSession {
     /// The password, or the API token that the session was opened with.
     pub password: String,
+    /// A code of the authenticator app, or a recovery code, of whoever has a second factor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
 }
 
 /// `POST /api/admin/users`
@@ -147,6 +150,9 @@ pub struct ListedUser {
     pub last_used_at: Option<Timestamp>,
     /// How many API tokens they have.
     pub tokens: u64,
+    /// Whether they have a second factor.
+    #[serde(default)]
+    pub second_factor: bool,
 }
 
 /// People by role; those who are not let in apart.

@@ -9,7 +9,8 @@ use crate::domain::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NoticeView {
-    /// `new_browser`, `new_network`, `wrong_code`, `password_changed`, `password_reset`, `factor_added`, `factor_removed`,
+    /// `new_browser`, `new_network`, `wrong_code`, `wrong_passkey`, `passkey_copied`, `password_changed`, `password_reset`,
+    /// `factor_added` and `factor_removed` (the authenticator app), `passkey_added`, `passkey_removed`, `factors_removed`,
     /// `recovery_codes_renewed` or `recovery_code_used`.
     pub kind: String,
     /// When.

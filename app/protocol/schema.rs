@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::fingerprint::Fingerprint;
 use crate::domain::access::{Permission, Permissions, Role};
-use crate::domain::ids::{Attempt, JobId, SessionId, TokenId, UserId, WorkerId};
+use crate::domain::ids::{Attempt, JobId, PasskeyId, SessionId, TokenId, UserId, WorkerId};
 use crate::domain::labels::{Labels, MAX_LABELS};
 use crate::domain::time::Timestamp;
 
@@ -28,6 +28,7 @@ macro_rules! words {
 words! {
     WorkerId: id("w_"),
     JobId: id("j_"),
+    PasskeyId: id("p_"),
     UserId: id("u_"),
     TokenId: id("t_"),
     SessionId: id("s_"),

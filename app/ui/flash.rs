@@ -167,7 +167,8 @@ pub enum FormName {
     Token,
     /// `POST /ui/account/password`, `POST /ui/confirm`, `POST /ui/users/{id}/password`.
     Password,
-    /// `POST /ui/account/totp` and those below it, `POST /ui/account/recovery-codes`, `POST /ui/users/{id}/factors/remove`.
+    /// `POST /ui/account/totp`, `POST /ui/account/passkeys` and those below them, `POST /ui/account/recovery-codes`,
+    /// `POST /ui/users/{id}/factors/remove`.
     Factor,
     /// `POST /ui/users`, `POST /ui/users/{id}`.
     Person,
@@ -211,7 +212,9 @@ pub enum Notice {
     Confirmed,
     /// Somebody was added, or what they may do was changed.
     PersonChanged,
-    /// Somebody's second factor was removed.
+    /// The reader has one second factor more.
+    FactorAdded,
+    /// A second factor was removed.
     FactorRemoved,
     /// A secret is kept.
     SecretKept,

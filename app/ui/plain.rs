@@ -24,6 +24,7 @@ use super::pages::job::events::JobEventsPage;
 use super::pages::login::LoginPage;
 use super::pages::login_code::{LoginCodePage, LoginEnrolPage};
 use super::pages::not_found::NotFoundPage;
+use super::pages::passkeys::PasskeyNewPage;
 use super::pages::people::PeoplePage;
 use super::pages::person::PersonPage;
 use super::pages::preferences::PreferencesPage;
@@ -53,6 +54,7 @@ pub fn Plain() -> impl IntoView {
                 <ParentRoute path=path!("") view=Layout ssr=SsrMode::Async>
                     <Route path=path!("/account") view=AccountPage ssr=SsrMode::Async/>
                     <Route path=path!("/account/totp") view=TotpPage ssr=SsrMode::Async/>
+                    <Route path=path!("/account/passkeys/new") view=PasskeyNewPage ssr=SsrMode::Async/>
                     <Route path=path!("/configs") view=ConfigsListPage ssr=SsrMode::Async/>
                     <Route path=path!("/configs/new") view=ConfigNewPage ssr=SsrMode::Async/>
                     <Route path=path!("/configs/:name/edit") view=ConfigEditPage ssr=SsrMode::Async/>

@@ -125,6 +125,10 @@ pub trait Desk: Send + Sync {
     fn factors(&self) -> Answer<crate::protocol::factors::FactorsView>;
     /// What the reader's authenticator app is given, which is being set up.
     fn totp_enrolment(&self) -> Answer<crate::protocol::factors::TotpEnrolment>;
+    /// What the reader's browser is given to make a passkey of.
+    fn passkey_enrolment(&self) -> Answer<crate::protocol::factors::PasskeyEnrolment>;
+    /// By what the reader can give their second factor besides the password; none who has none.
+    fn ways_to_prove(&self) -> Answer<Option<crate::domain::factor::Ways>>;
     /// What the reader should know of their account.
     fn notices(&self) -> Answer<crate::protocol::notices::NoticesPage>;
     /// Those of these workers that there are.

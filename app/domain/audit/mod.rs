@@ -118,9 +118,9 @@ actions! {
     PasswordChanged => "access.password_changed",
     /// An admin gave somebody another password.
     PasswordReset => "access.password_reset",
-    /// Somebody set up a second factor.
+    /// Somebody set up a second factor; the detail says which: `totp`, or `passkey` with its name.
     FactorAdded => "access.factor_added",
-    /// Somebody's second factor was removed, by them or an admin.
+    /// Somebody's second factor was removed; the detail says which, or `all` if an admin did it.
     FactorRemoved => "access.factor_removed",
     /// Somebody replaced their recovery codes.
     RecoveryCodesRenewed => "access.recovery_codes_renewed",

@@ -2,7 +2,7 @@
 
 use super::count;
 use crate::ui::locales::sentence::Phrase;
-use crate::ui::locales::words::account::{Factors, Notices};
+use crate::ui::locales::words::account::{Factors, Notices, Passkeys};
 
 pub(super) const FACTORS: Factors = Factors {
     title: "Second factor",
@@ -25,15 +25,40 @@ pub(super) const FACTORS: Factors = Factors {
     code_hint: "Six digits from the app.",
     turn_on: "Turn on",
     codes_title: "Recovery codes",
-    codes_text: "Each works once in place of the app. Store them somewhere safe: they are shown only this once.",
+    codes_text: "Each works once in place of the app or a passkey. Store them somewhere safe: they are shown only this once.",
     login_title: "Enter code",
     login_intro: Phrase("Signing in as {0}."),
     login_hint: "Six digits from your authenticator app, or a recovery code.",
     start_over: "Start over",
-    lost: "Lost the app and the codes?",
+    lost: "Lost these and the codes?",
     lost_text: "An admin can remove your second factor.",
     person_none: "Not set up.",
     person_remove_text: "They then sign in with their password alone, or set up a new one if this server requires it.",
+};
+
+pub(super) const PASSKEYS: Passkeys = Passkeys {
+    add: "Add passkey",
+    title: "Add passkey",
+    intro: "A passkey is kept by this device, by your phone, or on a security key: your browser asks which.",
+    name: "Name",
+    name_hint: "By which you tell it from others, such as “Work laptop”.",
+    create: "Create passkey",
+    added: Phrase("Added {0}"),
+    remove_one_text: "Your other second factors stay.",
+    login_title: "Second factor",
+    sign_in: "Sign in with a passkey",
+    or_code: "Or with a code",
+    recovery_hint: "A recovery code that you have not used.",
+    instead: "Leave it empty to use a passkey.",
+    elsewhere: Phrase("Your passkeys work at {0}, not here."),
+    elsewhere_only: Phrase("Your passkeys work at {0}, not here. Sign in there."),
+    need_script: "Passkeys need JavaScript, which is off in this browser.",
+    unsupported: "This browser has no passkeys.",
+    refused: "No passkey was used: it was cancelled, or took too long. Try again.",
+    there: "This passkey is set up already.",
+    failed: "The browser could not use a passkey here. Try again, or use another browser.",
+    insecure: "Passkeys work over HTTPS only. Start the server with --ssl, or put it behind a proxy with HTTPS.",
+    no_name: "Passkeys need a name in the address of this page, not an IP address. Open the server by its name.",
 };
 
 pub(super) const NOTICES: Notices = Notices {
@@ -44,8 +69,13 @@ pub(super) const NOTICES: Notices = Notices {
     wrong_code: "Your password was entered with a wrong code",
     password_changed: "Your password was changed",
     password_reset: "An admin set a new password",
-    factor_added: "Second factor set up",
-    factor_removed: "Second factor removed",
+    wrong_passkey: "Your password was entered with a passkey that was refused",
+    passkey_copied: "A passkey was refused: there may be a copy of it",
+    factor_added: "Authenticator app set up",
+    factor_removed: "Authenticator app removed",
+    passkey_added: "Passkey added",
+    passkey_removed: "Passkey removed",
+    factors_removed: "All second factors removed",
     recovery_codes_renewed: "New recovery codes created",
     recovery_code_used: "A recovery code was used",
     by: Phrase("by {0}"),

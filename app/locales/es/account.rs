@@ -2,7 +2,7 @@
 
 use super::count;
 use crate::ui::locales::sentence::Phrase;
-use crate::ui::locales::words::account::{Factors, Notices};
+use crate::ui::locales::words::account::{Factors, Notices, Passkeys};
 
 pub(super) const FACTORS: Factors = Factors {
     title: "Segundo factor",
@@ -25,15 +25,40 @@ pub(super) const FACTORS: Factors = Factors {
     code_hint: "Seis dígitos de la aplicación.",
     turn_on: "Activar",
     codes_title: "Códigos de recuperación",
-    codes_text: "Cada uno sirve una vez en lugar de la aplicación. Guárdelos en un lugar seguro: solo se muestran esta vez.",
+    codes_text: "Cada uno sirve una vez en lugar de la aplicación o de una llave de acceso. Guárdelos en un lugar seguro: solo se muestran esta vez.",
     login_title: "Introducir código",
     login_intro: Phrase("Iniciando sesión como {0}."),
     login_hint: "Seis dígitos de su aplicación de autenticación o un código de recuperación.",
     start_over: "Empezar de nuevo",
-    lost: "¿Perdió la aplicación y los códigos?",
+    lost: "¿Perdió todo esto y los códigos?",
     lost_text: "Un administrador puede quitar su segundo factor.",
     person_none: "No configurado.",
     person_remove_text: "Después inicia sesión solo con la contraseña, o configura uno nuevo si este servidor lo exige.",
+};
+
+pub(super) const PASSKEYS: Passkeys = Passkeys {
+    add: "Añadir llave de acceso",
+    title: "Añadir llave de acceso",
+    intro: "La llave de acceso se guarda en este dispositivo, en su teléfono o en una llave de seguridad: el navegador pregunta dónde.",
+    name: "Nombre",
+    name_hint: "Para distinguirla de otras, por ejemplo «Portátil del trabajo».",
+    create: "Crear llave de acceso",
+    added: Phrase("Añadida el {0}"),
+    remove_one_text: "Sus otros segundos factores se conservan.",
+    login_title: "Segundo factor",
+    sign_in: "Iniciar sesión con una llave de acceso",
+    or_code: "O con un código",
+    recovery_hint: "Un código de recuperación que no haya usado.",
+    instead: "Déjelo vacío para usar una llave de acceso.",
+    elsewhere: Phrase("Sus llaves de acceso funcionan en {0}, no aquí."),
+    elsewhere_only: Phrase("Sus llaves de acceso funcionan en {0}, no aquí. Inicie sesión allí."),
+    need_script: "Las llaves de acceso necesitan JavaScript, que está desactivado en este navegador.",
+    unsupported: "Este navegador no admite llaves de acceso.",
+    refused: "No se usó ninguna llave de acceso: se canceló o tardó demasiado. Inténtelo de nuevo.",
+    there: "Esta llave de acceso ya está configurada.",
+    failed: "El navegador no pudo usar una llave de acceso aquí. Inténtelo de nuevo o use otro navegador.",
+    insecure: "Las llaves de acceso solo funcionan con HTTPS. Inicie el servidor con --ssl o póngalo detrás de un proxy con HTTPS.",
+    no_name: "Las llaves de acceso necesitan un nombre en la dirección de esta página, no una dirección IP. Abra el servidor por su nombre.",
 };
 
 pub(super) const NOTICES: Notices = Notices {
@@ -44,8 +69,13 @@ pub(super) const NOTICES: Notices = Notices {
     wrong_code: "Se introdujo su contraseña con un código incorrecto",
     password_changed: "Se cambió su contraseña",
     password_reset: "Un administrador asignó una contraseña nueva",
-    factor_added: "Segundo factor configurado",
-    factor_removed: "Segundo factor quitado",
+    wrong_passkey: "Se introdujo su contraseña con una llave de acceso rechazada",
+    passkey_copied: "Se rechazó una llave de acceso: puede haber una copia",
+    factor_added: "Aplicación de autenticación configurada",
+    factor_removed: "Aplicación de autenticación quitada",
+    passkey_added: "Llave de acceso añadida",
+    passkey_removed: "Llave de acceso quitada",
+    factors_removed: "Todos los segundos factores quitados",
     recovery_codes_renewed: "Nuevos códigos de recuperación creados",
     recovery_code_used: "Se usó un código de recuperación",
     by: Phrase("por {0}"),

@@ -2,7 +2,7 @@
 
 use super::count;
 use crate::ui::locales::sentence::Phrase;
-use crate::ui::locales::words::account::{Factors, Notices};
+use crate::ui::locales::words::account::{Factors, Notices, Passkeys};
 
 pub(super) const FACTORS: Factors = Factors {
     title: "दूसरा फ़ैक्टर",
@@ -25,15 +25,40 @@ pub(super) const FACTORS: Factors = Factors {
     code_hint: "ऐप के छह अंक।",
     turn_on: "चालू करें",
     codes_title: "रिकवरी कोड",
-    codes_text: "ऐप की जगह हर कोड एक बार काम करता है। इन्हें सुरक्षित रखें: ये सिर्फ़ इसी बार दिखाए जा रहे हैं।",
+    codes_text: "ऐप या पासकी की जगह हर कोड एक बार काम करता है। इन्हें सुरक्षित रखें: ये सिर्फ़ इसी बार दिखाए जा रहे हैं।",
     login_title: "कोड डालें",
     login_intro: Phrase("{0} के रूप में साइन इन हो रहा है।"),
     login_hint: "आपके ऑथेंटिकेटर ऐप के छह अंक, या कोई रिकवरी कोड।",
     start_over: "फिर से शुरू करें",
-    lost: "ऐप और कोड दोनों खो गए?",
+    lost: "ये सब और कोड खो गए?",
     lost_text: "कोई एडमिन आपका दूसरा फ़ैक्टर हटा सकता है।",
     person_none: "सेट अप नहीं है।",
     person_remove_text: "इसके बाद वे केवल पासवर्ड से साइन इन करेंगे, या ज़रूरी होने पर नया सेट अप करेंगे।",
+};
+
+pub(super) const PASSKEYS: Passkeys = Passkeys {
+    add: "पासकी जोड़ें",
+    title: "पासकी जोड़ें",
+    intro: "पासकी इस डिवाइस, आपके फ़ोन या किसी सुरक्षा कुंजी में रहती है: ब्राउज़र पूछेगा कि कहाँ।",
+    name: "नाम",
+    name_hint: "जिससे आप इसे दूसरों से अलग पहचानें, जैसे “ऑफ़िस का लैपटॉप”।",
+    create: "पासकी बनाएँ",
+    added: Phrase("जोड़ी गई: {0}"),
+    remove_one_text: "आपके बाकी दूसरे फ़ैक्टर बने रहेंगे।",
+    login_title: "दूसरा फ़ैक्टर",
+    sign_in: "पासकी से साइन इन करें",
+    or_code: "या कोड से",
+    recovery_hint: "ऐसा रिकवरी कोड जो अभी इस्तेमाल न हुआ हो।",
+    instead: "पासकी इस्तेमाल करने के लिए इसे खाली छोड़ें।",
+    elsewhere: Phrase("आपकी पासकी {0} पर काम करती हैं, यहाँ नहीं।"),
+    elsewhere_only: Phrase("आपकी पासकी {0} पर काम करती हैं, यहाँ नहीं। वहाँ साइन इन करें।"),
+    need_script: "पासकी के लिए JavaScript चाहिए, जो इस ब्राउज़र में बंद है।",
+    unsupported: "इस ब्राउज़र में पासकी नहीं हैं।",
+    refused: "कोई पासकी इस्तेमाल नहीं हुई: इसे रद्द किया गया या बहुत समय लगा। फिर कोशिश करें।",
+    there: "यह पासकी पहले से सेट अप है।",
+    failed: "ब्राउज़र यहाँ पासकी इस्तेमाल नहीं कर सका। फिर कोशिश करें या दूसरा ब्राउज़र लें।",
+    insecure: "पासकी केवल HTTPS पर काम करती हैं। सर्वर को --ssl के साथ शुरू करें या उसे HTTPS वाले प्रॉक्सी के पीछे रखें।",
+    no_name: "पासकी के लिए इस पेज के पते में IP पता नहीं, नाम होना चाहिए। सर्वर को उसके नाम से खोलें।",
 };
 
 pub(super) const NOTICES: Notices = Notices {
@@ -44,8 +69,13 @@ pub(super) const NOTICES: Notices = Notices {
     wrong_code: "आपका पासवर्ड गलत कोड के साथ डाला गया",
     password_changed: "आपका पासवर्ड बदला गया",
     password_reset: "किसी एडमिन ने नया पासवर्ड सेट किया",
-    factor_added: "दूसरा फ़ैक्टर सेट अप हुआ",
-    factor_removed: "दूसरा फ़ैक्टर हटाया गया",
+    wrong_passkey: "आपका पासवर्ड ऐसी पासकी के साथ डाला गया जो अस्वीकार हुई",
+    passkey_copied: "एक पासकी अस्वीकार हुई: उसकी नकल हो सकती है",
+    factor_added: "ऑथेंटिकेटर ऐप सेट अप हुआ",
+    factor_removed: "ऑथेंटिकेटर ऐप हटाया गया",
+    passkey_added: "पासकी जोड़ी गई",
+    passkey_removed: "पासकी हटाई गई",
+    factors_removed: "सभी दूसरे फ़ैक्टर हटाए गए",
     recovery_codes_renewed: "नए रिकवरी कोड बनाए गए",
     recovery_code_used: "एक रिकवरी कोड इस्तेमाल हुआ",
     by: Phrase("{0} द्वारा"),

@@ -1,6 +1,6 @@
 //! Hindi: pages that only the server renders.
 
-use super::account::{FACTORS, NOTICES};
+use super::account::{FACTORS, NOTICES, PASSKEYS};
 use super::bulk::BULK;
 use super::configs::CONFIGS;
 use super::count;
@@ -16,6 +16,7 @@ pub(in crate::ui::locales) const PLAIN: Plain = Plain {
     login: LOGIN,
     account: ACCOUNT,
     factors: FACTORS,
+    passkeys: PASSKEYS,
     notices: NOTICES,
     people: PEOPLE,
     secrets: SECRETS,

@@ -2,7 +2,7 @@
 
 use super::count;
 use crate::ui::locales::sentence::Phrase;
-use crate::ui::locales::words::account::{Factors, Notices};
+use crate::ui::locales::words::account::{Factors, Notices, Passkeys};
 
 pub(super) const FACTORS: Factors = Factors {
     title: "2段階認証",
@@ -25,15 +25,40 @@ pub(super) const FACTORS: Factors = Factors {
     code_hint: "アプリに表示される6桁の数字。",
     turn_on: "有効にする",
     codes_title: "リカバリーコード",
-    codes_text: "アプリの代わりに、それぞれ1回だけ使えます。安全な場所に保管してください。表示されるのは今回だけです。",
+    codes_text: "アプリやパスキーの代わりに、それぞれ1回だけ使えます。安全な場所に保管してください。表示されるのは今回だけです。",
     login_title: "コードを入力",
     login_intro: Phrase("{0}としてサインインしています。"),
     login_hint: "認証アプリの6桁の数字、またはリカバリーコード。",
     start_over: "最初からやり直す",
-    lost: "アプリとコードの両方を失くした場合",
+    lost: "これらとコードをすべて失くした場合",
     lost_text: "管理者が2段階認証を削除できます。",
     person_none: "設定されていません。",
     person_remove_text: "以後はパスワードだけでサインインします。このサーバーで必須の場合は、新しく設定します。",
+};
+
+pub(super) const PASSKEYS: Passkeys = Passkeys {
+    add: "パスキーを追加",
+    title: "パスキーを追加",
+    intro: "パスキーは、このデバイス、スマートフォン、またはセキュリティキーに保存されます。保存先はブラウザーで選びます。",
+    name: "名前",
+    name_hint: "ほかのパスキーと区別するための名前（例: 仕事用ノートPC）。",
+    create: "パスキーを作成",
+    added: Phrase("追加日時: {0}"),
+    remove_one_text: "ほかの2段階認証は残ります。",
+    login_title: "2段階認証",
+    sign_in: "パスキーでサインイン",
+    or_code: "またはコードを使用",
+    recovery_hint: "未使用のリカバリーコード。",
+    instead: "パスキーを使う場合は空欄にしてください。",
+    elsewhere: Phrase("お使いのパスキーは{0}で使えますが、ここでは使えません。"),
+    elsewhere_only: Phrase("お使いのパスキーは{0}で使えますが、ここでは使えません。そちらでサインインしてください。"),
+    need_script: "パスキーにはJavaScriptが必要ですが、このブラウザーでは無効になっています。",
+    unsupported: "このブラウザーはパスキーに対応していません。",
+    refused: "パスキーは使用されませんでした。キャンセルされたか、時間がかかりすぎました。もう一度お試しください。",
+    there: "このパスキーはすでに設定されています。",
+    failed: "ブラウザーがここでパスキーを使用できませんでした。もう一度試すか、別のブラウザーをお使いください。",
+    insecure: "パスキーはHTTPSでのみ使えます。サーバーを--ssl付きで起動するか、HTTPSのプロキシの背後に置いてください。",
+    no_name: "パスキーを使うには、このページのアドレスがIPアドレスではなく名前である必要があります。サーバーを名前で開いてください。",
 };
 
 pub(super) const NOTICES: Notices = Notices {
@@ -44,8 +69,13 @@ pub(super) const NOTICES: Notices = Notices {
     wrong_code: "パスワードは正しく、コードが誤って入力されました",
     password_changed: "パスワードが変更されました",
     password_reset: "管理者が新しいパスワードを設定しました",
-    factor_added: "2段階認証が設定されました",
-    factor_removed: "2段階認証が削除されました",
+    wrong_passkey: "パスワードは正しく、パスキーが拒否されました",
+    passkey_copied: "パスキーが拒否されました。複製されている可能性があります",
+    factor_added: "認証アプリが設定されました",
+    factor_removed: "認証アプリが削除されました",
+    passkey_added: "パスキーが追加されました",
+    passkey_removed: "パスキーが削除されました",
+    factors_removed: "すべての2段階認証が削除されました",
     recovery_codes_renewed: "リカバリーコードが再発行されました",
     recovery_code_used: "リカバリーコードが使用されました",
     by: Phrase("実行者: {0}"),

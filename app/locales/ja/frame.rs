@@ -109,6 +109,7 @@ pub(super) const FLASH: FlashWords = FlashWords {
     job_prioritised: "ジョブの優先度を変更しました。",
     token_revoked: "トークンを無効にしました。",
     password_changed: "パスワードを変更しました。他のブラウザはサインアウトされました。",
+    factor_added: "2段階認証を設定しました。",
     factor_removed: "2段階認証を削除しました。",
     session_ended: "そのブラウザをサインアウトしました。",
     confirmed: "ありがとうございます。もう一度操作してください。",

@@ -2,7 +2,7 @@
 
 use super::count;
 use crate::ui::locales::sentence::Phrase;
-use crate::ui::locales::words::account::{Factors, Notices};
+use crate::ui::locales::words::account::{Factors, Notices, Passkeys};
 
 pub(super) const FACTORS: Factors = Factors {
     title: "Segundo fator",
@@ -25,15 +25,40 @@ pub(super) const FACTORS: Factors = Factors {
     code_hint: "Seis dígitos do aplicativo.",
     turn_on: "Ativar",
     codes_title: "Códigos de recuperação",
-    codes_text: "Cada um funciona uma vez no lugar do aplicativo. Guarde-os em local seguro: são exibidos só desta vez.",
+    codes_text: "Cada um funciona uma vez no lugar do aplicativo ou de uma chave de acesso. Guarde-os em local seguro: são exibidos só desta vez.",
     login_title: "Informar código",
     login_intro: Phrase("Entrando como {0}."),
     login_hint: "Seis dígitos do seu aplicativo autenticador ou um código de recuperação.",
     start_over: "Começar de novo",
-    lost: "Perdeu o aplicativo e os códigos?",
+    lost: "Perdeu tudo isso e os códigos?",
     lost_text: "Um administrador pode remover o seu segundo fator.",
     person_none: "Não configurado.",
     person_remove_text: "Depois a pessoa entra só com a senha, ou configura um novo se este servidor exigir.",
+};
+
+pub(super) const PASSKEYS: Passkeys = Passkeys {
+    add: "Adicionar chave de acesso",
+    title: "Adicionar chave de acesso",
+    intro: "A chave de acesso fica neste dispositivo, no seu telefone ou em uma chave de segurança: o navegador pergunta onde.",
+    name: "Nome",
+    name_hint: "Para distingui-la de outras, como “Notebook do trabalho”.",
+    create: "Criar chave de acesso",
+    added: Phrase("Adicionada em {0}"),
+    remove_one_text: "Seus outros segundos fatores continuam.",
+    login_title: "Segundo fator",
+    sign_in: "Entrar com uma chave de acesso",
+    or_code: "Ou com um código",
+    recovery_hint: "Um código de recuperação que você não usou.",
+    instead: "Deixe vazio para usar uma chave de acesso.",
+    elsewhere: Phrase("Suas chaves de acesso funcionam em {0}, não aqui."),
+    elsewhere_only: Phrase("Suas chaves de acesso funcionam em {0}, não aqui. Entre por lá."),
+    need_script: "Chaves de acesso precisam de JavaScript, que está desativado neste navegador.",
+    unsupported: "Este navegador não tem chaves de acesso.",
+    refused: "Nenhuma chave de acesso foi usada: foi cancelado ou demorou demais. Tente de novo.",
+    there: "Esta chave de acesso já está configurada.",
+    failed: "O navegador não conseguiu usar uma chave de acesso aqui. Tente de novo ou use outro navegador.",
+    insecure: "Chaves de acesso só funcionam com HTTPS. Inicie o servidor com --ssl ou coloque-o atrás de um proxy com HTTPS.",
+    no_name: "Chaves de acesso precisam de um nome no endereço desta página, não de um endereço IP. Abra o servidor pelo nome.",
 };
 
 pub(super) const NOTICES: Notices = Notices {
@@ -44,8 +69,13 @@ pub(super) const NOTICES: Notices = Notices {
     wrong_code: "Sua senha foi informada com um código errado",
     password_changed: "Sua senha foi alterada",
     password_reset: "Um administrador definiu uma nova senha",
-    factor_added: "Segundo fator configurado",
-    factor_removed: "Segundo fator removido",
+    wrong_passkey: "Sua senha foi informada com uma chave de acesso recusada",
+    passkey_copied: "Uma chave de acesso foi recusada: pode haver uma cópia dela",
+    factor_added: "Aplicativo autenticador configurado",
+    factor_removed: "Aplicativo autenticador removido",
+    passkey_added: "Chave de acesso adicionada",
+    passkey_removed: "Chave de acesso removida",
+    factors_removed: "Todos os segundos fatores removidos",
     recovery_codes_renewed: "Novos códigos de recuperação criados",
     recovery_code_used: "Um código de recuperação foi usado",
     by: Phrase("por {0}"),

@@ -1,4 +1,4 @@
-//! The words about second factors and notices, on the account page and at the login.
+//! The words about second factors, passkeys and notices, on the account page and at the login.
 
 use crate::ui::locales::sentence::{Count, Phrase, Text, words};
 
@@ -35,6 +35,31 @@ words! {
         person_remove_text: Text,
     }
 
+    pub(crate) Passkeys {
+        add: Text,
+        title: Text,
+        intro: Text,
+        name: Text,
+        name_hint: Text,
+        create: Text,
+        added: Phrase,
+        remove_one_text: Text,
+        login_title: Text,
+        sign_in: Text,
+        or_code: Text,
+        recovery_hint: Text,
+        instead: Text,
+        elsewhere: Phrase,
+        elsewhere_only: Phrase,
+        need_script: Text,
+        unsupported: Text,
+        refused: Text,
+        there: Text,
+        failed: Text,
+        insecure: Text,
+        no_name: Text,
+    }
+
     pub(crate) Notices {
         title: Text,
         intro: Text,
@@ -43,8 +68,13 @@ words! {
         wrong_code: Text,
         password_changed: Text,
         password_reset: Text,
+        wrong_passkey: Text,
+        passkey_copied: Text,
         factor_added: Text,
         factor_removed: Text,
+        passkey_added: Text,
+        passkey_removed: Text,
+        factors_removed: Text,
         recovery_codes_renewed: Text,
         recovery_code_used: Text,
         by: Phrase,

@@ -1,6 +1,6 @@
 //! The words of pages that only the server renders.
 
-use super::account::{Factors, Notices};
+use super::account::{Factors, Notices, Passkeys};
 use super::bulk::Bulk;
 use super::configs::Configs;
 use super::desk::{Audit, Refused, System, Usage};
@@ -16,6 +16,7 @@ words! {
         login: Login,
         account: Account,
         factors: Factors,
+        passkeys: Passkeys,
         notices: Notices,
         people: People,
         secrets: Secrets,

@@ -2,7 +2,7 @@
 
 use super::count;
 use crate::ui::locales::sentence::Phrase;
-use crate::ui::locales::words::account::{Factors, Notices};
+use crate::ui::locales::words::account::{Factors, Notices, Passkeys};
 
 pub(super) const FACTORS: Factors = Factors {
     title: "双重验证",
@@ -25,15 +25,40 @@ pub(super) const FACTORS: Factors = Factors {
     code_hint: "应用中的六位数字。",
     turn_on: "启用",
     codes_title: "恢复码",
-    codes_text: "每个恢复码可代替应用使用一次。请妥善保存：它们只显示这一次。",
+    codes_text: "每个恢复码可代替应用或通行密钥使用一次。请妥善保存：它们只显示这一次。",
     login_title: "输入验证码",
     login_intro: Phrase("正在以{0}的身份登录。"),
     login_hint: "身份验证器应用中的六位数字，或一个恢复码。",
     start_over: "重新开始",
-    lost: "应用和恢复码都丢失了？",
+    lost: "这些方式和恢复码都丢失了？",
     lost_text: "管理员可以移除您的双重验证。",
     person_none: "尚未设置。",
     person_remove_text: "此后该用户只需密码即可登录；如果此服务器要求，则需重新设置。",
+};
+
+pub(super) const PASSKEYS: Passkeys = Passkeys {
+    add: "添加通行密钥",
+    title: "添加通行密钥",
+    intro: "通行密钥保存在此设备、您的手机或安全密钥中：浏览器会询问保存位置。",
+    name: "名称",
+    name_hint: "用于与其他通行密钥区分，例如“工作笔记本”。",
+    create: "创建通行密钥",
+    added: Phrase("添加于{0}"),
+    remove_one_text: "您的其他双重验证方式仍然有效。",
+    login_title: "双重验证",
+    sign_in: "使用通行密钥登录",
+    or_code: "或使用验证码",
+    recovery_hint: "一个未使用的恢复码。",
+    instead: "使用通行密钥时请留空。",
+    elsewhere: Phrase("您的通行密钥可在{0}使用，但不能在此处使用。"),
+    elsewhere_only: Phrase("您的通行密钥可在{0}使用，但不能在此处使用。请在那里登录。"),
+    need_script: "通行密钥需要JavaScript，而此浏览器已将其关闭。",
+    unsupported: "此浏览器不支持通行密钥。",
+    refused: "未使用通行密钥：操作已取消或超时。请重试。",
+    there: "此通行密钥已设置。",
+    failed: "浏览器无法在此处使用通行密钥。请重试，或换用其他浏览器。",
+    insecure: "通行密钥仅可通过HTTPS使用。请使用--ssl启动服务器，或将其置于支持HTTPS的代理之后。",
+    no_name: "使用通行密钥时，此页面的地址须为名称而非IP地址。请通过名称打开服务器。",
 };
 
 pub(super) const NOTICES: Notices = Notices {
@@ -44,8 +69,13 @@ pub(super) const NOTICES: Notices = Notices {
     wrong_code: "有人输入了正确的密码和错误的验证码",
     password_changed: "密码已更改",
     password_reset: "管理员设置了新密码",
-    factor_added: "已设置双重验证",
-    factor_removed: "已移除双重验证",
+    wrong_passkey: "有人输入了正确的密码，但通行密钥被拒绝",
+    passkey_copied: "通行密钥被拒绝：可能存在其副本",
+    factor_added: "已设置身份验证器应用",
+    factor_removed: "已移除身份验证器应用",
+    passkey_added: "已添加通行密钥",
+    passkey_removed: "已移除通行密钥",
+    factors_removed: "已移除所有双重验证方式",
     recovery_codes_renewed: "已重新生成恢复码",
     recovery_code_used: "已使用一个恢复码",
     by: Phrase("操作者：{0}"),

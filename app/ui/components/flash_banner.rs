@@ -68,6 +68,7 @@ pub(crate) fn word(notice: Notice) -> Text {
         Notice::SessionEnded => words.session_ended,
         Notice::Confirmed => words.confirmed,
         Notice::PersonChanged | Notice::WorkerChanged => words.changed,
+        Notice::FactorAdded => words.factor_added,
         Notice::FactorRemoved => words.factor_removed,
         Notice::SecretKept => words.secret_kept,
         Notice::SecretGone => words.secret_gone,

@@ -66,8 +66,13 @@ fn sentence(kind: &str) -> &'static str {
         "wrong_code" => words.wrong_code,
         "password_changed" => words.password_changed,
         "password_reset" => words.password_reset,
+        "wrong_passkey" => words.wrong_passkey,
+        "passkey_copied" => words.passkey_copied,
         "factor_added" => words.factor_added,
         "factor_removed" => words.factor_removed,
+        "passkey_added" => words.passkey_added,
+        "passkey_removed" => words.passkey_removed,
+        "factors_removed" => words.factors_removed,
         "recovery_codes_renewed" => words.recovery_codes_renewed,
         _ => words.recovery_code_used,
     }

@@ -1,10 +1,12 @@
-//! The login's second step: a code, or setting a second factor up.
+//! The login's second step: a second factor, or setting one up.
 
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_query_map;
 
+use super::passkeys::PasskeyForm;
 use super::second_factor::Enrol;
+use crate::domain::factor::Ways;
 use crate::ui::components::failure::Refusal;
 use crate::ui::components::field::Field;
 use crate::ui::components::layout::Brand;
@@ -35,25 +37,54 @@ fn step(title: &'static str, intro: Vec<String>, inside: AnyView) -> AnyView {
     .erased()
 }
 
-/// Takes a code of the app, or a recovery code.
+/// Takes a passkey, a code of the app, or a recovery code: whichever its owner has.
 #[component]
 pub(crate) fn LoginCodePage() -> impl IntoView {
-    let words = &t().plain().factors;
-    let Some(pending) = use_context::<PendingLogin>() else { return ().erased() };
+    let words = t().plain();
+    let Some(PendingLogin { name, ways, .. }) = use_context() else { return ().erased() };
     let (problem, _) = refused(FormName::Login);
+    let has_codes = ways.app || ways.codes;
+    let title = if ways.passkey.is_some() { words.passkeys.login_title } else { words.factors.login_title };
+    let elsewhere = ways.elsewhere.as_ref().map(|origin| {
+        let phrase = if has_codes { &words.passkeys.elsewhere } else { &words.passkeys.elsewhere_only };
+        view! { <p class="text-muted">{phrase.of(origin)}</p> }
+    });
+    let with_passkey = ways.passkey.clone().map(|options| {
+        view! {
+            <PasskeyForm action="/ui/login/passkey" kind="get" options=options submit=words.passkeys.sign_in>
+                <input type="hidden" name="next" value=next()/>
+            </PasskeyForm>
+        }
+    });
     let form = view! {
         {problem.map(|problem| view! { <Refusal problem=problem/> })}
+        {elsewhere}
+        {with_passkey}
+        {has_codes.then(|| code_form(&ways))}
+        <dl class="login-help"><div><dt>{words.factors.lost}</dt><dd>{words.factors.lost_text}</dd></div></dl>
+    };
+    step(title, vec![words.factors.login_intro.of(name)], form.erased())
+}
+
+/// Takes a code: below a passkey it is the other way, and has no focus of its own.
+fn code_form(ways: &Ways) -> AnyView {
+    let words = t().plain();
+    let is_other = ways.passkey.is_some();
+    let heading = is_other.then(|| view! { <h2 class="login-or">{words.passkeys.or_code}</h2> });
+    let hint = if ways.app { words.factors.login_hint } else { words.passkeys.recovery_hint };
+    let class = if is_other { "btn w-full" } else { "btn btn-primary w-full" };
+    view! {
+        {heading}
         <form method="post" action="/ui/login/code" class="space-y-4">
             <input type="hidden" name="next" value=next()/>
-            <Field id="code" label=words.code hint=words.login_hint>
+            <Field id="code" label=words.factors.code hint=hint>
                 <input class="input w-full font-mono" id="code" name="code" autocomplete="one-time-code" autocapitalize="none"
-                    required=true maxlength="64" autofocus=true aria-describedby="code-hint"/>
+                    required=true maxlength="64" autofocus=!is_other aria-describedby="code-hint"/>
             </Field>
-            <button class="btn btn-primary w-full">{t().plain().login.submit}</button>
+            <button class=class>{words.login.submit}</button>
         </form>
-        <dl class="login-help"><div><dt>{words.lost}</dt><dd>{words.lost_text}</dd></div></dl>
-    };
-    step(words.login_title, vec![words.login_intro.of(pending.name)], form.erased())
+    }
+    .erased()
 }
 
 /// Sets an authenticator app up before the session begins.

@@ -29,6 +29,8 @@ pub(crate) mod login_code;
 pub(crate) mod not_found;
 pub(crate) mod overview;
 #[cfg(feature = "ssr")]
+pub(crate) mod passkeys;
+#[cfg(feature = "ssr")]
 pub(crate) mod people;
 #[cfg(feature = "ssr")]
 pub(crate) mod person;

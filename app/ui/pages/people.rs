@@ -136,7 +136,7 @@ fn List(page: UsersPage, query: UsersQuery) -> impl IntoView {
 #[component]
 fn Row(listed: ListedUser) -> impl IntoView {
     let words = t().plain();
-    let ListedUser { user, last_used_at, tokens } = listed;
+    let ListedUser { user, last_used_at, tokens, second_factor } = listed;
     let used = match last_used_at {
         Some(at) => view! { <Moment at=at/> }.erased(),
         None => words.account.never_used.into_any(),
@@ -147,7 +147,10 @@ fn Row(listed: ListedUser) -> impl IntoView {
                 <a class="row-link font-medium" href=format!("/admin/users/{}", user.id)>{user.name}</a>
                 {user.disabled.then(|| view! { <span class="row-sub text-bad">{words.people.shut_out}</span> })}
             </th>
-            <td>{user.role.as_str()}</td>
+            <td>
+                {user.role.as_str()}
+                {second_factor.then(|| view! { <span class="row-sub">{words.factors.title}</span> })}
+            </td>
             <td class="text-muted">{used}</td>
             <td class="num max-md:hidden">{t().whole(tokens)}</td>
             <td class="text-muted max-md:hidden"><Moment at=user.created_at/></td>

@@ -1,7 +1,8 @@
-//! The reader's second factor: the part of the account page, and the page that sets an authenticator app up.
+//! The reader's second factors: the part of the account page, and the page that sets an authenticator app up.
 
 use leptos::prelude::*;
 
+use super::passkeys::{AddPasskey, Passkeys};
 use super::{Skeleton, use_desk};
 use crate::protocol::factors::{FactorsView, RecoveryCodes, TotpEnrolment};
 use crate::ui::components::action::Question;
@@ -20,71 +21,95 @@ use crate::ui::i18n::t;
 pub(super) fn SecondFactor(factors: FactorsView) -> impl IntoView {
     let words = &t().plain().factors;
     let (problem, _) = refused(FormName::Factor);
-    let inside = if factors.totp_since.is_some() { set_up(&factors) } else { not_set_up(&factors) };
+    let none = (!has_any(&factors)).then(|| {
+        view! {
+            <div class="space-y-4 px-5 pt-5">
+                <p class="max-w-prose text-muted">{words.none}</p>
+                {factors.required.then(|| view! { <p class="max-w-prose">{words.required}</p> })}
+            </div>
+        }
+    });
+    let is_last = factors.passkeys.len() + usize::from(factors.totp_since.is_some()) == 1;
+    let remove_text = if is_last { words.remove_text } else { t().plain().passkeys.remove_one_text };
+    let app = factors.totp_since.map(|_| {
+        view! {
+            <Question action="/ui/account/totp/remove" label=words.remove text=remove_text confirm=words.remove_confirm
+                class="btn btn-sm btn-ghost text-bad"/>
+        }
+    });
+    let rows = has_any(&factors).then(|| {
+        view! {
+            <ul class="rows">
+                {row(&factors, app.map(Erase::erased))}
+                <Passkeys passkeys=factors.passkeys.clone() remove_text=Some(remove_text)/>
+                {codes(&factors)}
+            </ul>
+        }
+    });
+    let set_up = factors.totp_since.is_none().then(|| {
+        view! {
+            <form method="post" action="/ui/account/totp">
+                <button class="btn"><Icon glyph=Glyph::Key/>{words.set_up}</button>
+            </form>
+        }
+    });
     view! {
-        <section class="panel form" aria-labelledby="second-factor">
-            <h2 id="second-factor" class="panel-title">{words.title}</h2>
-            {problem.map(|problem| view! { <Refusal problem=problem/> })}
-            {inside}
+        <section class="panel" aria-labelledby="second-factor">
+            <h2 id="second-factor" class="panel-head">{words.title}</h2>
+            {problem.map(|problem| view! { <div class="px-5 pt-4"><Refusal problem=problem/></div> })}
+            {none}
+            {rows}
+            <div class="form-actions p-5">{set_up}<AddPasskey/></div>
         </section>
     }
     .erased()
 }
 
-fn not_set_up(factors: &FactorsView) -> AnyView {
-    let words = &t().plain().factors;
-    view! {
-        <p class="max-w-prose text-muted">{words.none}</p>
-        {factors.required.then(|| view! { <p class="max-w-prose">{words.required}</p> })}
-        <form method="post" action="/ui/account/totp" class="form-actions">
-            <button class="btn"><Icon glyph=Glyph::Key/>{words.set_up}</button>
-        </form>
-    }
-    .erased()
+fn has_any(factors: &FactorsView) -> bool {
+    factors.totp_since.is_some() || !factors.passkeys.is_empty()
 }
 
-fn set_up(factors: &FactorsView) -> AnyView {
-    let words = &t().plain().factors;
-    view! {
-        {state(factors)}
-        <div class="form-actions">
-            <Question action="/ui/account/recovery-codes" label=words.renew text=words.renew_text confirm=words.renew_confirm/>
-            <Question action="/ui/account/totp/remove" label=words.remove text=words.remove_text confirm=words.remove_confirm
-                class="btn btn-sm btn-ghost text-bad"/>
-        </div>
-    }
-    .erased()
+/// The authenticator app, if one is set up, with the button that removes it.
+fn row(factors: &FactorsView, remove: Option<AnyView>) -> Option<AnyView> {
+    let since = t().plain().factors.since.of(t().moment(factors.totp_since?));
+    Some(view! { <li class="fleet-row"><span>{since}</span>{remove}</li> }.erased())
 }
 
-/// Since when there is one, and how many recovery codes are left; or that there is none.
-fn state(factors: &FactorsView) -> AnyView {
+/// How many recovery codes are left, with the button that makes new ones.
+fn codes(factors: &FactorsView) -> Option<AnyView> {
     let words = &t().plain().factors;
-    match factors.totp_since {
-        Some(at) => {
-            let left = words.codes_left.of(factors.recovery_codes_left.into());
-            view! { <p>{words.since.of(t().moment(at))}</p> <p class="text-muted">{left}</p> }.erased()
-        }
-        None => view! { <p class="text-muted">{words.person_none}</p> }.erased(),
-    }
+    let left = has_any(factors).then(|| words.codes_left.of(factors.recovery_codes_left.into()))?;
+    let renew = view! {
+        <Question action="/ui/account/recovery-codes" label=words.renew text=words.renew_text confirm=words.renew_confirm/>
+    };
+    Some(view! { <li class="fleet-row"><span class="text-muted">{left}</span>{renew}</li> }.erased())
 }
 
-/// Somebody else's; the button that removes it takes no password of theirs.
+/// Somebody else's; the button that removes all of them takes no password of theirs.
 #[component]
 pub(super) fn FactorsOf(factors: FactorsView, form: String) -> impl IntoView {
     let words = &t().plain().factors;
     let (problem, _) = refused(FormName::Factor);
-    let remove = factors.totp_since.is_some().then(|| {
+    let inside = if has_any(&factors) {
+        let left = words.codes_left.of(factors.recovery_codes_left.into());
         view! {
+            <ul class="rows">
+                {row(&factors, None)}
+                <Passkeys passkeys=factors.passkeys remove_text=None/>
+            </ul>
+            <p class="text-muted">{left}</p>
             <Question action=format!("{form}/factors/remove") label=words.remove text=words.person_remove_text
                 confirm=words.remove_confirm class="btn btn-sm btn-ghost text-bad"/>
         }
-    });
+        .erased()
+    } else {
+        view! { <p class="text-muted">{words.person_none}</p> }.erased()
+    };
     view! {
         <section class="panel form" aria-labelledby="second-factor" data-part="second-factor">
             <h2 id="second-factor" class="panel-title">{words.title}</h2>
             {problem.map(|problem| view! { <Refusal problem=problem/> })}
-            {state(&factors)}
-            {remove}
+            {inside}
         </section>
     }
     .erased()

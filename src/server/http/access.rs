@@ -19,8 +19,8 @@ use super::headers::{bearer, is_loopback, text};
 use super::json::OptionalJson;
 use super::problem::{ApiError, several_hosts, unknown_host};
 use super::request::{Peer, as_person, caller_named};
-use super::session_cookie;
 use super::worker::actor;
+use super::{session, session_cookie};
 use crate::service::access::{Admission, Person, Ticket};
 use crate::service::audit::refused::harmless;
 use crate::service::keys::{Means, TokenUse, WorkerKey};
@@ -138,8 +138,9 @@ async fn pending(
 ) -> Result<Option<PendingLogin>, Refusal> {
     let Some(cookie) = session_cookie::read_pending(headers, scheme) else { return Ok(None) };
     let Some(found) = app.core.pending_login(cookie).await? else { return Ok(None) };
-    let enrolment = if enrols { Some(app.core.enrolment_of(&found.user.id).await?) } else { None };
-    Ok(Some(PendingLogin { name: found.user.name, enrolment }))
+    let enrolment = if enrols { Some(app.core.enrolment_at_login(&found).await?) } else { None };
+    let ways = app.core.ways_at_login(&found, cookie, session::origin(scheme, headers).ok().as_ref()).await?;
+    Ok(Some(PendingLogin { name: found.user.name, enrolment, ways }))
 }
 
 /// What is open to everybody, but not without end.

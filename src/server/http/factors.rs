@@ -1,20 +1,27 @@
-//! `/api/account/factors`, `/api/account/totp` and `/api/account/notices`: the caller's second factor, and what they should
-//! know of their account.
+//! `/api/account/factors`, `/api/account/totp`, `/api/account/passkeys` and `/api/account/notices`: the caller's second
+//! factors, and what they should know of their account.
 
 use app::domain::access::Permission;
-use app::protocol::factors::{ConfirmTotp, FactorsView, RecoveryCodes, TotpEnrolment};
+use app::domain::ids::PasskeyId;
+use app::protocol::factors::{
+    AddedPasskey, ConfirmPasskey, ConfirmTotp, FactorsView, PasskeyEnrolment, RecoveryCodes, TotpEnrolment,
+};
 use app::protocol::notices::{NoticesPage, ReadNotices};
 use app::protocol::worker::Accepted;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::{Extension, Json};
 
+use super::address::Path;
+use super::arrival::Scheme;
 use super::json::{Created, Json as Body};
-use super::limits;
 use super::openapi::doc::Doc;
 use super::problem::ApiError;
 use super::request::caller;
 use super::routes::Routes;
+use super::{limits, session};
 use crate::service::access::{Needs, Person};
+use crate::service::refusal::{FactorRefusal, Refusal};
 use crate::state::App;
 
 /// The routes.
@@ -25,6 +32,9 @@ pub fn routes(app: &App) -> Routes {
         .post("/account/totp", proved, BEGIN, begin)
         .post("/account/totp/confirm", own, CONFIRM, confirm)
         .delete("/account/totp", proved, REMOVE, remove)
+        .post("/account/passkeys", proved, BEGIN_PASSKEY, begin_passkey)
+        .post("/account/passkeys/confirm", own, CONFIRM_PASSKEY, confirm_passkey)
+        .delete("/account/passkeys/{id}", proved, REMOVE_PASSKEY, remove_passkey)
         .post("/account/recovery-codes", proved, RENEW, renew)
         .get("/account/notices", own, NOTICES, notices)
         .post("/account/notices/read", own, READ, read)
@@ -55,7 +65,8 @@ async fn begin(
 }
 
 const CONFIRM: Doc = Doc {
-    detail: "From then on a login takes a code of the app. The recovery codes are in this answer and never again.",
+    detail: "From then on a login takes a code of the app, or another second factor. If this is the first, the recovery codes \
+             are in this answer and never again.",
     problems: &[
         "wrong_code",
         "no_enrolment",
@@ -76,12 +87,69 @@ async fn confirm(
 }
 
 const REMOVE: Doc = Doc {
+    detail: "The recovery codes go with the last second factor.",
     problems: &["factor_not_found", "no_password_session", "no_accounts", "no_person"],
-    ..Doc::of("removeTotp", "Removes the caller's authenticator app and recovery codes.")
+    ..Doc::of("removeTotp", "Removes the caller's authenticator app.")
 };
 
 async fn remove(State(app): State<App>, Extension(person): Extension<Person>) -> Result<Json<Accepted>, ApiError> {
     app.core.remove_totp(caller(&person), &person).await?;
+    Ok(Json(Accepted { success: true }))
+}
+
+const BEGIN_PASSKEY: Doc = Doc {
+    detail: "The options go to `navigator.credentials.create()`, whose answer `confirmPasskey` takes within ten minutes. It takes \
+             a browser that was logged in with a password, over HTTPS or on this machine, under a name.",
+    problems: &["no_passkeys_here", "too_much", "no_password_session", "no_accounts", "no_person"],
+    ..Doc::of("beginPasskey", "Begins to add a passkey of the caller's.")
+};
+
+async fn begin_passkey(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Extension(scheme): Extension<Scheme>,
+    headers: HeaderMap,
+) -> Result<Created<PasskeyEnrolment>, ApiError> {
+    Ok(Created(app.core.begin_passkey(caller(&person), &person, session::origin(scheme, &headers)).await?))
+}
+
+const CONFIRM_PASSKEY: Doc = Doc {
+    detail: "From then on a login takes the passkey, or another second factor. If this is the first, the recovery codes are in \
+             this answer and never again. What was refused has to begin anew.",
+    problems: &[
+        "wrong_passkey",
+        "passkey_expired",
+        "passkey_exists",
+        "out_of_range",
+        "too_much",
+        "no_password_session",
+        "no_accounts",
+        "no_person",
+    ],
+    ..Doc::of("confirmPasskey", "Adds the passkey that the caller's browser has made.")
+};
+
+async fn confirm_passkey(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Body(confirm): Body<ConfirmPasskey>,
+) -> Result<Created<AddedPasskey>, ApiError> {
+    Ok(Created(app.core.confirm_passkey(caller(&person), &person, confirm).await?))
+}
+
+const REMOVE_PASSKEY: Doc = Doc {
+    detail: "The recovery codes go with the last second factor.",
+    problems: &["passkey_not_found", "no_password_session", "no_accounts", "no_person"],
+    ..Doc::of("removePasskey", "Removes a passkey of the caller's.")
+};
+
+async fn remove_passkey(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Path(id): Path<String>,
+) -> Result<Json<Accepted>, ApiError> {
+    let id = PasskeyId::parse(&id).map_err(|_| Refusal::from(FactorRefusal::NoPasskey))?;
+    app.core.remove_passkey(caller(&person), &person, id).await?;
     Ok(Json(Accepted { success: true }))
 }
 

@@ -1,5 +1,6 @@
 //! `GET /api/session`: who is asking, and under which address.
 
+use app::domain::passkey::{NoPasskeys, Origin};
 use app::protocol::access::{ProveSession, SessionView};
 use app::protocol::fingerprint::Fingerprint;
 use app::protocol::worker::Accepted;
@@ -15,7 +16,7 @@ use super::problem::ApiError;
 use super::request::{self, Peer};
 use super::routes::Routes;
 use super::ui::forms;
-use crate::service::access::{Needs, Person};
+use crate::service::access::{Needs, Person, Proof};
 use crate::state::App;
 use crate::tls::Tls;
 
@@ -30,8 +31,8 @@ pub fn routes(app: &App) -> Routes {
 }
 
 const PROVE: Doc = Doc {
-    problems: &["wrong_password", "too_many_requests"],
-    ..Doc::of("proveSession", "Takes the password once more, for what needs a recent one.")
+    problems: &["wrong_password", "factor_needed", "wrong_code", "too_many_requests"],
+    ..Doc::of("proveSession", "Takes the password once more, and the second factor, for what needs a recent one.")
 };
 
 async fn prove(
@@ -40,7 +41,8 @@ async fn prove(
     peer: Option<Extension<Peer>>,
     Body(proof): Body<ProveSession>,
 ) -> Result<Json<Accepted>, ApiError> {
-    forms::access::prove(&app, &person, request::address(peer), &proof.password).await?;
+    let proof = Proof { secret: proof.password, code: proof.code, credential: None };
+    forms::access::prove(&app, &person, request::address(peer), proof).await?;
     Ok(Json(Accepted { success: true }))
 }
 
@@ -87,4 +89,10 @@ pub fn address(app: &App, scheme: Scheme, headers: &HeaderMap) -> Address {
     // A proxy has a certificate of its own.
     let fingerprint = app.tls.as_ref().filter(|_| scheme == Scheme::OwnHttps).and_then(Tls::to_pin);
     Address { base_url, fingerprint }
+}
+
+/// The address that the caller's browser shows, if passkeys work there.
+pub fn origin(scheme: Scheme, headers: &HeaderMap) -> Result<Origin, NoPasskeys> {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    Origin::of(scheme.is_secure(), host)
 }

@@ -266,7 +266,8 @@ impl Core {
         take(&rates.wrong_codes, &who, quota, self.now())
             .map_err(|wait| rates.too_many_of_strangers(TooMany::WrongPasswords, wait))?;
         let outcome = attempt.await;
-        if !matches!(outcome, Err(Refusal::Factor(FactorRefusal::WrongCode))) {
+        let wrong = [FactorRefusal::WrongCode, FactorRefusal::WrongPasskey, FactorRefusal::PasskeyCopied];
+        if !matches!(&outcome, Err(Refusal::Factor(refusal)) if wrong.contains(refusal)) {
             rates.wrong_codes.lock().expect("no panic while it is held").give_back(&who, quota);
         }
         outcome

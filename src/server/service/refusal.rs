@@ -3,6 +3,7 @@
 use app::domain::access::Permission;
 use app::domain::ids::{JobId, SessionId, TokenId, UserId, WorkerId};
 use app::domain::labels::BadLabels;
+use app::domain::passkey::NoPasskeys;
 use app::domain::password::Weakness;
 use app::domain::roster::query::Misread;
 use app::domain::time::{Millis, Timestamp};
@@ -164,6 +165,20 @@ pub enum FactorRefusal {
     Missing,
     /// It takes a session that was opened with a password.
     NoPasswordSession,
+    /// The password was right, and the second factor is wanted too.
+    Wanted,
+    /// There can be no passkeys at the address by which the caller came.
+    NoPasskeysHere(NoPasskeys),
+    /// No passkey is asked for, or it took too long.
+    NothingAsked,
+    /// What the passkey signed is not what was asked for, or it is not the person's.
+    WrongPasskey,
+    /// The passkey has counted back: there may be a copy of it.
+    PasskeyCopied,
+    /// Somebody has this passkey already.
+    PasskeyThere,
+    /// The person has no such passkey.
+    NoPasskey,
 }
 
 /// What somebody has as much of as they may.

@@ -38,7 +38,11 @@ pub trait Factors {
     async fn totp(&mut self, user: &UserId) -> Result<Option<StoredTotp>>;
     /// Sets it, in place of another.
     async fn put_totp(&mut self, totp: &StoredTotp) -> Result<()>;
-    /// Removes it, and the recovery codes.
+    /// Removes it.
+    async fn delete_totp(&mut self, user: &UserId) -> Result<()>;
+    /// Who has an authenticator app that is set up, or a passkey.
+    async fn with_factors(&mut self) -> Result<Vec<UserId>>;
+    /// Removes somebody's authenticator app, passkeys and recovery codes.
     async fn delete_factors(&mut self, user: &UserId) -> Result<()>;
     /// Somebody's recovery codes, also used ones.
     async fn recovery_codes(&mut self, user: &UserId) -> Result<Vec<StoredCode>>;

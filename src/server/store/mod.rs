@@ -18,6 +18,7 @@ pub mod jobs;
 pub mod known;
 pub mod look;
 pub mod notices;
+pub mod passkeys;
 pub mod people;
 pub mod postgres;
 pub mod retention;
@@ -87,6 +88,7 @@ pub trait Tx:
     + access::Access
     + secrets::Secrets
     + factors::Factors
+    + passkeys::Passkeys
     + notices::Notices
     + audit::Audit
     + servers::Servers
@@ -109,6 +111,7 @@ impl<T> Tx for T where
         + access::Access
         + secrets::Secrets
         + factors::Factors
+        + passkeys::Passkeys
         + notices::Notices
         + audit::Audit
         + servers::Servers

@@ -168,7 +168,15 @@ async fn a_factor_is_set_up_and_removed_with_the_password_in_a_browser_only() {
 
     server.clock.advance(Millis::seconds(15 * 60));
     server.call(&ada, "DELETE", "/api/account/totp", "").await.problem(403, "password_needed");
-    server.call(&ada, "POST", "/ui/account/totp/remove", format!("confirm_password={PASSWORD}")).await;
+    let form = format!("confirm_password={PASSWORD}");
+    let asked = server.call(&ada, "POST", "/ui/account/totp/remove", form.clone()).await;
+    assert_eq!(asked.status, StatusCode::FORBIDDEN, "the password alone is not enough any more");
+    assert!(asked.text().contains("name=\"confirm_code\""), "{}", asked.text());
+    server.post(&ada, "/api/session/proof", json!({"password": PASSWORD})).await.problem(403, "factor_needed");
+    let wrong = json!({"password": PASSWORD, "code": "000000"});
+    server.post(&ada, "/api/session/proof", wrong).await.problem(422, "wrong_code");
+    let form = format!("{form}&confirm_code={}", code(&server, &shown));
+    server.call(&ada, "POST", "/ui/account/totp/remove", form).await;
     assert!(server.log_in("ada", PASSWORD).await.is_some());
     server.call(&ada, "DELETE", "/api/account/totp", "").await.problem(404, "factor_not_found");
 }

@@ -2,6 +2,7 @@
 
 mod agent;
 mod events;
+pub mod passkey;
 pub mod totp;
 
 use std::sync::Arc;

@@ -40,6 +40,7 @@ mod openapi;
 mod ops;
 mod overview;
 mod pages;
+mod passkeys;
 mod problems;
 mod proof;
 mod proxies;

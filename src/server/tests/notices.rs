@@ -86,12 +86,12 @@ async fn changes_of_how_somebody_logs_in_are_told_until_they_are_read() {
     server.clock.advance(step);
     server.call(&By::Admin, "DELETE", &format!("/api/admin/users/{id}/factors"), "").await.ok(200);
     let told = notices(&server, &ada).await;
-    let all = ["factor_removed", "wrong_code", "password_changed", "recovery_codes_renewed", "factor_added"];
+    let all = ["factors_removed", "wrong_code", "password_changed", "recovery_codes_renewed", "factor_added"];
     assert_eq!(kinds(&told), all);
     assert_eq!((&told[0]["actor"], &told[2]["actor"]), (&json!("admin/bootstrap"), &json!("ada")));
     let page = server.get(&ada, "/account").await.text();
     for sentence in [
-        "Second factor removed",
+        "All second factors removed",
         "Your password was entered with a wrong code",
         "Your password was changed",
         "by admin/bootstrap",
@@ -103,7 +103,10 @@ async fn changes_of_how_somebody_logs_in_are_told_until_they_are_read() {
     // What comes after the page was made stays.
     let until = told[1]["at"].clone();
     server.post(&ada, "/api/account/notices/read", json!({"until": until})).await.ok(200);
-    assert_eq!((kinds(&notices(&server, &ada).await), unread(&server, &ada).await), (vec!["factor_removed"], json!(1)));
+    assert_eq!(
+        (kinds(&notices(&server, &ada).await), unread(&server, &ada).await),
+        (vec!["factors_removed"], json!(1))
+    );
     let form = format!("until={}", told[0]["at"].as_str().expect("text"));
     server.call(&ada, "POST", "/ui/account/notices/read", form).await;
     assert_eq!(unread(&server, &ada).await, json!(0));

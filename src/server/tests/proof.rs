@@ -1,9 +1,10 @@
 //! What takes the password once more, and how a form asks for it.
 
 use app::domain::time::Millis;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use serde_json::{Value, json};
 
+use super::harness::passkey::{Keyed, keyed, options};
 use super::harness::{By, PASSWORD, Server};
 
 /// Somebody whose password was given too long ago.
@@ -125,4 +126,35 @@ async fn fields_with_several_values_are_kept_while_the_password_is_asked_for() {
     let form = format!("{form}&confirm_password={PASSWORD}");
     server.call(&ada, "POST", "/ui/workers/bulk/delete", form).await;
     assert_eq!(names(&server).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn what_takes_the_password_once_more_takes_the_passkey_too() {
+    let server = Server::start().await;
+    let Keyed { browser, mut key, .. } = keyed(&server, "ada", 1).await;
+    let tokens = async || server.get(&browser, "/api/account/tokens").await.ok(200)["tokens"].clone();
+    server.clock.advance(Millis::seconds(15 * 60));
+    let asked = server.call(&browser, "POST", "/ui/account/tokens", "name=ci").await;
+    let asks = options(&asked.text()).expect("a passkey is asked for");
+    let form = format!("name=ci&confirm_password={PASSWORD}");
+    let without = server.call(&browser, "POST", "/ui/account/tokens", form.clone()).await;
+    assert!(without.text().contains("Your second factor is needed"), "{}", without.text());
+    assert_eq!(options(&without.text()), Some(asks.clone()), "it asks for the same until it is answered");
+    let signed = key.get(&asks);
+    let with = format!("{form}&confirm_credential={signed}");
+    let wrong = with.replace(PASSWORD, "not-the-password");
+    server.call(&browser, "POST", "/ui/account/tokens", wrong).await;
+    assert_eq!(tokens().await, json!([]));
+    let done = server.call(&browser, "POST", "/ui/account/tokens", with.clone()).await;
+    assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text());
+    assert_eq!(tokens().await.as_array().map(Vec::len), Some(1));
+    server.clock.advance(Millis::seconds(15 * 60));
+    let again = server.call(&browser, "POST", "/ui/account/tokens", with.replace("ci", "cd")).await;
+    assert_eq!(again.status, StatusCode::CONFLICT, "it was answered");
+    assert_eq!(tokens().await.as_array().map(Vec::len), Some(1));
+    // By itself the page asks in the same way.
+    let asks = options(&server.get(&browser, "/confirm").await.text()).expect("asked");
+    let form = format!("password={PASSWORD}&next=/account&confirm_credential={}", key.get(&asks));
+    assert_eq!(server.call(&browser, "POST", "/ui/confirm", form).await.headers[header::LOCATION], "/account");
+    server.post(&browser, "/api/account/tokens", json!({"name": "ok"})).await.ok(201);
 }

@@ -30,7 +30,7 @@ pub enum UsersCommand {
     Enable(Which),
     /// Give them another password; they are logged out everywhere.
     ResetPassword(super::ResetPassword),
-    /// Remove their second factor: they have lost the app and the recovery codes.
+    /// Remove their second factors: they have lost them and the recovery codes.
     RemoveFactors(Which),
 }
 

@@ -100,10 +100,10 @@ async fn reset_password(
 }
 
 const REMOVE_FACTORS: Doc = Doc {
-    detail: "For somebody who has lost the app and the recovery codes. Where the server requires a second factor, they set up \
+    detail: "For somebody who has lost them. Where the server requires a second factor, they set up \
              a new one at the next login.",
     problems: &["user_not_found", "factor_not_found", "no_accounts"],
-    ..Doc::of("removeFactors", "Removes somebody's second factor.")
+    ..Doc::of("removeFactors", "Removes somebody's second factors and recovery codes.")
 };
 
 async fn remove_factors(

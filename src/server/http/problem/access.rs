@@ -1,5 +1,6 @@
 //! Who may not come in, or not do this.
 
+use app::domain::passkey::NoPasskeys;
 use axum::http::StatusCode;
 
 use super::ApiError;
@@ -88,6 +89,31 @@ fn factor(refusal: FactorRefusal) -> ApiError {
             "factor_exists",
             "An authenticator app is set up already. Remove it first to set up another one.",
         ),
+        FactorRefusal::Wanted => (
+            S::FORBIDDEN,
+            "factor_needed",
+            "Your second factor is needed besides the password: a code of your app, a recovery code, or a passkey on the page \
+             /confirm.",
+        ),
+        FactorRefusal::NoPasskeysHere(why) => return no_passkeys(why),
+        FactorRefusal::NothingAsked => (
+            S::CONFLICT,
+            "passkey_expired",
+            "No passkey is asked for any more: that ends after ten minutes and with the first answer. Try again.",
+        ),
+        FactorRefusal::WrongPasskey => (
+            S::UNPROCESSABLE_ENTITY,
+            "wrong_passkey",
+            "This passkey was not accepted. Use one of those that are listed on the account page.",
+        ),
+        FactorRefusal::PasskeyCopied => (
+            S::UNPROCESSABLE_ENTITY,
+            "passkey_copied",
+            "This passkey was not accepted because its counter went back: there may be a copy of it. Log in another way, remove \
+             it on the account page, and add it again.",
+        ),
+        FactorRefusal::PasskeyThere => (S::CONFLICT, "passkey_exists", "This passkey is set up already."),
+        FactorRefusal::NoPasskey => (S::NOT_FOUND, "passkey_not_found", "There is no such passkey of yours."),
         FactorRefusal::Missing => (S::NOT_FOUND, "factor_not_found", "No second factor is set up for this account."),
         FactorRefusal::NoPasswordSession => (
             S::CONFLICT,
@@ -96,4 +122,21 @@ fn factor(refusal: FactorRefusal) -> ApiError {
         ),
     };
     ApiError::new(status, code, detail)
+}
+
+/// The problem of an address at which there can be no passkeys.
+fn no_passkeys(why: NoPasskeys) -> ApiError {
+    let detail = match why {
+        NoPasskeys::Insecure => {
+            "Passkeys work over HTTPS only. Start the server with --ssl, or put it behind a proxy with HTTPS that \
+             --trusted-proxies names."
+        }
+        NoPasskeys::NoName => {
+            "Passkeys need a name in the address, not an IP address. Open this server under its name, on its own machine as \
+             localhost."
+        }
+    };
+    let mut error = ApiError::new(StatusCode::CONFLICT, "no_passkeys_here", detail);
+    error.extra.insert("why".to_owned(), why.as_str().into());
+    error
 }

@@ -88,8 +88,9 @@ pub fn entrances(app: &App) -> Routes {
     Routes::new(app, "Login")
         .post("/ui/login", Access::Anyone, forms::access::LOG_IN, forms::access::log_in)
         .post("/ui/setup", Access::Anyone, forms::access::SET_UP, forms::access::set_up)
-        .form("/ui/login/code", Access::Anyone, forms::factors::log_in_with_code)
-        .form("/ui/login/enrol", Access::Anyone, forms::factors::log_in_by_enrolling)
+        .form("/ui/login/code", Access::Anyone, forms::second_step::log_in_with_code)
+        .form("/ui/login/passkey", Access::Anyone, forms::second_step::log_in_with_passkey)
+        .form("/ui/login/enrol", Access::Anyone, forms::second_step::log_in_by_enrolling)
         .form("/ui/preferences", Access::Anyone, forms::access::prefer)
 }
 
@@ -109,6 +110,9 @@ pub fn forms(app: &App) -> Routes {
         .form("/ui/account/totp", own_proved, forms::factors::begin)
         .form("/ui/account/totp/confirm", own, forms::factors::confirm)
         .form("/ui/account/totp/remove", own_proved, forms::factors::remove)
+        .form("/ui/account/passkeys", own_proved, forms::factors::begin_passkey)
+        .form("/ui/account/passkeys/confirm", own, forms::factors::confirm_passkey)
+        .form("/ui/account/passkeys/{id}/remove", own_proved, forms::factors::remove_passkey)
         .form("/ui/account/recovery-codes", own_proved, forms::factors::renew)
         .form("/ui/account/notices/read", own, forms::factors::read_notices)
         .form("/ui/users/{id}/factors/remove", people, forms::factors::remove_of)

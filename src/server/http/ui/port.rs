@@ -4,13 +4,15 @@ use std::future::Future;
 use std::sync::Arc;
 
 use app::domain::access::Permission;
+use app::domain::factor::Ways;
 use app::domain::ids::{Attempt, JobId, UserId, WorkerId};
+use app::domain::passkey::Origin;
 use app::protocol::access::{SessionView, SessionsPage, TokensPage, UserDetail, UsersPage, UsersQuery};
 use app::protocol::artifacts::ArtifactsPage;
 use app::protocol::audit::{AuditPage, AuditQuery, AuditVerdict};
 use app::protocol::configs::{ConfigDetail, ConfigsPage, RevisionsPage};
 use app::protocol::explain::ExplanationView;
-use app::protocol::factors::{FactorsView, TotpEnrolment};
+use app::protocol::factors::{FactorsView, PasskeyEnrolment, TotpEnrolment};
 use app::protocol::gpus::{GpusPage, GpusQuery};
 use app::protocol::history::{FleetHistory, GpuHistory, JobMetrics, Range};
 use app::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
@@ -191,6 +193,15 @@ impl Desk for ServerPort {
 
     fn totp_enrolment(&self) -> Answer<TotpEnrolment> {
         self.ask(ACCOUNT, None, |core, person| async move { core.own_enrolment(&person).await })
+    }
+
+    fn ways_to_prove(&self) -> Answer<Option<Ways>> {
+        let origin = Origin::of_url(&self.session.base_url).ok();
+        self.ask(Needs::Login, None, |core, person| async move { core.ways_to_prove(&person, origin).await })
+    }
+
+    fn passkey_enrolment(&self) -> Answer<PasskeyEnrolment> {
+        self.ask(ACCOUNT, None, |core, person| async move { core.own_passkey_enrolment(&person).await })
     }
 
     fn notices(&self) -> Answer<NoticesPage> {

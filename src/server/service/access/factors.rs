@@ -1,4 +1,4 @@
-//! Second factors: an authenticator app, and the recovery codes that stand in for it.
+//! Second factors: an authenticator app, and the recovery codes that stand in for it or a passkey.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde_json::json;
 use totp_rs::{Builder, Secret, Totp};
 
 use super::notices::{Changer, notify_of_change};
-use super::{Person, Via};
+use super::{Person, Via, passkeys};
 use crate::random::Random;
 use crate::service::Core;
 use crate::service::refusal::{FactorRefusal, Refusal};
@@ -32,9 +32,10 @@ impl Core {
     pub async fn factors_of(&self, id: &UserId) -> Result<FactorsView, Refusal> {
         let mut tx = self.read().await?;
         let user = tx.user(id).await?.ok_or_else(|| Refusal::NoUser(id.clone()))?;
-        let left = tx.recovery_codes(id).await?.iter().filter(|code| code.used_at.is_none()).count();
+        let left = codes_left(&mut *tx, id).await?;
         Ok(FactorsView {
             totp_since: tx.totp(id).await?.and_then(|totp| totp.confirmed_at),
+            passkeys: tx.passkeys(id).await?.into_iter().map(passkeys::view).collect(),
             recovery_codes_left: u32::try_from(left).unwrap_or(u32::MAX),
             required: self.policy.accounts.second_factor.applies_to(user.role),
         })
@@ -73,7 +74,7 @@ impl Core {
         self.change(caller, move |unit| {
             let totp = Arc::clone(&totp);
             Box::pin(async move {
-                if has_factor(unit.tx, &totp.user).await? {
+                if has_app(unit.tx, &totp.user).await? {
                     return Err(FactorRefusal::Exists.into());
                 }
                 Ok(unit.tx.put_totp(&totp).await?)
@@ -92,16 +93,15 @@ impl Core {
         let id = self.with_password(person).await?;
         let codes = new_codes(&*self.random);
         let shared = Arc::new((id, code.to_owned(), digests(&codes)));
-        self.change(caller, move |unit| {
+        let kept = self.change(caller, move |unit| {
             let shared = Arc::clone(&shared);
             Box::pin(async move {
                 let (id, code, digests) = &*shared;
                 let user = unit.tx.user(id).await?.ok_or_else(|| Refusal::NoUser(id.clone()))?;
                 confirm(unit, &user, code, digests).await
             })
-        })
-        .await?;
-        Ok(RecoveryCodes { recovery_codes: codes })
+        });
+        Ok(RecoveryCodes { recovery_codes: if kept.await? { codes } else { Vec::new() } })
     }
 
     /// Replaces one's own recovery codes.
@@ -129,34 +129,48 @@ impl Core {
         Ok(RecoveryCodes { recovery_codes: codes })
     }
 
-    /// Removes one's own second factor.
+    /// Removes one's own authenticator app.
     pub async fn remove_totp(self: &Arc<Self>, caller: Caller, person: &Person) -> Result<(), Refusal> {
         let id = self.with_password(person).await?;
-        self.remove_factors(caller, id, Changer::of(person)).await
+        let shared = Arc::new((id, Changer::of(person), person.name.clone()));
+        self.change(caller, move |unit| {
+            let shared = Arc::clone(&shared);
+            Box::pin(async move {
+                let (id, by, name) = &*shared;
+                if !has_app(unit.tx, id).await? {
+                    return Err(FactorRefusal::Missing.into());
+                }
+                unit.tx.delete_totp(id).await?;
+                forget_useless_codes(unit.tx, id).await?;
+                notify_of_change(unit, id, NoticeKind::FactorRemoved, by).await?;
+                unit.record(Action::FactorRemoved, name, &json!({"factor": SEALED})).await
+            })
+        })
+        .await
     }
 
-    /// Removes the second factor of somebody with no more permissions: they have lost the app and the codes.
+    /// Removes all second factors of somebody with no more permissions: they have lost them and the codes.
     pub async fn remove_factors_of(
         self: &Arc<Self>,
         caller: Caller,
         person: &Person,
         id: UserId,
     ) -> Result<(), Refusal> {
-        self.remove_factors(caller, id, Changer::named(&person.actor())).await
-    }
-
-    async fn remove_factors(self: &Arc<Self>, caller: Caller, id: UserId, by: Changer) -> Result<(), Refusal> {
+        let by = Changer::named(&person.actor());
         self.change(caller, move |unit| {
             let (id, by) = (id.clone(), by.clone());
             Box::pin(async move {
                 let user = unit.tx.user(&id).await?.ok_or_else(|| Refusal::NoUser(id.clone()))?;
                 unit.covers(user.role.permissions())?;
-                if !has_factor(unit.tx, &id).await? {
+                let totp = has_app(unit.tx, &id).await?;
+                let passkeys: Vec<String> = unit.tx.passkeys(&id).await?.into_iter().map(|key| key.name).collect();
+                if !totp && passkeys.is_empty() {
                     return Err(FactorRefusal::Missing.into());
                 }
                 unit.tx.delete_factors(&id).await?;
-                notify_of_change(unit, &id, NoticeKind::FactorRemoved, &by).await?;
-                unit.record(Action::FactorRemoved, &user.name, &json!({"factor": SEALED})).await
+                notify_of_change(unit, &id, NoticeKind::FactorsRemoved, &by).await?;
+                let detail = json!({"factor": "all", "totp": totp, "passkeys": passkeys});
+                unit.record(Action::FactorRemoved, &user.name, &detail).await
             })
         })
         .await
@@ -164,7 +178,7 @@ impl Core {
 
     /// Whose second factor it is to manage: of whoever came in with a password. A token must not set up or remove what
     /// protects against its thief.
-    async fn with_password(&self, person: &Person) -> Result<UserId, Refusal> {
+    pub(super) async fn with_password(&self, person: &Person) -> Result<UserId, Refusal> {
         let user = person.account()?;
         let Via::Session(session) = &person.via else { return Err(FactorRefusal::NoPasswordSession.into()) };
         let session = self.read().await?.session(session).await?.ok_or(Refusal::Nobody)?;
@@ -181,34 +195,57 @@ impl Core {
     }
 }
 
-/// Whether somebody has a second factor; one that is being set up does not count.
+/// Whether somebody has a second factor.
 pub(super) async fn has_factor(tx: &mut dyn Tx, user: &UserId) -> Result<bool, Refusal> {
+    Ok(has_app(tx, user).await? || !tx.passkeys(user).await?.is_empty())
+}
+
+/// Whether somebody has an authenticator app; one that is being set up does not count.
+pub(super) async fn has_app(tx: &mut dyn Tx, user: &UserId) -> Result<bool, Refusal> {
     Ok(tx.totp(user).await?.is_some_and(|totp| totp.confirmed_at.is_some()))
 }
 
-/// Takes the first code of an app that is being set up, and keeps the recovery codes.
+/// How many recovery codes of somebody are unused.
+pub(super) async fn codes_left(tx: &mut dyn Tx, user: &UserId) -> Result<usize, Refusal> {
+    Ok(tx.recovery_codes(user).await?.iter().filter(|code| code.used_at.is_none()).count())
+}
+
+/// Removes the recovery codes of whoever has nothing left that they stand in for.
+pub(super) async fn forget_useless_codes(tx: &mut dyn Tx, user: &UserId) -> Result<(), Refusal> {
+    if !has_factor(tx, user).await? {
+        tx.put_recovery_codes(user, &[]).await?;
+    }
+    Ok(())
+}
+
+/// Takes the first code of an app that is being set up. Whether the recovery codes were kept: those that somebody has
+/// beside a passkey go on working.
 pub(super) async fn confirm(
     unit: &mut Unit<'_>,
     user: &StoredUser,
     code: &str,
     digests: &[String],
-) -> Result<(), Refusal> {
+) -> Result<bool, Refusal> {
+    let is_first = !has_factor(unit.tx, &user.id).await?;
     let totp =
         unit.tx.totp(&user.id).await?.filter(|totp| totp.confirmed_at.is_none()).ok_or(FactorRefusal::NotBegun)?;
     let TypedCode::OneTime(code) = TypedCode::read(code) else { return Err(FactorRefusal::WrongCode.into()) };
     let step = step_of(unit.core, &totp, &code, unit.now)?;
     unit.tx.put_totp(&StoredTotp { confirmed_at: Some(unit.now), last_step: Some(step), ..totp }).await?;
-    unit.tx.put_recovery_codes(&user.id, digests).await?;
+    if is_first {
+        unit.tx.put_recovery_codes(&user.id, digests).await?;
+    }
     notify_of_change(unit, &user.id, NoticeKind::FactorAdded, &Changer::named(&user.name)).await?;
-    unit.record(Action::FactorAdded, &user.name, &json!({"factor": SEALED})).await
+    unit.record(Action::FactorAdded, &user.name, &json!({"factor": SEALED})).await?;
+    Ok(is_first)
 }
 
 /// Uses a code of the app, or a recovery code: each works once.
 pub(super) async fn use_code(unit: &mut Unit<'_>, user: &StoredUser, code: &str) -> Result<(), Refusal> {
-    let totp =
-        unit.tx.totp(&user.id).await?.filter(|totp| totp.confirmed_at.is_some()).ok_or(FactorRefusal::WrongCode)?;
     match TypedCode::read(code) {
         TypedCode::OneTime(code) => {
+            let totp = unit.tx.totp(&user.id).await?.filter(|totp| totp.confirmed_at.is_some());
+            let totp = totp.ok_or(FactorRefusal::WrongCode)?;
             let step = step_of(unit.core, &totp, &code, unit.now)?;
             Ok(unit.tx.put_totp(&StoredTotp { last_step: Some(step), ..totp }).await?)
         }
@@ -217,7 +254,7 @@ pub(super) async fn use_code(unit: &mut Unit<'_>, user: &StoredUser, code: &str)
                 Err(StoreError::Conflict) => return Err(FactorRefusal::WrongCode.into()),
                 other => other?,
             }
-            let left = unit.tx.recovery_codes(&user.id).await?.iter().filter(|code| code.used_at.is_none()).count();
+            let left = codes_left(unit.tx, &user.id).await?;
             notify_of_change(unit, &user.id, NoticeKind::RecoveryCodeUsed, &Changer::named(&user.name)).await?;
             unit.record(Action::RecoveryCodeUsed, &user.name, &json!({"left": left})).await
         }

@@ -1,25 +1,24 @@
-//! Logging in: a name with its password, then a code where the person has a second factor; or an API token.
+//! Logging in: a name with its password, then the second factor where the person has one; or an API token.
 
 use std::sync::Arc;
 
 use app::domain::audit::Action;
 use app::domain::factor::AfterPassword;
 use app::domain::ids::SessionId;
-use app::domain::notice::NoticeKind;
+use app::domain::passkey::Origin;
 use app::domain::time::Millis;
 use app::protocol::topic::Topic;
 use serde_json::json;
 
-use super::factors::{self, has_factor};
-use super::notices::{note_login, notify};
+use super::factors::has_factor;
+use super::notices::note_login;
 use super::{DEVICE, PENDING, permissions};
 use crate::service::Core;
 use crate::service::rates::KnownBrowser;
-use crate::service::refusal::{FactorRefusal, Refusal};
+use crate::service::refusal::Refusal;
 use crate::service::unit::{Caller, Unit};
 use crate::store::Tx;
 use crate::store::access::{Opened, StoredSession, StoredUser};
-use crate::store::notices::StoredNotice;
 use crate::tokens;
 
 /// What a browser says of itself.
@@ -33,6 +32,8 @@ pub struct Browser {
     pub session: Option<String>,
     /// The cookie by which it is known again.
     pub device: Option<String>,
+    /// The address that it shows, if passkeys work there.
+    pub origin: Option<Origin>,
 }
 
 impl Browser {
@@ -60,8 +61,8 @@ pub struct LoggedIn {
 pub enum Login {
     /// The session has begun.
     Done(LoggedIn),
-    /// A code is wanted; the text is for a cookie that proves the password.
-    Code(String),
+    /// A second factor is wanted; the text is for a cookie that proves the password.
+    Factor(String),
     /// A second factor has to be set up first; likewise.
     Enrolment(String),
 }
@@ -127,7 +128,11 @@ impl Core {
                 });
                 opened.await.map(Login::Done)
             }
-            AfterPassword::Code => Ok(Login::Code(self.pending_cookie(&pending))),
+            AfterPassword::Factor => {
+                let cookie = self.pending_cookie(&pending);
+                self.ask_at_login(&pending, &cookie, &browser).await?;
+                Ok(Login::Factor(cookie))
+            }
             AfterPassword::Enrolment => {
                 self.begin_enrolment(caller, &pending.user).await?;
                 Ok(Login::Enrolment(self.pending_cookie(&pending)))
@@ -149,53 +154,6 @@ impl Core {
         Ok(same.then_some(PendingLogin { user, password }))
     }
 
-    /// Opens a session for whoever has given the password, with a code of the second factor.
-    pub async fn log_in_with_code(
-        self: &Arc<Self>,
-        caller: Caller,
-        pending: PendingLogin,
-        code: &str,
-        browser: Browser,
-    ) -> Result<LoggedIn, Refusal> {
-        let (code, who) = (code.to_owned(), pending.user.clone());
-        let opened = self.open_session(caller, browser.clone(), move |unit| {
-            let (pending, code) = (pending.clone(), code.clone());
-            Box::pin(async move {
-                let user = pending.still(unit).await?;
-                factors::use_code(unit, &user, &code).await?;
-                Ok(opened(user))
-            })
-        });
-        let outcome = opened.await;
-        if matches!(outcome, Err(Refusal::Factor(FactorRefusal::WrongCode))) {
-            self.note_wrong_code(who, &browser).await?;
-        }
-        outcome
-    }
-
-    /// Opens a session for whoever has given the password and now sets up an authenticator app; also returns the recovery
-    /// codes, which are shown this once.
-    pub async fn log_in_by_enrolling(
-        self: &Arc<Self>,
-        caller: Caller,
-        pending: PendingLogin,
-        code: &str,
-        browser: Browser,
-    ) -> Result<(LoggedIn, Vec<String>), Refusal> {
-        let codes = factors::new_codes(&*self.random);
-        let shared = Arc::new((pending, code.to_owned(), factors::digests(&codes)));
-        let logged_in = self.open_session(caller, browser, move |unit| {
-            let shared = Arc::clone(&shared);
-            Box::pin(async move {
-                let (pending, code, digests) = &*shared;
-                let user = pending.still(unit).await?;
-                factors::confirm(unit, &user, code, digests).await?;
-                Ok(opened(user))
-            })
-        });
-        Ok((logged_in.await?, codes))
-    }
-
     /// Opens a session for an API token: it can do no more than that, and ends with it.
     pub async fn log_in_with_token(
         self: &Arc<Self>,
@@ -212,7 +170,7 @@ impl Core {
     }
 
     /// What a person's login takes besides the password.
-    async fn takes(&self, tx: &mut dyn Tx, user: &StoredUser) -> Result<AfterPassword, Refusal> {
+    pub(super) async fn takes(&self, tx: &mut dyn Tx, user: &StoredUser) -> Result<AfterPassword, Refusal> {
         let has = has_factor(tx, &user.id).await?;
         Ok(AfterPassword::of(has, self.policy.accounts.second_factor, user.role))
     }
@@ -271,24 +229,6 @@ impl Core {
         })
         .await
     }
-
-    /// The password was right and the code wrong: its owner should know.
-    async fn note_wrong_code(self: &Arc<Self>, user: StoredUser, browser: &Browser) -> Result<(), Refusal> {
-        let notice = Arc::new(StoredNotice {
-            user: user.id,
-            kind: NoticeKind::WrongCode,
-            host: browser.host.clone(),
-            agent: browser.kept_agent(),
-            actor: user.name,
-            at: self.now(),
-            session: None,
-        });
-        self.change(Caller::system(), move |unit| {
-            let notice = Arc::clone(&notice);
-            Box::pin(async move { notify(unit, &notice).await })
-        })
-        .await
-    }
 }
 
 impl PendingLogin {
@@ -298,14 +238,14 @@ impl PendingLogin {
     }
 
     /// The person as they are now, if nobody has changed the password or shut them out since.
-    async fn still(&self, unit: &mut Unit<'_>) -> Result<StoredUser, Refusal> {
+    pub(super) async fn still(&self, unit: &mut Unit<'_>) -> Result<StoredUser, Refusal> {
         let same = unit.tx.password(&self.user.id).await?.as_deref() == Some(self.password.as_str());
         let user = unit.tx.user(&self.user.id).await?.filter(|user| same && user.disabled_at.is_none());
         user.ok_or(Refusal::WrongPassword)
     }
 }
 
-fn opened(user: StoredUser) -> Opened {
+pub(super) fn opened(user: StoredUser) -> Opened {
     Opened { user: Arc::new(user), token: None, session: None }
 }
 

@@ -3,43 +3,104 @@
 use std::sync::Arc;
 
 use app::domain::audit::Action;
+use app::domain::factor::Ways;
 use app::domain::ids::SessionId;
 use app::domain::notice::NoticeKind;
+use app::domain::passkey::Origin;
 use app::protocol::topic::Topic;
 use serde_json::json;
 
+use super::factors::{has_factor, use_code};
 use super::notices::{Changer, notify_of_change};
+use super::passkeys::{Shown, use_passkey};
 use super::{Person, Via};
 use crate::service::Core;
-use crate::service::refusal::Refusal;
+use crate::service::refusal::{FactorRefusal, Refusal};
 use crate::service::unit::{Caller, Unit};
 use crate::store::access::StoredUser;
+use crate::store::passkeys::Purpose;
 use crate::tokens;
 
+/// What somebody gives who proves once more who they are.
+#[derive(Debug, Default)]
+pub struct Proof {
+    /// The password, or the API token that the session was opened with.
+    pub secret: String,
+    /// A code of the second factor.
+    pub code: Option<String>,
+    /// What a passkey has signed.
+    pub credential: Option<String>,
+}
+
+/// A second factor that was given.
+enum Factor {
+    None,
+    Code(String),
+    Passkey(Shown),
+}
+
 impl Core {
-    /// Gives a session's password, or the token that opened it, once more.
-    pub async fn prove(self: &Arc<Self>, caller: Caller, person: &Person, secret: &str) -> Result<(), Refusal> {
+    /// Gives a session's password, or the token that opened it, once more; with a password also the second factor of whoever
+    /// has one.
+    pub async fn prove(self: &Arc<Self>, caller: Caller, person: &Person, proof: Proof) -> Result<(), Refusal> {
         let Via::Session(session) = person.via.clone() else { return Ok(()) };
         let found = self.read().await?.session(&session).await?.ok_or(Refusal::Nobody)?;
         let right = if let Some(token) = &found.token {
-            let opened = self.read().await?.by_token(&tokens::digest(secret.trim())).await?;
+            let opened = self.read().await?.by_token(&tokens::digest(proof.secret.trim())).await?;
             opened.and_then(|opened| opened.token).is_some_and(|given| given.id == *token)
         } else {
             let kept = self.read().await?.password(&found.user).await?;
-            self.is_password(kept, secret).await?
+            self.is_password(kept, &proof.secret).await?
         };
         if !right {
             return Err(Refusal::WrongPassword);
         }
-        let name = person.name.clone();
+        let asks = found.token.is_none() && has_factor(&mut *self.read().await?, &found.user).await?;
+        let factor = match (proof.credential, proof.code) {
+            _ if !asks => Factor::None,
+            (Some(answer), _) => {
+                Factor::Passkey(self.shown(Purpose::Proof, session.as_str(), &found.user, &answer).await?)
+            }
+            (None, Some(code)) => Factor::Code(code),
+            (None, None) => return Err(FactorRefusal::Wanted.into()),
+        };
+        let shared = Arc::new((session, person.name.clone(), found.user, factor));
         self.change(caller, move |unit| {
-            let (session, name) = (session.clone(), name.clone());
+            let shared = Arc::clone(&shared);
             Box::pin(async move {
-                unit.tx.prove_session(&session, unit.now).await?;
-                unit.record(Action::SessionProved, &name, &json!({"session": session})).await
+                let (session, name, user, factor) = &*shared;
+                let user = unit.tx.user(user).await?.ok_or(Refusal::Nobody)?;
+                match factor {
+                    Factor::None => {}
+                    Factor::Code(code) => use_code(unit, &user, code).await?,
+                    Factor::Passkey(shown) => use_passkey(unit, &user, shown).await?,
+                }
+                unit.tx.prove_session(session, unit.now).await?;
+                unit.record(Action::SessionProved, name, &json!({"session": session})).await
             })
         })
         .await
+    }
+
+    /// By what whoever asks can give their second factor besides the password; none where it is not asked for. A passkey is
+    /// asked for something else after each answer.
+    pub async fn ways_to_prove(
+        self: &Arc<Self>,
+        person: &Person,
+        origin: Option<Origin>,
+    ) -> Result<Option<Ways>, Refusal> {
+        let (Via::Session(session), Some(user)) = (&person.via, &person.user) else { return Ok(None) };
+        let found = self.read().await?.session(session).await?;
+        if found.is_none_or(|found| found.token.is_some()) || !has_factor(&mut *self.read().await?, user).await? {
+            return Ok(None);
+        }
+        let (holder, origin) = (session.as_str(), origin.as_ref());
+        let ways = self.ways_of(user, Purpose::Proof, holder, origin).await?;
+        if ways.passkey.is_some() {
+            return Ok(Some(ways));
+        }
+        self.ask_for_passkey(user, Purpose::Proof, holder, origin).await?;
+        self.ways_of(user, Purpose::Proof, holder, origin).await.map(Some)
     }
 
     /// Ends the session that somebody came with.

@@ -1,6 +1,6 @@
 //! People: who there is, and what they are here.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -27,8 +27,9 @@ impl Core {
     /// Whoever is asked for, and how many there are of each kind.
     pub async fn users_page(&self, query: &UsersQuery) -> Result<UsersPage, Refusal> {
         let mut tx = self.read().await?;
-        let (all, used) = (tx.users().await?, tx.activity().await?);
+        let (all, used, with_factors) = (tx.users().await?, tx.activity().await?, tx.with_factors().await?);
         drop(tx);
+        let with_factors: HashSet<UserId> = with_factors.into_iter().collect();
         let used: HashMap<UserId, Activity> = used.into_iter().map(|used| (used.user.clone(), used)).collect();
         let part = query.q.as_deref().unwrap_or_default().to_lowercase();
         let named: Vec<UserView> =
@@ -42,7 +43,12 @@ impl Core {
         let limit = query.limit.map_or(usize::MAX, |limit| limit.max(1) as usize);
         let listed = |user: UserView| {
             let used = used.get(&user.id);
-            ListedUser { last_used_at: used.and_then(|used| used.at), tokens: used.map_or(0, |used| used.tokens), user }
+            ListedUser {
+                last_used_at: used.and_then(|used| used.at),
+                tokens: used.map_or(0, |used| used.tokens),
+                second_factor: with_factors.contains(&user.id),
+                user,
+            }
         };
         let users: Vec<ListedUser> = rest.by_ref().take(limit).map(listed).collect();
         let next_cursor = rest.next().and(users.last().map(|listed| listed.user.name.clone()));

@@ -9,6 +9,7 @@ mod life;
 mod lists;
 mod migrations;
 mod misc;
+mod passkeys;
 mod retention;
 mod secrets;
 mod trail;

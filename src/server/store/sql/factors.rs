@@ -28,8 +28,19 @@ impl Factors for Session<'_> {
         self.one(put.bind(totp.last_step)).await
     }
 
+    async fn delete_totp(&mut self, user: &UserId) -> Result<()> {
+        self.run(sql("DELETE FROM totp WHERE user_id = $1").bind(user.as_str())).await.map(drop)
+    }
+
+    async fn with_factors(&mut self) -> Result<Vec<UserId>> {
+        let select = sql("SELECT user_id FROM totp WHERE confirmed_at IS NOT NULL
+             UNION SELECT user_id FROM passkeys ORDER BY user_id");
+        self.all(select, |row| Named::new(row, "totp", "user_id")?.user_id("user_id")).await
+    }
+
     async fn delete_factors(&mut self, user: &UserId) -> Result<()> {
-        self.run(sql("DELETE FROM totp WHERE user_id = $1").bind(user.as_str())).await?;
+        self.delete_totp(user).await?;
+        self.run(sql("DELETE FROM passkeys WHERE user_id = $1").bind(user.as_str())).await?;
         self.run(sql("DELETE FROM recovery_codes WHERE user_id = $1").bind(user.as_str())).await.map(drop)
     }
 

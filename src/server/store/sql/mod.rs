@@ -14,6 +14,7 @@ mod group;
 mod jobs;
 pub mod mirror;
 mod notices;
+mod passkeys;
 mod pending;
 mod reader;
 mod retention;

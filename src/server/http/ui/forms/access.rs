@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use app::domain::audit::flood::Refused;
 use app::domain::time::Millis;
 use app::ui::flash::{Flash, FormName, Notice};
+use app::ui::pending::{CODE_FIELD, CREDENTIAL_FIELD};
 use app::ui::prefs::{CHOICES, chosen};
 use axum::Extension;
 use axum::extract::State;
@@ -17,8 +18,8 @@ use crate::http::arrival::Scheme;
 use crate::http::json::Form;
 use crate::http::openapi::doc::{Answer, Content, Doc, LOCATION};
 use crate::http::request::{Peer, address, caller, caller_named};
-use crate::http::session_cookie;
-use crate::service::access::{Browser, DEVICE, LoggedIn, Login, PENDING, Person, Via};
+use crate::http::{session, session_cookie};
+use crate::service::access::{Browser, DEVICE, LoggedIn, Login, PENDING, Person, Proof, Via};
 use crate::service::rates::KnownBrowser;
 use crate::service::refusal::{FactorRefusal, Refusal};
 use crate::state::App;
@@ -125,8 +126,8 @@ pub async fn confirm(
     Form(fields): Form<Fields>,
 ) -> Response {
     let next = local_path(field(&fields, "next").unwrap_or("/")).to_owned();
-    let secret = fields.get("password").map_or("", String::as_str);
-    match prove(&app, &person, address(peer), secret).await {
+    let proof = Proof { secret: fields.get("password").cloned().unwrap_or_default(), ..factor_of(&fields) };
+    match prove(&app, &person, address(peer), proof).await {
         Ok(()) => answer(&app, &next, Flash::Notice { code: Notice::Confirmed }),
         Err(refusal) => {
             let back = format!("/confirm?next={}", percent_escaped(&next));
@@ -135,9 +136,27 @@ pub async fn confirm(
     }
 }
 
-/// Takes a password once more.
-pub async fn prove(app: &App, person: &Person, peer: Option<IpAddr>, secret: &str) -> Result<(), Refusal> {
-    with_password(app, person, peer, app.core.prove(caller(person), person, secret)).await
+/// The second factor that came with a password.
+pub fn factor_of(fields: &Fields) -> Proof {
+    let given = |name| field(fields, name).map(str::to_owned);
+    Proof { secret: String::new(), code: given(CODE_FIELD), credential: given(CREDENTIAL_FIELD) }
+}
+
+/// Takes a password once more, and the second factor of whoever has one.
+pub async fn prove(app: &App, person: &Person, peer: Option<IpAddr>, proof: Proof) -> Result<(), Refusal> {
+    let proved = app.core.prove(caller(person), person, proof);
+    let Some(user) = &person.user else { return with_password(app, person, peer, proved).await };
+    let known = known(person);
+    with_password(app, person, peer, app.core.one_code(user, known, proved)).await
+}
+
+/// Whoever has got in is counted for what they came in with, not for their name: others guess that one, too.
+fn known(person: &Person) -> Option<KnownBrowser> {
+    match &person.via {
+        Via::Session(session) => Some(KnownBrowser(session.to_string())),
+        Via::Token { id, .. } => Some(KnownBrowser(id.to_string())),
+        Via::Loopback | Via::Host => None,
+    }
 }
 
 /// Something that takes a person's password: a wrong one counts like one at the login.
@@ -147,13 +166,7 @@ pub async fn with_password(
     peer: Option<IpAddr>,
     attempt: impl Future<Output = Result<(), Refusal>>,
 ) -> Result<(), Refusal> {
-    // Whoever has got in is counted for what they came in with, not for their name: others guess that one, too.
-    let known = match &person.via {
-        Via::Session(session) => Some(KnownBrowser(session.to_string())),
-        Via::Token { id, .. } => Some(KnownBrowser(id.to_string())),
-        Via::Loopback | Via::Host => None,
-    };
-    let outcome = app.core.one_try(peer, Some(&person.name), known, attempt).await;
+    let outcome = app.core.one_try(peer, Some(&person.name), known(person), attempt).await;
     if let Err(refusal) = &outcome {
         record(app, peer, &person.name, refusal).await;
     }
@@ -184,6 +197,8 @@ pub(super) async fn record(app: &App, peer: Option<IpAddr>, name: &str, refusal:
         Refusal::WrongToken => "wrong_token",
         Refusal::WrongPassword => "wrong_password",
         Refusal::Factor(FactorRefusal::WrongCode) => "wrong_code",
+        Refusal::Factor(FactorRefusal::WrongPasskey) => "wrong_passkey",
+        Refusal::Factor(FactorRefusal::PasskeyCopied) => "passkey_copied",
         Refusal::TooMany { .. } => "too_many_requests",
         _ => return,
     };
@@ -197,7 +212,7 @@ pub(super) async fn record(app: &App, peer: Option<IpAddr>, name: &str, refusal:
 fn onward(scheme: Scheme, login: &Login, next: &str) -> Response {
     let (step, cookie) = match login {
         Login::Done(opened) => return welcome(Redirect::to(next).into_response(), scheme, opened),
-        Login::Code(cookie) => ("code", cookie),
+        Login::Factor(cookie) => ("code", cookie),
         Login::Enrolment(cookie) => ("enrol", cookie),
     };
     let to = Redirect::to(&format!("/login/{step}?next={}", percent_escaped(next)));
@@ -227,6 +242,7 @@ pub(super) fn browser(host: Option<IpAddr>, scheme: Scheme, headers: &HeaderMap)
         agent: agent.to_owned(),
         session: session_cookie::read(headers, scheme).map(str::to_owned),
         device: session_cookie::read_device(headers, scheme).map(str::to_owned),
+        origin: session::origin(scheme, headers).ok(),
     }
 }
 

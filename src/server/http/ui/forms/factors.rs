@@ -1,111 +1,25 @@
-//! Second factors: the login's second step, and what people set up on their account page.
+//! Second factors: what people set up on their account page.
 
-use std::net::IpAddr;
-
-use app::domain::ids::UserId;
-use app::domain::time::{Millis, Timestamp};
-use app::protocol::factors::RecoveryCodes;
+use app::domain::ids::{PasskeyId, UserId};
+use app::domain::time::Timestamp;
+use app::protocol::factors::{ConfirmPasskey, RecoveryCodes};
 use app::ui::flash::{Flash, FormName, Notice};
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::{Extension, Form as PlainForm};
 
-use super::access::{browser, record, welcome, with_cookies};
 use super::{Fields, answer, field, refused};
 use crate::http::arrival::Scheme;
-use crate::http::json::Form;
-use crate::http::request::{Peer, address, caller, caller_named};
-use crate::http::session_cookie;
-use crate::service::access::{LoggedIn, PendingLogin, Person};
-use crate::service::rates::KnownBrowser;
+use crate::http::request::caller;
+use crate::http::session::origin;
+use crate::service::access::Person;
 use crate::service::refusal::{FactorRefusal, Refusal};
 use crate::state::App;
-use crate::text::{local_path, percent_escaped};
 
 const ACCOUNT: &str = "/account";
 const SET_UP: &str = "/account/totp";
-
-/// A form of the login's second step, and who sent it.
-struct Step {
-    pending: PendingLogin,
-    known: Option<KnownBrowser>,
-    peer: Option<IpAddr>,
-}
-
-impl Step {
-    async fn of(app: &App, scheme: Scheme, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Self, Refusal> {
-        let cookie = session_cookie::read_pending(headers, scheme).ok_or(Refusal::Nobody)?;
-        let pending = app.core.pending_login(cookie).await?.ok_or(Refusal::Nobody)?;
-        let device = session_cookie::read_device(headers, scheme);
-        let known = app.core.known_browser(&pending.user.name, device).await?;
-        Ok(Self { pending, known, peer })
-    }
-}
-
-/// `POST /ui/login/code`: a code of the app, or a recovery code.
-pub async fn log_in_with_code(
-    State(app): State<App>,
-    Extension(scheme): Extension<Scheme>,
-    peer: Option<Extension<Peer>>,
-    headers: HeaderMap,
-    Form(fields): Form<Fields>,
-) -> Response {
-    let next = local_path(field(&fields, "next").unwrap_or("/")).to_owned();
-    let tried = async {
-        let Step { pending, known, peer } = Step::of(&app, scheme, &headers, address(peer)).await?;
-        let (id, name) = (pending.user.id.clone(), pending.user.name.clone());
-        let (by, browser) = (caller_named("anonymous"), browser(peer, scheme, &headers));
-        let attempt = app.core.log_in_with_code(by, pending, fields.get("code").map_or("", String::as_str), browser);
-        let outcome = app.core.one_code(&id, known, attempt).await;
-        if let Err(refusal) = &outcome {
-            record(&app, peer, &name, refusal).await;
-        }
-        outcome
-    };
-    match tried.await {
-        Ok(opened) => done(Redirect::to(&next).into_response(), scheme, &opened),
-        Err(refusal) => again(&app, "code", &next, refusal),
-    }
-}
-
-/// `POST /ui/login/enrol`: the first code of an app that is set up at the login.
-pub async fn log_in_by_enrolling(
-    State(app): State<App>,
-    Extension(scheme): Extension<Scheme>,
-    peer: Option<Extension<Peer>>,
-    headers: HeaderMap,
-    Form(fields): Form<Fields>,
-) -> Response {
-    let next = local_path(field(&fields, "next").unwrap_or("/")).to_owned();
-    let tried = async {
-        let Step { pending, peer, .. } = Step::of(&app, scheme, &headers, address(peer)).await?;
-        let (by, browser) = (caller_named("anonymous"), browser(peer, scheme, &headers));
-        let code = fields.get("code").map_or("", String::as_str);
-        app.core.log_in_by_enrolling(by, pending, code, browser).await
-    };
-    match tried.await {
-        // The codes are shown where they are managed.
-        Ok((opened, codes)) => {
-            let shown = answer(&app, ACCOUNT, Flash::RecoveryCodes(RecoveryCodes { recovery_codes: codes }));
-            done(shown, scheme, &opened)
-        }
-        Err(refusal) => again(&app, "enrol", &next, refusal),
-    }
-}
-
-/// Logged in: the proof of the password has served.
-fn done(response: Response, scheme: Scheme, opened: &LoggedIn) -> Response {
-    let gone = session_cookie::set_pending(scheme, "", Millis::seconds(0));
-    with_cookies(welcome(response, scheme, opened), &[gone])
-}
-
-/// Back to the step; who has waited too long begins anew.
-fn again(app: &App, step: &str, next: &str, refusal: Refusal) -> Response {
-    let over = matches!(refusal, Refusal::Nobody | Refusal::WrongPassword | Refusal::Factor(FactorRefusal::Exists));
-    let page = if over { "/login".to_owned() } else { format!("/login/{step}") };
-    refused(app, &format!("{page}?next={}", percent_escaped(next)), FormName::Login, refusal, Fields::new())
-}
+const SET_UP_PASSKEY: &str = "/account/passkeys/new";
 
 /// `POST /ui/account/totp`
 pub async fn begin(State(app): State<App>, Extension(person): Extension<Person>) -> Response {
@@ -123,7 +37,7 @@ pub async fn confirm(
 ) -> Response {
     let code = fields.get("code").map_or("", String::as_str);
     match app.core.confirm_totp(caller(&person), &person, code).await {
-        Ok(codes) => answer(&app, ACCOUNT, Flash::RecoveryCodes(codes)),
+        Ok(codes) => added(&app, codes),
         Err(refusal) => refused(&app, SET_UP, FormName::Factor, refusal, Fields::new()),
     }
 }
@@ -131,6 +45,62 @@ pub async fn confirm(
 /// `POST /ui/account/totp/remove`
 pub async fn remove(State(app): State<App>, Extension(person): Extension<Person>) -> Response {
     match app.core.remove_totp(caller(&person), &person).await {
+        Ok(()) => answer(&app, ACCOUNT, Flash::Notice { code: Notice::FactorRemoved }),
+        Err(refusal) => refused(&app, ACCOUNT, FormName::Factor, refusal, Fields::new()),
+    }
+}
+
+/// There is one second factor more; the first comes with recovery codes.
+fn added(app: &App, codes: RecoveryCodes) -> Response {
+    let is_first = !codes.recovery_codes.is_empty();
+    let flash = if is_first { Flash::RecoveryCodes(codes) } else { Flash::Notice { code: Notice::FactorAdded } };
+    answer(app, ACCOUNT, flash)
+}
+
+/// `POST /ui/account/passkeys`
+pub async fn begin_passkey(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Extension(scheme): Extension<Scheme>,
+    headers: HeaderMap,
+) -> Response {
+    match app.core.begin_passkey(caller(&person), &person, origin(scheme, &headers)).await {
+        Ok(_) => Redirect::to(SET_UP_PASSKEY).into_response(),
+        Err(refusal) => refused(&app, ACCOUNT, FormName::Factor, refusal, Fields::new()),
+    }
+}
+
+/// `POST /ui/account/passkeys/confirm`: what the browser has made. After a refusal it takes a new beginning, unless nothing
+/// was answered yet.
+pub async fn confirm_passkey(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    PlainForm(fields): PlainForm<Fields>,
+) -> Response {
+    let name = field(&fields, "name").unwrap_or_default().to_owned();
+    let credential = field(&fields, "credential").and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    match app.core.confirm_passkey(caller(&person), &person, ConfirmPasskey { name, credential }).await {
+        Ok(done) => added(&app, RecoveryCodes { recovery_codes: done.recovery_codes }),
+        Err(refusal) => {
+            let asks_again = matches!(refusal, Refusal::Invalid(_));
+            let page = if asks_again { SET_UP_PASSKEY } else { ACCOUNT };
+            refused(&app, page, FormName::Factor, refusal, Fields::new())
+        }
+    }
+}
+
+/// `POST /ui/account/passkeys/{id}/remove`
+pub async fn remove_passkey(
+    State(app): State<App>,
+    Extension(person): Extension<Person>,
+    Path(id): Path<String>,
+) -> Response {
+    let id = PasskeyId::parse(&id).map_err(|_| Refusal::from(FactorRefusal::NoPasskey));
+    let removed = match id {
+        Ok(id) => app.core.remove_passkey(caller(&person), &person, id).await,
+        Err(refusal) => Err(refusal),
+    };
+    match removed {
         Ok(()) => answer(&app, ACCOUNT, Flash::Notice { code: Notice::FactorRemoved }),
         Err(refusal) => refused(&app, ACCOUNT, FormName::Factor, refusal, Fields::new()),
     }

@@ -8,6 +8,7 @@ pub mod factors;
 pub mod jobs;
 pub mod people;
 pub mod proof;
+pub mod second_step;
 pub mod secrets;
 pub mod workers;
 

@@ -1,8 +1,8 @@
-//! Forms that take the password once more. The answer to such a form is a page that asks for the password and holds every
+//! Forms that take the password once more, and the second factor. The answer to such a form is a page that asks for them and holds every
 //! field, so that the form goes on without being filled in again. Nothing of it is kept on the server.
 
 use app::ui::flash::{Flash, FormName};
-use app::ui::pending::{PASSWORD_FIELD, PendingForm};
+use app::ui::pending::{PASSWORD_FIELD, PROOF_FIELDS, PendingForm};
 use app::ui::plain_shell;
 use axum::body::{Body, Bytes};
 use axum::extract::{Form, FromRequest, OriginalUri, Request, State};
@@ -14,12 +14,12 @@ use leptos::prelude::provide_context;
 use leptos_axum::render_app_async_with_context;
 
 use super::Fields;
-use super::access::prove;
+use super::access::{factor_of, prove};
 use crate::http::json;
 use crate::http::problem::ApiError;
 use crate::http::request::Peer;
 use crate::http::ui::{Scripts, prefs, provide};
-use crate::service::access::Person;
+use crate::service::access::{Person, Proof};
 use crate::service::refusal::Refusal;
 use crate::state::App;
 
@@ -47,12 +47,15 @@ pub async fn in_place(State(app): State<App>, request: Request, next: Next) -> R
     let Ok(Form(pairs)) = Form::<Pairs>::from_request(copy, &()).await else {
         return next.run(Request::from_parts(parts, Body::from(bytes))).await;
     };
-    let (passwords, fields): (Pairs, Pairs) = pairs.into_iter().partition(|(name, _)| name == PASSWORD_FIELD);
-    if let Some((_, password)) = passwords.last()
+    let (proofs, fields): (Pairs, Pairs) =
+        pairs.into_iter().partition(|(name, _)| PROOF_FIELDS.contains(&name.as_str()));
+    let proofs: Fields = proofs.into_iter().collect();
+    if let Some(password) = proofs.get(PASSWORD_FIELD)
         && let Some(mut person) = parts.extensions.get::<Person>().cloned()
     {
         let peer = parts.extensions.get::<Peer>().map(|Peer(host)| *host);
-        if let Err(refusal) = prove(&app, &person, peer, password).await {
+        let proof = Proof { secret: password.clone(), ..factor_of(&proofs) };
+        if let Err(refusal) = prove(&app, &person, peer, proof).await {
             return ask(&app, parts, fields, refusal).await;
         }
         person.proved_at = person.proved_at.map(|_| app.core.now());
@@ -60,7 +63,9 @@ pub async fn in_place(State(app): State<App>, request: Request, next: Next) -> R
     }
     let asked = parts.clone();
     parts.headers.remove(header::CONTENT_LENGTH);
-    let answer = next.run(Request::from_parts(parts, Body::from(without_password(&bytes)))).await;
+    // The form of the page that asks by itself names its password otherwise, and takes all of it.
+    let kept = if proofs.contains_key(PASSWORD_FIELD) { without_proof(&bytes) } else { bytes.to_vec() };
+    let answer = next.run(Request::from_parts(parts, Body::from(kept))).await;
     if answer.extensions().get::<ProofWanted>().is_some() {
         ask(&app, asked, fields, Refusal::ProofNeeded).await
     } else {
@@ -69,9 +74,10 @@ pub async fn in_place(State(app): State<App>, request: Request, next: Next) -> R
 }
 
 /// The form as it was filled in: a password is kept nowhere, also not with a form that is refused.
-fn without_password(form: &Bytes) -> Vec<u8> {
-    let is_password = |field: &&[u8]| field.split(|byte| *byte == b'=').next() == Some(PASSWORD_FIELD.as_bytes());
-    let kept: Vec<&[u8]> = form.split(|byte| *byte == b'&').filter(|field| !is_password(field)).collect();
+fn without_proof(form: &Bytes) -> Vec<u8> {
+    let name = |field: &[u8]| field.split(|byte| *byte == b'=').next().unwrap_or_default().to_vec();
+    let is_proof = |field: &&[u8]| PROOF_FIELDS.iter().any(|proof| name(field) == proof.as_bytes());
+    let kept: Vec<&[u8]> = form.split(|byte| *byte == b'&').filter(|field| !is_proof(field)).collect();
     kept.join(&b'&')
 }
 
@@ -106,14 +112,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_password_leaves_the_form() {
+    fn the_password_and_the_second_factor_leave_the_form() {
         for (form, rest) in [
             ("a=1&confirm_password=x&a=2", "a=1&a=2"),
             ("confirm_password=x%26y", ""),
             ("a=confirm_password=x&confirm_password", "a=confirm_password=x"),
+            ("confirm_code=1&a=1&confirm_credential=%7B%7D&confirm_password=x", "a=1"),
             ("", ""),
         ] {
-            assert_eq!(without_password(&Bytes::from_static(form.as_bytes())), rest.as_bytes());
+            assert_eq!(without_proof(&Bytes::from_static(form.as_bytes())), rest.as_bytes());
         }
     }
 }

@@ -1,0 +1,124 @@
+// Passkeys: added, used to log in, and removed, with the browser's own virtual authenticator; and without JavaScript.
+import type { CDPSession, Page } from '@playwright/test';
+import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
+import { PASSWORD } from '../steps';
+
+/** The server by a name: passkeys are bound to one. */
+const named = (server: Server): string => server.url.replace('127.0.0.1', 'localhost');
+
+/** Gives the browser of this page a key that is there and says yes. */
+async function plugIn(page: Page): Promise<{ cdp: CDPSession; authenticatorId: string }> {
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send('WebAuthn.enable');
+  const options = { protocol: 'ctap2', transport: 'usb', hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true } as const;
+  const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', { options });
+  return { cdp, authenticatorId };
+}
+
+async function givePassword(page: Page, server: Server): Promise<void> {
+  await page.goto(`${named(server)}/login?next=/jobs`);
+  await page.getByLabel('Name').fill('ada');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+async function signOut(page: Page): Promise<void> {
+  await page.locator('form[action="/ui/logout"] button:visible').first().click();
+  await expect(page).toHaveURL(/\/login/);
+}
+
+/** The same page on a phone at night. */
+async function phone(page: Page, name: string): Promise<void> {
+  const size = page.viewportSize()!;
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await expectAccessible(page);
+  await picture(page, `${name}-phone`);
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.setViewportSize(size);
+}
+
+async function addPerson(server: Server): Promise<void> {
+  const body = JSON.stringify({ name: 'ada', role: 'viewer', password: PASSWORD });
+  expect((await server.api('/api/admin/users', { method: 'POST', body })).status).toBe(201);
+}
+
+test('a passkey is added, asked for at the next login, and removed', async ({ page, server, javaScriptEnabled }) => {
+  test.skip(!javaScriptEnabled, 'passkeys need it: the next test');
+  test.setTimeout(60_000);
+  await addPerson(server);
+  const { cdp, authenticatorId } = await plugIn(page);
+  const said = page.locator('[data-passkey-said]');
+  await givePassword(page, server);
+  await page.goto(`${named(server)}/account`);
+  await page.getByRole('button', { name: 'Add passkey' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Add passkey');
+  await expectAccessible(page);
+  await picture(page, 'passkey-new');
+  await phone(page, 'passkey-new');
+  await page.getByLabel('Name').fill('Work laptop');
+  await page.getByRole('button', { name: 'Create passkey' }).click();
+  await expect(page).toHaveURL(`${named(server)}/account`);
+  const recovery = (await page.locator('pre', { hasText: /-/ }).innerText()).trim().split('\n');
+  expect(recovery).toHaveLength(10);
+  const factor = page.getByRole('region', { name: 'Second factor' });
+  await expect(factor).toContainText('Work laptop');
+  await expectAccessible(page);
+  await picture(page, 'passkeys');
+  await phone(page, 'passkeys');
+
+  // The same key once more: the browser knows that it is there.
+  await page.getByRole('button', { name: 'Add passkey' }).click();
+  await page.getByLabel('Name').fill('Again');
+  await page.getByRole('button', { name: 'Create passkey' }).click();
+  await expect(said).toHaveText('This passkey is set up already.');
+
+  await signOut(page);
+  await givePassword(page, server);
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Second factor');
+  await expectAccessible(page);
+  await picture(page, 'login-passkey');
+  await phone(page, 'login-passkey');
+  // Nobody touches the key, or it is another one.
+  await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false });
+  await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+  await expect(said).toContainText('No passkey was used');
+  await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: true });
+  await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+  await expect(page).toHaveURL(`${named(server)}/jobs`);
+
+  await signOut(page);
+  await givePassword(page, server);
+  await page.getByLabel('Code').fill(recovery[0]!);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await expect(page).toHaveURL(`${named(server)}/jobs`);
+
+  await page.goto(`${named(server)}/account`);
+  await expect(factor).toContainText('9 recovery codes left');
+  await factor.locator('summary', { hasText: 'Remove' }).click();
+  await factor.getByRole('button', { name: 'Remove second factor' }).click();
+  await expect(page.getByRole('main').getByText('Second factor removed.')).toBeVisible();
+  await signOut(page);
+  await givePassword(page, server);
+  await expect(page).toHaveURL(`${named(server)}/jobs`);
+});
+
+test('without what a passkey takes, the pages say so', async ({ page, server, javaScriptEnabled }) => {
+  await addPerson(server);
+  await page.goto(`${server.url}/login?next=/account`);
+  await page.getByLabel('Name').fill('ada');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expect(page.getByText('Passkeys need a name in the address of this page')).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Add passkey' })).toHaveCount(0);
+  await expectAccessible(page);
+
+  await givePassword(page, server);
+  await page.goto(`${named(server)}/account`);
+  if (javaScriptEnabled) await page.addInitScript('delete window.PublicKeyCredential');
+  await page.getByRole('button', { name: 'Add passkey' }).click();
+  const why = javaScriptEnabled ? 'This browser has no passkeys.' : 'Passkeys need JavaScript, which is off in this browser.';
+  await expect(page.getByText(why)).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Create passkey' })).toBeHidden();
+  await expectAccessible(page);
+});

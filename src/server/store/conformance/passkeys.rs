@@ -1,0 +1,144 @@
+//! Passkeys, and what they are asked to sign.
+
+use app::domain::ids::PasskeyId;
+use app::domain::time::Timestamp;
+
+use super::access::user;
+use super::{Fresh, NOW, on_every_engine};
+use crate::store::StoreError;
+use crate::store::factors::StoredTotp;
+use crate::store::passkeys::{Challenge, Purpose, StoredPasskey};
+use crate::vault::Sealed;
+
+on_every_engine!(passkeys_are_added_used_and_removed, challenges_are_answered_once, who_has_a_factor_is_known);
+
+fn passkey(of: u8, number: u8) -> StoredPasskey {
+    StoredPasskey {
+        id: PasskeyId::new(NOW, [number; 10]),
+        user: user(of).id,
+        name: "Blue key".to_owned(),
+        origin: "https://tuner.example".to_owned(),
+        credential_id: format!("c{number}"),
+        credential: "{}".to_owned(),
+        created_at: NOW,
+        used_at: None,
+    }
+}
+
+fn challenge(of: u8, state: &str, at: i64) -> Challenge {
+    Challenge {
+        user: user(of).id,
+        origin: "https://tuner.example".to_owned(),
+        options: "{}".to_owned(),
+        state: state.to_owned(),
+        created_at: Timestamp(at),
+        ends_at: Timestamp(at + 10),
+    }
+}
+
+async fn people(fresh: &Fresh) {
+    let write = fresh.write(|tx| {
+        Box::pin(async move {
+            tx.insert_user(&user(1)).await?;
+            tx.insert_user(&user(2)).await
+        })
+    });
+    write.await.expect("new");
+}
+
+async fn passkeys_are_added_used_and_removed(fresh: &Fresh) {
+    people(fresh).await;
+    let write = fresh.write(|tx| {
+        Box::pin(async move {
+            for (of, number) in [(1, 2), (1, 1), (2, 3)] {
+                tx.insert_passkey(&passkey(of, number)).await?;
+            }
+            tx.note_passkey(&passkey(1, 2).id, "{\"counter\":1}", Timestamp(7)).await
+        })
+    });
+    write.await.expect("there");
+    let used = StoredPasskey { credential: "{\"counter\":1}".to_owned(), used_at: Some(Timestamp(7)), ..passkey(1, 2) };
+    let mut tx = fresh.read().await;
+    assert_eq!(tx.passkeys(&user(1).id).await, Ok(vec![passkey(1, 1), used.clone()]));
+    assert_eq!((tx.has_credential("c3").await, tx.has_credential("c4").await), (Ok(true), Ok(false)));
+    drop(tx);
+    // What browsers call it is nobody else's.
+    let twice = StoredPasskey { id: PasskeyId::new(NOW, [9; 10]), ..passkey(2, 1) };
+    let again = fresh.write(move |tx| {
+        let twice = twice.clone();
+        Box::pin(async move { tx.insert_passkey(&twice).await })
+    });
+    assert_eq!(again.await, Err(StoreError::Conflict));
+    let remove = || fresh.write(|tx| Box::pin(async move { tx.delete_passkey(&passkey(1, 1).id).await }));
+    assert_eq!((remove().await, remove().await), (Ok(()), Err(StoreError::Conflict)));
+    let gone = fresh.write(|tx| Box::pin(async move { tx.note_passkey(&passkey(1, 1).id, "{}", NOW).await }));
+    assert_eq!(gone.await, Err(StoreError::Conflict));
+    let all = fresh.write(|tx| Box::pin(async move { tx.delete_factors(&user(1).id).await }));
+    all.await.expect("there");
+    let mut tx = fresh.read().await;
+    assert_eq!(tx.passkeys(&user(1).id).await, Ok(Vec::new()));
+    assert_eq!(tx.passkeys(&user(2).id).await, Ok(vec![passkey(2, 3)]));
+}
+
+async fn challenges_are_answered_once(fresh: &Fresh) {
+    people(fresh).await;
+    let write = fresh.write(|tx| {
+        Box::pin(async move {
+            tx.put_challenge(Purpose::Login, "a", &challenge(1, "old", 0)).await?;
+            tx.put_challenge(Purpose::Login, "a", &challenge(1, "new", 1)).await?;
+            tx.put_challenge(Purpose::Proof, "a", &challenge(1, "proof", 2)).await?;
+            tx.put_challenge(Purpose::Login, "b", &challenge(2, "b", 3)).await
+        })
+    });
+    write.await.expect("there");
+    assert_eq!(fresh.read().await.challenge(Purpose::Login, "a").await, Ok(Some(challenge(1, "new", 1))));
+    let take = |expected: Option<Challenge>| {
+        fresh.write(move |tx| {
+            let expected = expected.clone();
+            Box::pin(async move {
+                let found = tx.take_challenge(Purpose::Login, "a").await?;
+                if found == expected { Ok(()) } else { Err(StoreError::Conflict) }
+            })
+        })
+    };
+    assert_eq!(take(Some(challenge(1, "new", 1))).await, Ok(()));
+    assert_eq!(take(None).await, Ok(()));
+    // The next one that is made ends what is over.
+    let later = fresh
+        .write(|tx| Box::pin(async move { tx.put_challenge(Purpose::SetUp, "s", &challenge(1, "later", 12)).await }));
+    later.await.expect("there");
+    let mut tx = fresh.read().await;
+    assert_eq!(tx.challenge(Purpose::Proof, "a").await, Ok(None));
+    assert_eq!(tx.challenge(Purpose::Login, "b").await, Ok(Some(challenge(2, "b", 3))));
+    assert_eq!(tx.challenge(Purpose::SetUp, "s").await, Ok(Some(challenge(1, "later", 12))));
+}
+
+async fn who_has_a_factor_is_known(fresh: &Fresh) {
+    people(fresh).await;
+    let totp = |confirmed_at| StoredTotp {
+        user: user(1).id,
+        sealed: Sealed { key_id: "k".to_owned(), text: "00".to_owned() },
+        created_at: NOW,
+        confirmed_at,
+        last_step: None,
+    };
+    let begun = fresh.write(move |tx| {
+        let begun = totp(None);
+        Box::pin(async move {
+            tx.insert_passkey(&passkey(2, 1)).await?;
+            tx.insert_passkey(&passkey(2, 2)).await?;
+            tx.put_totp(&begun).await
+        })
+    });
+    begun.await.expect("there");
+    assert_eq!(fresh.read().await.with_factors().await, Ok(vec![user(2).id]), "one that is begun is none");
+    let confirmed = fresh.write(move |tx| {
+        let confirmed = totp(Some(NOW));
+        Box::pin(async move { tx.put_totp(&confirmed).await })
+    });
+    confirmed.await.expect("there");
+    assert_eq!(fresh.read().await.with_factors().await, Ok(vec![user(1).id, user(2).id]));
+    let removed = fresh.write(|tx| Box::pin(async move { tx.delete_totp(&user(1).id).await }));
+    removed.await.expect("there");
+    assert_eq!(fresh.read().await.with_factors().await, Ok(vec![user(2).id]));
+}
