@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use crate::domain::sandbox::{Sandbox, SandboxLevel};
+use crate::domain::sandbox::{JobLimits, Sandbox, SandboxLevel};
 use crate::protocol::workers::WorkerView;
 use crate::ui::components::labels::LabelChips;
 use crate::ui::components::status::type_word;
@@ -44,6 +44,7 @@ fn facts(worker: WorkerView) -> impl IntoView {
         {of(words.worker.agent, worker.agent_version.clone())}
         {of(words.worker.certificate, worker.tls_verify.map(|verifies| certificate(verifies).to_owned()))}
         {worker.registered_at.map(|_| view! { <div><dt>{words.worker.sandbox}</dt><dd>{sandbox(worker.sandbox.as_ref())}</dd></div> })}
+        {of(words.worker.job_limits, worker.sandbox.as_ref().and_then(|sandbox| sandbox.limits.as_ref()).map(limits))}
         <div><dt>{words.worker.status_since}</dt><dd><Moment at=worker.status_since/></dd></div>
         {worker.registered_at.map(|at| view! { <div><dt>{words.worker.registered}</dt><dd><Moment at=at/></dd></div> })}
         <div><dt>{words.worker.created}</dt><dd><Moment at=worker.created_at/></dd></div>
@@ -60,10 +61,21 @@ fn sandbox(sandbox: Option<&Sandbox>) -> String {
         SandboxLevel::Files => words.sandbox_files,
         SandboxLevel::Full => words.sandbox_full,
     };
-    match &sandbox.why_not_more {
-        Some(why) => format!("{level} ({why})"),
-        None => level.to_owned(),
-    }
+    because(level.to_owned(), sandbox.why_not_more.as_deref())
+}
+
+/// What each job may take, and why there is not a limit of everything.
+fn limits(limits: &JobLimits) -> String {
+    let words = &t().worker;
+    let memory = limits.memory_bytes.map(|bytes| words.job_limits_memory.of(t().bytes(bytes)));
+    let processes = limits.processes.map(|number| words.job_limits_processes.of(t().whole(number)));
+    let said: Vec<String> = memory.into_iter().chain(processes).collect();
+    let said = if said.is_empty() { words.job_limits_none.to_owned() } else { said.join(", ") };
+    because(said, limits.why_not.as_deref())
+}
+
+fn because(what: String, why: Option<&str>) -> String {
+    why.map_or_else(|| what.clone(), |why| format!("{what} ({why})"))
 }
 
 /// What its agent makes of the server's certificate.

@@ -29,7 +29,7 @@ impl Trials {
     }
 
     /// `name out …` or `name held …` of each.
-    fn said(&self, mut sandbox: Command) -> io::Result<String> {
+    fn said(mut sandbox: Command) -> io::Result<String> {
         let ran = sandbox.output()?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Ok(text(&ran.stdout) + &text(&ran.stderr))
@@ -73,7 +73,7 @@ fn some_trials_get_out_of_bubblewrap() -> io::Result<()> {
     }
     for (program, out) in [(FILES, ["exit-file", "sandbox-plan"]), (KERNEL, ["unshare-user", "keyring"])] {
         let trials = Trials::of(program)?;
-        assert_trials(&trials.said(bubblewrap(&trials))?, "out", &out);
+        assert_trials(&Trials::said(bubblewrap(&trials))?, "out", &out);
     }
     Ok(())
 }
@@ -129,7 +129,7 @@ fn some_trials_get_out_of_podman_and_others_do_not() -> io::Result<()> {
         [(FILES, alone, &files.0[..], &files.1[..]), (KERNEL, with_an_init, &kernel.0[..], &kernel.1[..])]
     {
         let trials = Trials::of(trials)?;
-        let said = trials.said(podman(&trials, state.path(), program))?;
+        let said = Trials::said(podman(&trials, state.path(), program))?;
         assert_trials(&said, "out", out);
         assert_trials(&said, "held", held);
     }
