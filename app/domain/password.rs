@@ -14,6 +14,8 @@ pub enum Weakness {
     Long,
     /// It is a common password, a pattern, or made of words that are easy to guess.
     Guessable,
+    /// It is among the most used of those that breaches have made public.
+    Breached,
     /// The operator's list of passwords that must not be used has it.
     Listed,
 }
@@ -25,6 +27,7 @@ impl Weakness {
             Self::Short => "short",
             Self::Long => "long",
             Self::Guessable => "guessable",
+            Self::Breached => "breached",
             Self::Listed => "listed",
         }
     }

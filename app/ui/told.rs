@@ -36,6 +36,7 @@ fn sentence(problem: &Problem, locale: Locale) -> Option<String> {
         "weak_password" if locale != Locale::En => Some(match with("why")? {
             "short" => words.password_short.of(SHORTEST),
             "guessable" => words.password_guessable.to_owned(),
+            "breached" => words.password_breached.to_owned(),
             "listed" => words.password_listed.to_owned(),
             _ => return None,
         }),

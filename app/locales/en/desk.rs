@@ -178,6 +178,7 @@ pub(super) const REFUSED: Refused = Refused {
     password_needed: "This takes your password once more.",
     password_short: Phrase("The password is too short. Use at least {0} characters."),
     password_guessable: "The password is easy to guess. Use several unrelated words, or let a password manager make one.",
+    password_breached: "The password is known from breaches, and guessers try those first. Choose one that you use nowhere else.",
     password_listed: "The password is on this server’s list of passwords that must not be used. Choose another one.",
     wrong_code: "The code is not valid. Enter the current code of your app, each code once, or an unused recovery code.",
     wrong_passkey: "This passkey was not accepted. Use one that is listed on your account page.",

@@ -181,6 +181,7 @@ pub(super) const REFUSED: Refused = Refused {
     password_needed: "Esto requiere tu contraseña una vez más.",
     password_short: Phrase("La contraseña es demasiado corta. Use al menos {0} caracteres."),
     password_guessable: "La contraseña es fácil de adivinar. Use varias palabras sin relación entre sí o deje que un gestor de contraseñas la cree.",
+    password_breached: "La contraseña se conoce por filtraciones, y esas son las primeras que se prueban. Elija una que no use en ningún otro sitio.",
     password_listed: "La contraseña está en la lista de contraseñas no permitidas de este servidor. Elija otra.",
     wrong_code: "El código no es válido. Introduzca el código actual de su aplicación, cada uno una sola vez, o un código de recuperación sin usar.",
     wrong_passkey: "No se aceptó esta llave de acceso. Use una de las que figuran en la página de su cuenta.",

@@ -181,6 +181,7 @@ pub(super) const REFUSED: Refused = Refused {
     password_needed: "Isto exige a sua senha mais uma vez.",
     password_short: Phrase("A senha é curta demais. Use pelo menos {0} caracteres."),
     password_guessable: "A senha é fácil de adivinhar. Use várias palavras sem relação entre si ou deixe um gerenciador de senhas criar uma.",
+    password_breached: "A senha é conhecida de vazamentos, e essas são as primeiras a serem tentadas. Escolha uma que você não use em nenhum outro lugar.",
     password_listed: "A senha está na lista de senhas proibidas deste servidor. Escolha outra.",
     wrong_code: "O código não é válido. Informe o código atual do aplicativo, cada um uma só vez, ou um código de recuperação não usado.",
     wrong_passkey: "Esta chave de acesso não foi aceita. Use uma das listadas na página da sua conta.",

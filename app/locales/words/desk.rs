@@ -161,6 +161,7 @@ words! {
         password_needed: Text,
         password_short: Phrase,
         password_guessable: Text,
+        password_breached: Text,
         password_listed: Text,
         wrong_code: Text,
         wrong_passkey: Text,

@@ -174,6 +174,7 @@ pub(super) const REFUSED: Refused = Refused {
     password_needed: "这需要再次输入您的密码。",
     password_short: Phrase("密码太短，请至少使用{0}个字符。"),
     password_guessable: "该密码容易被猜到。请使用多个互不相关的词，或由密码管理器生成。",
+    password_breached: "该密码已在数据泄露中公开，攻击者会最先尝试这类密码。请选择一个未在其他地方使用过的密码。",
     password_listed: "该密码在此服务器的禁用密码列表中，请另选一个。",
     wrong_code: "验证码无效。请输入应用当前的验证码（每个只能使用一次），或一个未使用的恢复码。",
     wrong_passkey: "未接受此通行密钥。请使用账户页面上列出的通行密钥。",

@@ -123,7 +123,12 @@ async fn passwords_that_somebody_would_guess_are_refused_wherever_they_are_set()
     let server = Server::start().await;
     let ada = server.person("ada", "admin").await;
     let reset = format!("/api/admin/users/{}/password", server.id_of("ada").await);
-    for (password, why) in [("eleven-char", "short"), ("password1234", "guessable"), ("ada-ada-ada-ada", "guessable")] {
+    for (password, why) in [
+        ("eleven-char", "short"),
+        ("password1234", "guessable"),
+        ("ada-ada-ada-ada", "guessable"),
+        ("0r968ji9ufj6", "breached"),
+    ] {
         let create = json!({"name": "eve", "role": "viewer", "password": password});
         let change = json!({"old": PASSWORD, "new": password});
         for (path, body) in [

@@ -76,6 +76,10 @@ fn weak_password(weakness: Weakness) -> String {
                                 such as your name. Use several unrelated words, or let a password manager make one."
                 .to_owned()
         }
+        Weakness::Breached => {
+            "The password is known from breaches, and guessers try those first. Choose one that you use nowhere else."
+                .to_owned()
+        }
         Weakness::Listed => {
             "The password is on this server's list of passwords that must not be used. Choose another one.".to_owned()
         }

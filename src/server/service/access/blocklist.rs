@@ -1,10 +1,14 @@
-//! Passwords that the operator does not allow: from breaches, or words of the company. Kept as sorted hashes of eight
-//! bytes each, so that a list of a million takes 8 MB.
+//! Passwords that are not allowed: the most used of those that breaches have made public, and what the operator adds. Kept as
+//! sorted hashes of eight bytes each, so that a list of a million takes 8 MB and refuses one other password in 10^13.
 
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use sha2::{Digest, Sha256};
+
+/// Those of 12 characters or more out of the 100,000 most used (`scripts/breached-passwords`).
+pub static BREACHED: LazyLock<Blocklist> = LazyLock::new(|| Blocklist::of(include_str!("breached.txt")));
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -51,5 +55,14 @@ mod tests {
         assert!(list.has("winter in berlin") && list.has("ACME-corp-2024"));
         assert!(!list.has("") && !list.has("winter in bern") && !Blocklist::default().has("acme-corp-2024"));
         assert!(Blocklist::read(&directory.path().join("none")).is_err_and(|why| why.contains("none")));
+    }
+
+    #[test]
+    fn what_breaches_have_made_public_is_known_whatever_the_case() {
+        assert!(include_str!("breached.txt").lines().count() > 1_000);
+        for password in ["111222tianya", "110331rahili", "111222Tianya"] {
+            assert!(BREACHED.has(password), "{password}");
+        }
+        assert!(!BREACHED.has("correct-horse-battery"));
     }
 }

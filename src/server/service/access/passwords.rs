@@ -7,6 +7,7 @@ use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash};
 use zxcvbn::{Score, zxcvbn};
 
+use super::blocklist::BREACHED;
 use crate::service::Core;
 use crate::service::refusal::{Invalid, Refusal};
 
@@ -33,7 +34,11 @@ impl Core {
         }
         let (name, text) = (name.to_owned(), password.to_owned());
         let guessable = self.hashing(move || Ok(is_guessable(&name, &text))).await?;
-        if guessable { Err(Invalid::Password(Weakness::Guessable).into()) } else { Ok(()) }
+        match (guessable, BREACHED.has(password)) {
+            (true, _) => Err(Invalid::Password(Weakness::Guessable).into()),
+            (_, true) => Err(Invalid::Password(Weakness::Breached).into()),
+            _ => Ok(()),
+        }
     }
 
     /// What is kept of a password.
