@@ -259,7 +259,7 @@ pub(super) fn Sessions(
     view! {
         <section class="panel" aria-labelledby="sessions" data-part="sessions">
             <h2 id="sessions" class="panel-head">{words.sessions}</h2>
-            {lengths.map(|text| view! { <p class="px-5 pb-2 text-sm text-muted">{text}</p> })}
+            {lengths.map(|text| view! { <p class="px-4 pt-3 pb-2 text-sm text-muted">{text}</p> })}
             {none}
             <ul class="rows">{sessions.into_iter().map(row).collect_view()}</ul>
         </section>

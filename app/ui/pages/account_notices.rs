@@ -23,7 +23,7 @@ pub(super) fn Notices(notices: Vec<NoticeView>) -> impl IntoView {
                     <button class="btn btn-sm">{words.read}</button>
                 </form>
             </div>
-            <p class="px-5 pb-2 text-sm text-muted">
+            <p class="px-4 pt-3 pb-2 text-sm text-muted">
                 {words.intro}" "<a class="row-link" href="#password">{words.change}</a>
             </p>
             <ul class="rows">{rows}</ul>
