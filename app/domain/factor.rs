@@ -8,7 +8,7 @@ pub const RECOVERY_CODES: usize = 10;
 /// Who must have a second factor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FactorRule {
-    /// Nobody; who has one is asked for it.
+    /// Optional: only people who have set one up are asked for it.
     #[default]
     Off,
     /// Admins.
@@ -62,7 +62,7 @@ impl AfterPassword {
     }
 }
 
-/// By what somebody can give their second factor on a page.
+/// The second factors that a person can use on a page.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ways {
     /// A code of an authenticator app.

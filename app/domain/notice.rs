@@ -1,4 +1,4 @@
-//! What somebody should know of their account: a login that looks unfamiliar, and changes of how they log in.
+//! Notices to a person about their account: unfamiliar logins, and changes to how they log in.
 
 use core::net::IpAddr;
 
@@ -94,7 +94,7 @@ pub struct Familiarity {
 }
 
 impl Familiarity {
-    /// The notice that a login is worth. A first login surprises nobody.
+    /// The notice that a login causes. A first login causes none.
     pub const fn notice(self) -> Option<NoticeKind> {
         match self {
             Self { person: false, .. } | Self { browser: true, network: true, .. } => None,

@@ -29,7 +29,7 @@ impl Quota {
         Self { at_once: times * 10, every: each(SECOND, times) }
     }
 
-    /// So many times an hour in the long run, and so many at once.
+    /// A rate per hour, and a burst.
     pub fn an_hour(times: u32, at_once: u32) -> Self {
         let every = each(3_600 * SECOND, i64::from(times.clamp(1, 1_000_000)));
         Self { at_once: i64::from(at_once.max(1)), every }

@@ -24,7 +24,7 @@ pub fn deceives(c: char) -> bool {
         )
 }
 
-/// A name that can be shown as it is: of so many characters at most, and none of them deceives.
+/// Whether a name can be shown as it is: at most `most` characters, and none that deceives.
 pub fn is_plain(text: &str, most: usize) -> bool {
     text.chars().count() <= most && !text.chars().any(deceives)
 }

@@ -39,7 +39,7 @@ pub struct SessionView {
 pub struct ProveSession {
     /// The password, or the API token that the session was opened with.
     pub password: String,
-    /// A code of the authenticator app, or a recovery code, of whoever has a second factor.
+    /// A code of the authenticator app, or a recovery code. Required of people who have a second factor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
 }
@@ -280,7 +280,7 @@ pub struct SessionEntry {
     pub created_at: Timestamp,
     /// When it was last used, within a minute.
     pub seen_at: Timestamp,
-    /// When it ends if nobody uses it.
+    /// When it expires if it is not used.
     #[serde(default)]
     pub idle_ends_at: Timestamp,
     /// When it ends in any case.

@@ -259,7 +259,7 @@ pub struct JobView {
     /// The secrets that it is given, by name; null, of a job of an earlier version, for every one that its owner can use.
     #[serde(default)]
     pub secrets: Option<Vec<String>>,
-    /// Whether it is given shared secrets only: somebody submitted it again for another, and named none of their own.
+    /// Whether the job gets shared secrets only: another person retried it and named no secrets of their own.
     #[serde(default)]
     pub shared_secrets_only: bool,
     /// Whether no two of its trainers may ever run at once.

@@ -118,13 +118,13 @@ actions! {
     PasswordChanged => "access.password_changed",
     /// An admin gave somebody another password.
     PasswordReset => "access.password_reset",
-    /// Somebody set up a second factor; the detail says which: `totp`, or `passkey` with its name.
+    /// A person set up a second factor; the detail says which: `totp`, or `passkey` with its name.
     FactorAdded => "access.factor_added",
-    /// Somebody's second factor was removed; the detail says which, or `all` if an admin did it.
+    /// A person's second factor was removed; the detail says which, or `all` if an admin removed it.
     FactorRemoved => "access.factor_removed",
-    /// Somebody replaced their recovery codes.
+    /// A person replaced their recovery codes.
     RecoveryCodesRenewed => "access.recovery_codes_renewed",
-    /// Somebody logged in with a recovery code; the detail says how many are left.
+    /// A person logged in with a recovery code; the detail says how many are left.
     RecoveryCodeUsed => "access.recovery_code_used",
     /// Somebody made an API token.
     TokenCreated => "access.token_created",

@@ -66,7 +66,7 @@ pub struct Spec {
     pub checkpoints: Checkpoints,
     /// The secrets that it is given, by name; none (of a job of an earlier version) for every one that its owner can use.
     pub secrets: Option<Vec<String>>,
-    /// Whether it is given shared secrets only: somebody submitted it again for another, and named none of their own.
+    /// Whether the job gets shared secrets only: another person retried it and named no secrets of their own.
     pub shared_secrets_only: bool,
 }
 

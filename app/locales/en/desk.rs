@@ -183,7 +183,7 @@ pub(super) const REFUSED: Refused = Refused {
     wrong_code: "The code is not valid. Enter the current code of your app, each code once, or an unused recovery code.",
     wrong_passkey: "This passkey was not accepted. Use one that is listed on your account page.",
     factor_needed: "Your second factor is needed, too.",
-    passkey_expired: "No passkey is asked for any more: that ends after ten minutes and with the first answer. Try again.",
+    passkey_expired: "The passkey request has expired: it lasts ten minutes and takes one answer. Try again.",
     passkey_copied: "This passkey was not accepted: there may be a copy of it. Sign in another way, remove it on your account page, and add it again.",
     wrong_password: "This name and password do not open anything here. Check both for typing errors.",
     wrong_token: "This token or code opens nothing here. Check it for typing errors.",

@@ -2,7 +2,7 @@
 //! many files take their time.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -70,17 +70,27 @@ fn look_on(own: &[PathBuf], home: &Path, limit: u64, told: &AtomicU64, ended: &R
 }
 
 /// What directories take of the disk in bytes, as far as they can be read. No link is followed; a file that has several names
-/// counts once.
+/// counts once. Only directories, and files that take room under several names, are kept in mind: a trainer can make any
+/// number of empty ones.
 fn of(dirs: &[PathBuf]) -> u64 {
-    let (mut waiting, mut seen, mut bytes) = (dirs.to_vec(), BTreeSet::new(), 0);
-    while let Some(path) = waiting.pop() {
-        let Ok(found) = fs::symlink_metadata(&path) else { continue };
-        if found.nlink() > 1 && !found.is_dir() && !seen.insert((found.dev(), found.ino())) {
-            continue;
+    let (mut waiting, mut seen, mut bytes) = (Vec::new(), BTreeSet::new(), 0);
+    let mut count = |found: &Metadata| {
+        let is_shared = found.nlink() > 1 && !found.is_dir() && found.blocks() > 0;
+        if !is_shared || seen.insert((found.dev(), found.ino())) {
+            bytes += found.blocks() * BLOCK;
         }
-        bytes += found.blocks() * BLOCK;
-        if found.is_dir() {
-            waiting.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
+        found.is_dir()
+    };
+    for dir in dirs {
+        if fs::symlink_metadata(dir).is_ok_and(|found| count(&found)) {
+            waiting.push(dir.clone());
+        }
+    }
+    while let Some(dir) = waiting.pop() {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            if entry.metadata().is_ok_and(|found| count(&found)) {
+                waiting.push(entry.path());
+            }
         }
     }
     bytes

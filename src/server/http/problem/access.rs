@@ -99,7 +99,7 @@ fn factor(refusal: FactorRefusal) -> ApiError {
         FactorRefusal::NothingAsked => (
             S::CONFLICT,
             "passkey_expired",
-            "No passkey is asked for any more: that ends after ten minutes and with the first answer. Try again.",
+            "The passkey request has expired: it lasts ten minutes and takes one answer. Try again.",
         ),
         FactorRefusal::WrongPasskey => (
             S::UNPROCESSABLE_ENTITY,

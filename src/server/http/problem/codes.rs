@@ -81,7 +81,7 @@ pub const CODES: &[Code] = &[
     code("factor_exists", &[409], "The account has an authenticator app already."),
     code("no_passkeys_here", &[409], "Passkeys cannot be used at this address; `why` is `insecure` or `no_name`."),
     code("passkey_exists", &[409], "Somebody has this passkey already."),
-    code("passkey_expired", &[409], "No passkey is asked for, or the answer took too long."),
+    code("passkey_expired", &[409], "The passkey request has expired, or was answered before."),
     code("no_password_session", &[409], "It takes a browser that was logged in with a password."),
     code("job_ended", &[409], "The job has ended; nothing changes it any more."),
     code("job_not_ended", &[409], "The job has not ended."),

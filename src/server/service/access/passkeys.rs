@@ -158,7 +158,7 @@ impl Core {
         self.keep_challenge(Caller::system(), purpose, holder, challenge).await
     }
 
-    /// By what somebody can give their second factor here.
+    /// The second factors that a person can use here.
     pub(super) async fn ways_of(
         &self,
         user: &UserId,

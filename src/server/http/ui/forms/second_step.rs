@@ -39,6 +39,20 @@ impl Step {
         let known = app.core.known_browser(&pending.user.name, device).await?;
         Ok(Self { pending, known, peer })
     }
+
+    /// Tries a second factor: wrong ones are counted, and what is refused is recorded.
+    async fn try_factor<F>(self, app: &App, attempt: impl FnOnce(PendingLogin) -> F) -> Result<LoggedIn, Refusal>
+    where
+        F: Future<Output = Result<LoggedIn, Refusal>>,
+    {
+        let Self { pending, known, peer } = self;
+        let (id, name) = (pending.user.id.clone(), pending.user.name.clone());
+        let outcome = app.core.one_code(&id, known, attempt(pending)).await;
+        if let Err(refusal) = &outcome {
+            record(app, peer, &name, refusal).await;
+        }
+        outcome
+    }
 }
 
 /// `POST /ui/login/code`: a code of the app, or a recovery code.
@@ -49,22 +63,13 @@ pub async fn log_in_with_code(
     headers: HeaderMap,
     Form(fields): Form<Fields>,
 ) -> Response {
-    let next = local_path(field(&fields, "next").unwrap_or("/")).to_owned();
     let tried = async {
-        let Step { pending, known, peer } = Step::of(&app, scheme, &headers, address(peer)).await?;
-        let (id, name) = (pending.user.id.clone(), pending.user.name.clone());
-        let (by, browser) = (caller_named("anonymous"), browser(peer, scheme, &headers));
-        let attempt = app.core.log_in_with_code(by, pending, fields.get("code").map_or("", String::as_str), browser);
-        let outcome = app.core.one_code(&id, known, attempt).await;
-        if let Err(refusal) = &outcome {
-            record(&app, peer, &name, refusal).await;
-        }
-        outcome
+        let step = Step::of(&app, scheme, &headers, address(peer)).await?;
+        let (by, browser) = (caller_named("anonymous"), browser(step.peer, scheme, &headers));
+        let code = fields.get("code").map_or("", String::as_str);
+        step.try_factor(&app, |pending| app.core.log_in_with_code(by, pending, code, browser)).await
     };
-    match tried.await {
-        Ok(opened) => done(Redirect::to(&next).into_response(), scheme, &opened),
-        Err(refusal) => again(&app, "code", &next, refusal),
-    }
+    onward(&app, scheme, &fields, tried.await)
 }
 
 /// `POST /ui/login/passkey`: what a passkey has signed.
@@ -75,24 +80,15 @@ pub async fn log_in_with_passkey(
     headers: HeaderMap,
     Form(fields): Form<Fields>,
 ) -> Response {
-    let next = local_path(field(&fields, "next").unwrap_or("/")).to_owned();
     let tried = async {
-        let Step { pending, known, peer } = Step::of(&app, scheme, &headers, address(peer)).await?;
+        let step = Step::of(&app, scheme, &headers, address(peer)).await?;
         let cookie = session_cookie::read_pending(&headers, scheme).ok_or(Refusal::Nobody)?;
-        let (id, name) = (pending.user.id.clone(), pending.user.name.clone());
-        let (by, browser) = (caller_named("anonymous"), browser(peer, scheme, &headers));
+        let (by, browser) = (caller_named("anonymous"), browser(step.peer, scheme, &headers));
         let credential = fields.get("credential").map_or("", String::as_str);
-        let attempt = app.core.log_in_with_passkey(by, pending, cookie, credential, browser);
-        let outcome = app.core.one_code(&id, known, attempt).await;
-        if let Err(refusal) = &outcome {
-            record(&app, peer, &name, refusal).await;
-        }
-        outcome
+        let log_in = |pending| app.core.log_in_with_passkey(by, pending, cookie, credential, browser);
+        step.try_factor(&app, log_in).await
     };
-    match tried.await {
-        Ok(opened) => done(Redirect::to(&next).into_response(), scheme, &opened),
-        Err(refusal) => again(&app, "code", &next, refusal),
-    }
+    onward(&app, scheme, &fields, tried.await)
 }
 
 /// `POST /ui/login/enrol`: the first code of an app that is set up at the login.
@@ -117,6 +113,15 @@ pub async fn log_in_by_enrolling(
             done(shown, scheme, &opened)
         }
         Err(refusal) => again(&app, "enrol", &next, refusal),
+    }
+}
+
+/// On to the page that was asked for, or back to the step.
+fn onward(app: &App, scheme: Scheme, fields: &Fields, outcome: Result<LoggedIn, Refusal>) -> Response {
+    let next = local_path(field(fields, "next").unwrap_or("/"));
+    match outcome {
+        Ok(opened) => done(Redirect::to(next).into_response(), scheme, &opened),
+        Err(refusal) => again(app, "code", next, refusal),
     }
 }
 
