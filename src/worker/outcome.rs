@@ -3,6 +3,7 @@
 use app::domain::log_text::{last_write, plain};
 use app::protocol::worker::StatusReport;
 
+use crate::config::disk::gib;
 use crate::files::{Disk, Exit, Key, StopCause, TRY_AGAIN};
 
 const SIGKILL: i32 = 9;
@@ -45,10 +46,13 @@ fn own_end(exit: &Exit, log_end: &str) -> (&'static str, Option<String>) {
         (Some(TRY_AGAIN), _) => {
             ("requeue", Some(with_output("the trainer asks to be run again (exit code 75)".to_owned())))
         }
-        _ if exit.out_of_memory && exit.signal == Some(SIGKILL) => (
-            "failed",
-            Some(with_output("the trainer was killed because this host's memory was full (SIGKILL)".to_owned())),
-        ),
+        _ if exit.out_of_memory && exit.signal == Some(SIGKILL) => {
+            let why = match exit.memory_limit.map(gib) {
+                Some(limit) => format!("the job reached its memory limit on this worker, {limit} (--job-memory)"),
+                None => "this host's memory was full (SIGKILL)".to_owned(),
+            };
+            ("failed", Some(with_output(format!("the trainer was killed because {why}"))))
+        }
         _ if let Some(disk) = full_disk(exit, log_end) => {
             let (free, directory) = (disk.free_bytes, disk.directory.display());
             let full =
@@ -153,7 +157,9 @@ mod tests {
     fn what_the_kernel_killed_for_memory_is_said_so() {
         let killed = |signal, out_of_memory| Exit { signal: Some(signal), out_of_memory, ..Exit::default() };
         let error = |exit: Exit| outcome(&exit, "step 3\n").and_then(|(_, error, _)| error).unwrap_or_default();
-        assert!(error(killed(9, true)).contains("memory was full"));
+        assert!(error(killed(9, true)).contains("host's memory was full"));
+        let of_its_limit = error(Exit { memory_limit: Some(256 << 20), ..killed(9, true) });
+        assert!(of_its_limit.contains("reached its memory limit on this worker, 256 MiB"), "{of_its_limit}");
         assert!(error(killed(9, false)).contains("often the host ran out of memory"));
         assert!(!error(killed(11, true)).contains("memory"));
         let of_a_helper = error(Exit { out_of_memory: true, ..code(1) });

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::harness::machine::Machine;
+use crate::harness::machine::{Machine, is_this};
 use crate::harness::{Fleet, Host, trainers, until};
 
 /// A fleet with one machine, whose agent is up.
@@ -79,14 +79,15 @@ async fn a_stopped_service_leaves_its_trainer_to_the_next_start() {
     assert_done_once(&fleet, &job).await;
 }
 
+/// The service's command; what follows it is a flag more.
+const COMMAND: &str = "ExecStart=\nExecStart=/usr/local/bin/simpletuner-worker --worker-token-file %d/worker-token";
 /// A stop may take longer than systemd gives a service by itself, as long as the agent says that it goes on.
-const SHORT: &str =
-    "TimeoutStopSec=2\nExecStart=\nExecStart=/usr/local/bin/simpletuner-worker --worker-token-file %d/worker-token";
+const SHORT: &str = "TimeoutStopSec=2";
 
 #[tokio::test]
 async fn a_service_that_gives_back_what_it_runs_has_the_time_for_it() {
     let Some((fleet, _host, machine)) = up(trainers::STUBBORN_FAMILY).await else { return };
-    machine.set(&format!("{SHORT} --on-stop requeue --stop-grace 6")).await;
+    machine.set(&format!("{SHORT}\n{COMMAND} --on-stop requeue --stop-grace 6")).await;
     machine.agent("restart").await;
     let job = fleet.running().await;
     fleet.api.until_log(&job, "child\n".len() as u64).await;
@@ -101,7 +102,7 @@ async fn a_service_that_gives_back_what_it_runs_has_the_time_for_it() {
 #[tokio::test]
 async fn a_service_that_finishes_what_it_runs_has_the_time_for_it() {
     let Some((fleet, _host, machine)) = up(trainers::AT_THE_GATE).await else { return };
-    machine.set(&format!("{SHORT} --on-stop finish")).await;
+    machine.set(&format!("{SHORT}\n{COMMAND} --on-stop finish")).await;
     machine.agent("restart").await;
     let job = fleet.running().await;
     let stopped = machine.agent("stop");
@@ -119,7 +120,7 @@ async fn a_service_that_finishes_what_it_runs_has_the_time_for_it() {
 
 /// What trainers do that a service could be kept from.
 const NEEDY: &str = r#"
-import ctypes, mmap, multiprocessing, os, pathlib, socket, tempfile
+import ctypes, grp, mmap, multiprocessing, os, pathlib, socket, tempfile
 page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
 cache = pathlib.Path.home() / ".cache" / "models"
 cache.mkdir(parents=True)
@@ -132,7 +133,7 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLIN
 os.nice(1)
 os.sched_setaffinity(0, os.sched_getaffinity(0))
 ctypes.CDLL(None).getpid()
-assert {44, 105} <= set(os.getgroups()), os.getgroups()
+assert {grp.getgrnam(name).gr_gid for name in ("video", "render")} <= set(os.getgroups()), os.getgroups()
 print("has what it needs")
 "#;
 
@@ -143,4 +144,69 @@ async fn what_a_service_may_not_do_no_trainer_needs() {
     fleet.api.until_job(&job, "completed").await;
     assert_eq!(fleet.api.log(&job).await, "has what it needs\n");
     assert_eq!(machine.left(".cache/models/weights").as_deref(), Some("1"));
+}
+
+/// How far this host can confine a job, as the agent has told it.
+async fn sandbox(fleet: &Fleet, host: &Host) -> Value {
+    fleet.api.get(&format!("/api/admin/workers/{}", host.worker)).await["sandbox"].clone()
+}
+
+/// Takes more memory than its job may have.
+const GREEDY: &str = "print('begun', flush=True)\nall = [bytearray(1 << 20) for _ in range(4000)]\n";
+
+#[tokio::test]
+async fn a_job_of_a_service_that_takes_too_much_memory_ends_alone() {
+    let Some((fleet, host, machine)) = up(GREEDY).await else { return };
+    machine.set(&format!("{COMMAND} --job-memory 256MiB")).await;
+    machine.agent("restart").await;
+    let limits = sandbox(&fleet, &host).await["limits"].clone();
+    if !is_this() && limits["memory_bytes"].is_null() {
+        assert!(limits["why_not"].as_str().is_some_and(|why| !why.is_empty()), "{limits}");
+        return eprintln!("not tested: memory can be limited by systemd 254 or later with cgroup v2: {limits}");
+    }
+    assert_eq!(limits["memory_bytes"], 256 << 20, "{limits}");
+    let agent = machine.shows("MainPID").await;
+    let job = fleet.api.submit("digits-quick").await;
+    let failed = fleet.api.until_job(&job, "failed").await;
+    assert!(failed.to_string().contains("reached its memory limit on this worker, 256 MiB"), "{failed:#}");
+    machine.until_shows("StatusText", "connected, idle").await;
+    assert_eq!(machine.shows("MainPID").await, agent, "the agent is the one that it was");
+}
+
+#[tokio::test]
+async fn a_service_takes_up_its_confined_jobs_again() {
+    if !is_this() {
+        return eprintln!("not tested: a machine made for a test cannot make namespaces");
+    }
+    let Some((fleet, host, machine)) = up(trainers::AT_THE_GATE).await else { return };
+    let meet = "--path meet=/home/simpletuner:rw --pass-env MEET";
+    machine.set(&format!("Environment=MEET=/home/simpletuner\n{COMMAND} --sandbox-min full {meet}")).await;
+    machine.agent("restart").await;
+    assert_eq!(sandbox(&fleet, &host).await["least"], "full");
+    let job = fleet.running().await;
+    machine.agent("restart").await;
+    machine.until_shows("StatusText", &format!("connected, busy with {job}")).await;
+    machine.open_gate();
+    assert_done_once(&fleet, &job).await;
+}
+
+/// Keeps a program from user namespaces, as Ubuntu does with each that has no profile.
+const NO_NAMESPACES: &str = "abi <abi/4.0>,\n
+    profile simpletuner-worker /usr/local/bin/simpletuner-worker {\n allow all,\n deny userns,\n}\n";
+
+#[tokio::test]
+async fn the_profile_for_apparmor_lets_a_service_make_namespaces() {
+    if !is_this() {
+        return eprintln!("not tested: profiles are loaded for a whole machine");
+    }
+    let Some((fleet, host, machine)) = up(trainers::SILENT_AT_THE_GATE).await else { return };
+    machine.confine(NO_NAMESPACES).await;
+    machine.agent("restart").await;
+    let kept = sandbox(&fleet, &host).await;
+    assert_eq!(kept["most"], "files", "{kept}");
+    assert!(kept["why_not_more"].as_str().is_some_and(|why| why.contains("AppArmor")), "{kept}");
+    machine.confine(include_str!("../../deploy/apparmor/simpletuner-worker")).await;
+    machine.agent("restart").await;
+    let let_in = sandbox(&fleet, &host).await;
+    assert_eq!(let_in["most"], "full", "{let_in}");
 }

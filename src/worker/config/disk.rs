@@ -48,7 +48,7 @@ impl KeepFree {
 /// Bytes as people say them.
 pub fn gib(bytes: u64) -> String {
     let tenths = (bytes >> 20) * 10 / 1024;
-    if tenths == 0 {
+    if tenths < 10 {
         return format!("{} MiB", bytes >> 20);
     }
     format!("{}.{} GiB", tenths / 10, tenths % 10)
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn sizes_in_words() {
         let words = [0, 48 << 20, GIB / 2, 10 * GIB, u64::MAX].map(gib);
-        assert_eq!(words, ["0 MiB", "48 MiB", "0.5 GiB", "10.0 GiB", "17179869183.9 GiB"]);
+        assert_eq!(words, ["0 MiB", "48 MiB", "512 MiB", "10.0 GiB", "17179869183.9 GiB"]);
     }
 
     #[test]

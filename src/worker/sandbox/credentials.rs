@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use caps::CapSet;
-use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
 
 use super::plan::Plan;
@@ -20,7 +20,9 @@ pub fn limit(plan: &Plan) -> Result<(), String> {
     // No core dump holds its secrets, and no handler of the host is fed with one.
     setrlimit(Resource::RLIMIT_CORE, 0, 0).map_err(|error| format!("core dumps cannot be switched off: {error}"))?;
     if let Some(count) = plan.max_processes {
-        setrlimit(Resource::RLIMIT_NPROC, count, count)
+        // Who is not root cannot raise what a small host allows its users.
+        let most = getrlimit(Resource::RLIMIT_NPROC).map_or(count, |(_, hard)| count.min(hard));
+        setrlimit(Resource::RLIMIT_NPROC, most, most)
             .map_err(|error| format!("the number of processes cannot be limited: {error}"))?;
     }
     // Raising it is always allowed; where /proc cannot be written, the kernel's own choice has to do.

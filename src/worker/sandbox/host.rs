@@ -12,6 +12,7 @@ use app::domain::sandbox::{Sandbox, SandboxLevel};
 use nix::unistd::{SysconfVar, geteuid};
 
 use super::plan::{FILE, Job, Plan, User};
+use super::refusal::Facts;
 use super::report::{Report, Reports};
 use super::trainer_files::is_python;
 use super::{system, trainer_files, users};
@@ -149,7 +150,11 @@ impl Host {
         let log = fs::File::create(dir.log()).map_err(said)?;
         let (mut child, mut reports) = super::start(dir, None, log).map_err(said)?;
         let started = reports.started();
-        let init = started.map_err(|failure| failure.why)?;
+        let because = |why| match Facts::read().cause().filter(|_| level == SandboxLevel::Full) {
+            Some(cause) => format!("{why} ({cause})"),
+            None => why,
+        };
+        let init = started.map_err(|failure| because(failure.why))?;
         let own = child.wait().map_err(said)?.code();
         let code = if init.is_some() { ended(&mut reports).map_err(said)? } else { own };
         if code == Some(0) {

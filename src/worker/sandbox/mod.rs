@@ -19,6 +19,7 @@ mod init;
 mod landlock;
 mod mounts;
 pub mod plan;
+mod refusal;
 pub mod report;
 mod seccomp;
 mod system;

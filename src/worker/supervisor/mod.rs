@@ -153,22 +153,25 @@ async fn supervise(dir: &AttemptDir) -> Result<Exit, Exit> {
         Ok(memory) => memory,
         Err(never_ran) => {
             // It may have begun, and only not been written down.
-            reaper.end_all(Duration::ZERO).await;
+            let group = reaper.end_all(Duration::ZERO).await;
+            group.inspect(Cgroup::remove);
             return Err(never_ran);
         }
     };
     let stopped = watch::watch(dir, &mut orders, &mut reaper).await;
     let rest = if stopped.is_some() { Duration::ZERO } else { orders.at_most(REST_GRACE) };
-    reaper.end_all(rest).await;
+    let group = reaper.end_all(rest).await;
+    let (out_of_memory, memory_limit) = (memory.has_killed(), memory.limit_reached());
+    group.inspect(Cgroup::remove);
     let stopped = stopped.or_else(|| guard.end().then_some(StopCause::Lease));
     // Not before: a busy disk may hold it up for seconds.
     let disk = keeper.end(dir);
     listener.finish().await;
     let (code, signal) = reaper.trainer_status();
-    let out_of_memory = memory.has_killed();
     let error = orders.too_much().filter(|_| stopped == Some(StopCause::Disk));
     let ended_at = clock::now();
-    Ok(Exit { version: VERSION, code, signal, stopped, error, out_of_memory, disk, ended_at, ..Exit::default() })
+    let end = Exit { version: VERSION, code, signal, stopped, error, ..Exit::default() };
+    Ok(Exit { out_of_memory, memory_limit, disk, ended_at, ..end })
 }
 
 /// Starts the trainer, and writes down that it runs.

@@ -107,8 +107,8 @@ impl Reaper {
 
     /// Ends every process below: asks, and after the grace kills, until there is none. Processes that left the trainer's
     /// group or session are found as well, as their orphans become this process's children; and its control group, where
-    /// there is one, holds them all and dies at once.
-    pub async fn end_all(&mut self, grace: Duration) {
+    /// there is one, holds them all and dies at once. Answers with that group, which is empty and to be removed.
+    pub async fn end_all(&mut self, grace: Duration) -> Option<Cgroup> {
         let own = i32::try_from(std::process::id()).unwrap_or_default();
         let began = Instant::now();
         let mut asked = false;
@@ -128,9 +128,7 @@ impl Reaper {
             asked = true;
             let _ = tokio::time::timeout(LOOK, self.children.recv()).await;
         }
-        if let Some(group) = self.group.take() {
-            group.remove();
-        }
+        self.group.take()
     }
 }
 

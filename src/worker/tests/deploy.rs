@@ -90,3 +90,11 @@ fn the_service_fits_the_program() {
         assert!(known.iter().any(|(_, variable)| variable.as_ref() == Some(&name)), "{name}");
     }
 }
+
+#[test]
+fn the_service_leaves_its_jobs_a_full_sandbox() {
+    let covering = ["ProtectHostname", "ProtectKernelLogs", "ProtectKernelTunables", "ProtectProc", "ProcSubset"];
+    let barred = [&covering[..], &["RestrictNamespaces"]].concat();
+    let set = UNIT.lines().find(|line| barred.iter().any(|name| line.starts_with(&format!("{name}="))));
+    assert_eq!(set, None, "no job could mount a /proc of its own");
+}

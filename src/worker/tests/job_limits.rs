@@ -49,7 +49,12 @@ async fn a_job_that_takes_too_much_memory_ends_alone() -> io::Result<()> {
     let group = running.cgroup.unwrap_or_default();
     assert_eq!(group.parent(), Some(base.as_path()));
     let report = fake.status("failed").await;
-    assert!(report["error"].as_str().is_some_and(|error| error.contains("memory was full")), "{report}");
+    assert!(
+        report["error"]
+            .as_str()
+            .is_some_and(|error| error.contains("reached its memory limit on this worker, 256 MiB")),
+        "{report}"
+    );
     assert!(!group.exists(), "{} is left", group.display());
     // What it was is over, and the agent takes the next one.
     fake.offer("j_2", 1, &json!({"config.json": "{}"}));

@@ -1,0 +1,127 @@
+//! Why the kernel refuses namespaces, as far as it can be read: all that a system call says is an error number.
+
+use std::fs;
+
+use nix::unistd::geteuid;
+
+/// What there is to read.
+#[derive(Debug, Default)]
+pub struct Facts {
+    is_root: bool,
+    /// `user.max_user_namespaces`
+    max_user_namespaces: Option<String>,
+    /// `kernel.unprivileged_userns_clone`, of Debian's kernels.
+    unprivileged_userns_clone: Option<String>,
+    /// `kernel.apparmor_restrict_unprivileged_userns`, of Ubuntu's kernels.
+    apparmor_restrict: Option<String>,
+    /// This process's profile with its mode.
+    apparmor_profile: Option<String>,
+    /// What is mounted over a part of `/proc`.
+    covered: Option<String>,
+    /// Whether system calls are filtered.
+    has_filter: bool,
+}
+
+/// Empty directories of the kernel's, made to be mounted on.
+const MOUNT_POINTS: [&str; 2] = ["/proc/sys/fs/binfmt_misc", "/proc/fs/nfsd"];
+
+/// The first part of `/proc` that is covered: nobody below may then mount another one, which would show it.
+fn covered(mountinfo: &str) -> Option<String> {
+    let mut points = mountinfo.lines().filter_map(|line| line.split(' ').nth(4));
+    points.find(|point| point.starts_with("/proc/") && !MOUNT_POINTS.contains(point)).map(str::to_owned)
+}
+
+impl Facts {
+    pub fn read() -> Self {
+        let value = |path: &str| {
+            let text = fs::read_to_string(path).ok()?;
+            Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+        };
+        Self {
+            is_root: geteuid().is_root(),
+            max_user_namespaces: value("/proc/sys/user/max_user_namespaces"),
+            unprivileged_userns_clone: value("/proc/sys/kernel/unprivileged_userns_clone"),
+            apparmor_restrict: value("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
+            apparmor_profile: value("/proc/self/attr/apparmor/current"),
+            covered: value("/proc/self/mountinfo").and_then(|text| covered(&text)),
+            has_filter: value("/proc/self/status").is_some_and(|text| text.lines().any(|line| line == "Seccomp:\t2")),
+        }
+    }
+
+    /// The likeliest cause.
+    pub fn cause(&self) -> Option<String> {
+        let is_set = |value: &Option<String>, to: &str| value.as_deref() == Some(to);
+        let profile = self.apparmor_profile.as_deref();
+        if is_set(&self.max_user_namespaces, "0") {
+            return Some("user.max_user_namespaces is 0".to_owned());
+        }
+        if !self.is_root && is_set(&self.unprivileged_userns_clone, "0") {
+            return Some("kernel.unprivileged_userns_clone is 0".to_owned());
+        }
+        if let Some(profile) = profile.filter(|profile| *profile != "unconfined" && !profile.ends_with("(unconfined)"))
+        {
+            return Some(format!("AppArmor confines the agent by the profile {profile}"));
+        }
+        if !self.is_root && is_set(&self.apparmor_restrict, "1") && profile == Some("unconfined") {
+            let install = "install deploy/apparmor/simpletuner-worker";
+            return Some(format!("AppArmor keeps programs without a profile from user namespaces: {install}"));
+        }
+        if let Some(path) = &self.covered {
+            return Some(format!("{path} is covered, by ProtectHostname= or such of a service, or by a container"));
+        }
+        self.has_filter.then(|| "system calls of the agent are filtered, as in a container".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cause_is_named() {
+        let set = |value: &str| Some(value.to_owned());
+        let well = || Facts {
+            max_user_namespaces: set("63000"),
+            unprivileged_userns_clone: set("1"),
+            apparmor_restrict: set("0"),
+            apparmor_profile: set("unconfined"),
+            ..Facts::default()
+        };
+        for (facts, words) in [
+            (well(), None),
+            (Facts::default(), None),
+            (Facts { max_user_namespaces: set("0"), is_root: true, ..well() }, Some("max_user_namespaces is 0")),
+            (Facts { unprivileged_userns_clone: set("0"), ..well() }, Some("unprivileged_userns_clone is 0")),
+            (Facts { unprivileged_userns_clone: set("0"), is_root: true, ..well() }, None),
+            (Facts { apparmor_restrict: set("1"), ..well() }, Some("deploy/apparmor/simpletuner-worker")),
+            (Facts { apparmor_restrict: set("1"), is_root: true, ..well() }, None),
+            (
+                Facts {
+                    apparmor_restrict: set("1"),
+                    apparmor_profile: set("simpletuner-worker (unconfined)"),
+                    ..well()
+                },
+                None,
+            ),
+            (Facts { apparmor_profile: set("docker-default (enforce)"), ..well() }, Some("profile docker-default")),
+            (Facts { covered: set("/proc/kmsg"), has_filter: true, ..well() }, Some("/proc/kmsg is covered")),
+            (Facts { has_filter: true, ..well() }, Some("as in a container")),
+        ] {
+            let cause = facts.cause();
+            assert_eq!(cause.is_some(), words.is_some(), "{facts:?}: {cause:?}");
+            assert!(cause.unwrap_or_default().contains(words.unwrap_or_default()), "{facts:?}");
+        }
+    }
+    #[test]
+    fn what_covers_a_part_of_proc() {
+        let mounts = |more: &str| {
+            format!(
+                "21 27 0:19 / /proc rw,nosuid shared:12 - proc proc rw\n\
+                 31 21 0:27 / /proc/sys/fs/binfmt_misc rw shared:14 - autofs systemd-1 rw\n{more}"
+            )
+        };
+        assert_eq!(covered(&mounts("")), None);
+        let service = mounts("90 21 0:24 /systemd/inaccessible/reg /proc/kmsg ro - tmpfs tmpfs rw\n");
+        assert_eq!(covered(&service).as_deref(), Some("/proc/kmsg"));
+    }
+}
