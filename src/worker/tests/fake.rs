@@ -2,6 +2,7 @@
 
 mod answers;
 mod files;
+mod jobs;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -21,7 +22,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
-use self::answers::{dated, extend, full, ok, problem, reply};
+use self::answers::{dated, extend, full, ok, problem};
 use crate::clock::hex;
 
 pub const TOKEN: &str = "wt_test_token";
@@ -68,6 +69,10 @@ pub struct Shared {
     pub most_log: Option<usize>,
     /// Answer 503 to everything, as a server that is away.
     pub away: bool,
+    /// What was answered so.
+    pub missed: usize,
+    /// Seconds without a heartbeat after which a worker counts as lost, if not 4.
+    pub heartbeat_timeout: Option<u64>,
     /// What offers say besides.
     pub offer_more: Value,
     /// The desired state.
@@ -262,6 +267,7 @@ impl Shared {
         let path = parts.uri.path();
         let session = header("x-worker-token") == SESSION && !self.refuse_token;
         if self.away {
+            self.missed += 1;
             return problem(503, "away", json!({}));
         }
         if let Some((_, status)) = self.flood.filter(|(end, _)| path.ends_with(end)) {
@@ -295,7 +301,7 @@ impl Shared {
             "register" => {
                 self.registers.push(value);
                 ok(
-                    &json!({"worker_id": "w_1", "name": "test", "heartbeat_interval_seconds": if self.hold_streams { 3_600 } else { 1 }, "heartbeat_timeout_seconds": 4,
+                    &json!({"worker_id": "w_1", "name": "test", "heartbeat_interval_seconds": if self.hold_streams { 3_600 } else { 1 }, "heartbeat_timeout_seconds": self.heartbeat_timeout.unwrap_or(4),
                     "protocol": 1, "session": SESSION, "server_time": "2024-01-15T10:30:00Z", "desired": self.desired()}),
                 )
             }
@@ -335,66 +341,5 @@ impl Shared {
         let mut response = Response::new(StreamBody::new(Box::pin(frames)).boxed_unsync());
         response.headers_mut().insert("content-type", hyper::header::HeaderValue::from_static("text/event-stream"));
         response
-    }
-
-    fn job(&mut self, job: &str, rest: &str, parts: &Parts, value: Value, body: &Bytes) -> Response<Body> {
-        if self.stale {
-            return problem(409, "attempt_old", json!({}));
-        }
-        let query = parts.uri.query().unwrap_or_default();
-        let number = |name: &str| {
-            let found = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
-            found.and_then(|text| text.parse::<usize>().ok()).unwrap_or_default()
-        };
-        match rest {
-            "bundle" => reply(200, "application/json", &serde_json::from_str(&self.bundle).unwrap_or_default()),
-            "secrets" => match self.no_secrets {
-                None => ok(&json!({"secrets": self.secrets})),
-                Some(code) => problem(409, code, json!({})),
-            },
-            "status" => self.status(job, value),
-            "progress" => {
-                self.points.extend(value["points"].as_array().cloned().unwrap_or_default());
-                ok(&json!({"success": true}))
-            }
-            "logs" if self.most_log.is_some_and(|most| number("offset") + body.len() > most) => {
-                problem(422, "too_much", json!({}))
-            }
-            "logs" if self.no_logs => problem(503, "busy", json!({})),
-            "logs" => {
-                let (offset, dropped) = (number("offset"), number("dropped"));
-                if dropped > 0 && !self.no_gaps && offset == self.log.len() + dropped {
-                    self.dropped.push((self.log.len(), offset));
-                    self.log.resize(offset, b'?');
-                }
-                if offset > self.log.len() {
-                    self.gaps += 1;
-                    return problem(409, "log_gap", json!({"durable": self.log.len()}));
-                }
-                let fresh = (self.log.len() - offset).min(body.len());
-                assert_eq!(self.log[offset..offset + fresh], body[..fresh], "a log never changes");
-                self.log.extend_from_slice(&body[fresh..]);
-                ok(&json!({"durable": self.log.len()}))
-            }
-            _ => files::answer(self, rest, parts, body),
-        }
-    }
-
-    fn status(&mut self, job: &str, mut value: Value) -> Response<Body> {
-        let status = value["status"].as_str().unwrap_or_default().to_owned();
-        let is_end = !matches!(status.as_str(), "starting" | "running");
-        if is_end && self.failing_ends > 0 {
-            self.failing_ends -= 1;
-            return problem(503, "busy", json!({}));
-        }
-        let is_this = |known: &Value| known["job_id"] == job && known["attempt"] == value["attempt"];
-        self.offers.retain(|known| !is_this(known));
-        if is_end {
-            self.stop.retain(|known| !is_this(known));
-            self.run.retain(|known| !is_this(known));
-        }
-        value["job_id"] = job.into();
-        self.statuses.push(value);
-        ok(&json!({"success": true}))
     }
 }

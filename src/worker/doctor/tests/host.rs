@@ -28,7 +28,7 @@ fn disks() {
         (good_disk(), &[Well, Well], "100.0 GiB free"),
         (Disk { there: "/var/lib".into(), holes: None, ..good_disk() }, &[Well, Well], "can be made"),
         (Disk { writable: Err("No space left on device".to_owned()), ..good_disk() }, &[Fail, Well], "No space left"),
-        (Disk { free_bytes: Some(GIB - 1), ..good_disk() }, &[Well, Fail], "0.9 GiB free"),
+        (Disk { free_bytes: Some(GIB - 1), ..good_disk() }, &[Well, Fail], "1023 MiB free"),
         (Disk { free_bytes: Some(10 * GIB), ..good_disk() }, &[Well, Warn], "checkpoints"),
         (
             Disk { free_bytes: Some(9 * GIB), ..good_disk() },
