@@ -17,7 +17,7 @@ pub enum StopCause {
     Disk,
     /// A person cancelled it.
     Cancelled,
-    /// It is somebody else's now: no reports any more.
+    /// Another attempt has replaced it: no reports any more.
     Superseded,
 }
 

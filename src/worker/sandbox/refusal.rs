@@ -25,7 +25,8 @@ pub struct Facts {
 /// Empty directories of the kernel's, made to be mounted on.
 const MOUNT_POINTS: [&str; 2] = ["/proc/sys/fs/binfmt_misc", "/proc/fs/nfsd"];
 
-/// The first part of `/proc` that is covered: nobody below may then mount another one, which would show it.
+/// The first part of `/proc` that is covered. In a user namespace, the kernel then refuses to mount another `/proc`, which would
+/// show it.
 fn covered(mountinfo: &str) -> Option<String> {
     let mut points = mountinfo.lines().filter_map(|line| line.split(' ').nth(4));
     points.find(|point| point.starts_with("/proc/") && !MOUNT_POINTS.contains(point)).map(str::to_owned)
