@@ -188,7 +188,7 @@ pub(super) const REFUSED: Refused = Refused {
     wrong_password: "This name and password do not open anything here. Check both for typing errors.",
     wrong_token: "This token or code opens nothing here. Check it for typing errors.",
     too_many: Phrase("That was tried too often. Try again in {0}."),
-    changed: "Somebody else changed this at the same time. Look again, and repeat if it is still wanted.",
+    changed: "Another change came first. Check the page, then try again.",
     no_database: "Nothing was changed. The page works again as soon as the database does; agents go on meanwhile.",
     failed: "The server failed at this request; its log says where. Please report it with the number below.",
     method: "This address is for forms. Go back to the page that has it.",

@@ -71,7 +71,7 @@ pub const CODES: &[Code] = &[
     code("no_enrolment", &[404], "No authenticator app is being set up."),
     code("worker_not_found", &[404], "There is no worker of this id."),
     code("method_not_allowed", &[405], "The path does not know the method."),
-    code("changed_meanwhile", &[409], "Somebody else changed the same at the same time: look again, and repeat."),
+    code("changed_meanwhile", &[409], "Another change came first. Load the current state, then try again."),
     code(
         "config_changed",
         &[409],
