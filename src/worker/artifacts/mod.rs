@@ -3,7 +3,7 @@
 pub mod checkpoints;
 pub mod inside;
 
-use std::io;
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -60,9 +60,10 @@ pub fn list(output: &Path) -> io::Result<Vec<Artifact>> {
 }
 
 /// Removes the samples that came inside events and that the trainer has also written itself, so that none is shown twice.
+/// The trainer may put a link or a pipe in their place meanwhile; neither is followed.
 ///
 /// # Errors
-/// If a file cannot be read or removed.
+/// If a file cannot be removed.
 pub fn drop_copies(output: &Path, files: &mut Vec<Artifact>) -> io::Result<()> {
     let is_ours = |artifact: &Artifact| artifact.file.path.starts_with(FROM_EVENTS);
     let (ours, theirs): (Vec<_>, Vec<_>) =
@@ -72,13 +73,30 @@ pub fn drop_copies(output: &Path, files: &mut Vec<Artifact>) -> io::Result<()> {
         if alike.peek().is_none() {
             continue;
         }
-        let content = std::fs::read(output.join(&copy.file.path))?;
-        if alike.any(|artifact| std::fs::read(output.join(&artifact.file.path)).is_ok_and(|other| other == content)) {
-            std::fs::remove_file(output.join(&copy.file.path))?;
+        if alike.any(|artifact| have_same_bytes(output, &copy.file.path, &artifact.file.path).unwrap_or_default()) {
+            inside::remove(output, &copy.file.path)?;
             files.retain(|artifact| artifact.file.path != copy.file.path);
         }
     }
     Ok(())
+}
+
+/// Compares them piece by piece: a video need not fit into memory.
+fn have_same_bytes(output: &Path, one: &str, other: &str) -> io::Result<bool> {
+    let mut one = BufReader::new(inside::open(output, one)?);
+    let mut other = BufReader::new(inside::open(output, other)?);
+    loop {
+        let (a, b) = (one.fill_buf()?, other.fill_buf()?);
+        let length = a.len().min(b.len());
+        if a[..length] != b[..length] {
+            return Ok(false);
+        }
+        if length == 0 {
+            return Ok(a.is_empty() && b.is_empty());
+        }
+        one.consume(length);
+        other.consume(length);
+    }
 }
 
 fn walk(dir: &Path, prefix: &str, depth: usize, found: &mut Vec<Artifact>) -> io::Result<()> {

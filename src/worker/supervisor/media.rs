@@ -8,7 +8,7 @@ use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
-use crate::artifacts::FROM_EVENTS;
+use crate::artifacts::{FROM_EVENTS, inside};
 
 const LISTS: [&str; 3] = ["images", "videos", "audios"];
 /// The fields of an entry that may hold the content.
@@ -21,6 +21,9 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// Replaces the content in an event by paths below the output directory.
+///
+/// # Errors
+/// `InvalidData` if the trainer has put something in the way, else whatever the disk says.
 pub fn extract(event: &mut Value, output: &Path, number: u64) -> io::Result<()> {
     for list in LISTS {
         let Some(entries) = event.get_mut(list).and_then(Value::as_array_mut) else { continue };
@@ -28,17 +31,22 @@ pub fn extract(event: &mut Value, output: &Path, number: u64) -> io::Result<()> 
             let Some(slot) = content(entry) else { continue };
             let Some(bytes) = slot.as_str().and_then(decode) else { continue };
             let path = format!("{FROM_EVENTS}{number:06}_{list}_{place}.{}", extension(&bytes));
-            if let Some(dir) = output.join(&path).parent() {
-                std::fs::create_dir_all(dir)?;
-            }
             // Written aside first: what is in the directory is sent as it stands.
             let unfinished = output.with_extension("media");
             std::fs::write(&unfinished, bytes)?;
-            std::fs::rename(unfinished, output.join(&path))?;
+            inside::put(&unfinished, output, &path).map_err(in_the_way)?;
             *slot = Value::from(path);
         }
     }
     Ok(())
+}
+
+/// A full disk is the host's fault; a link, or a file where a directory should be, is the trainer's.
+fn in_the_way(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => error,
+        _ => io::Error::new(io::ErrorKind::InvalidData, error),
+    }
 }
 
 fn content(entry: &mut Value) -> Option<&mut Value> {

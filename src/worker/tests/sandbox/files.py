@@ -25,6 +25,17 @@ trial("sysctl", lambda: write("/proc/sys/kernel/core_pattern"))
 trial("sysrq", lambda: write("/proc/sysrq-trigger"))
 trial("link-out", lambda: os.symlink("/etc/shadow", attempt + "/output/link") or read(attempt + "/output/link"))
 trial("hard-link", lambda: os.link("/etc/passwd", attempt + "/output/hard") or False)
+# What comes inside an event is written by the supervisor, which may write anywhere.
+def image_through_link():
+    os.symlink(attempt + "/control", attempt + "/output/validation_images")
+    hook = json.load(open(os.environ["CONFIG_PATH"]))["webhook_config"][-1]
+    headers = {"X-API-Key": hook["auth_token"], "Content-Type": "application/json"}
+    event = {"type": "notification", "images": [base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"pixels" * 10).decode()]}
+    refused = None
+    try: urllib.request.urlopen(urllib.request.Request(hook["callback_url"], json.dumps(event).encode(), headers), timeout=5)
+    except urllib.error.HTTPError as error: refused = error.code
+    return os.listdir(attempt + "/control") or refused != 400
+trial("event-link", image_through_link)
 trial("docker", lambda: socket.socket(socket.AF_UNIX).connect("/var/run/docker.sock") or True)
 trial("agents-environment", lambda: [path for path in glob.glob("/proc/[0-9]*/environ") if b"wt_test" in (try_read(path) or b"")])
 trial("agents-memory", lambda: [path for path in glob.glob("/proc/[0-9]*/mem") if not own(path) and try_open(path)])

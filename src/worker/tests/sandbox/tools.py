@@ -1,4 +1,4 @@
-import ctypes, errno, glob, os, signal, socket, subprocess, sys, time
+import base64, ctypes, errno, glob, json, os, signal, socket, subprocess, sys, time, urllib.error, urllib.request
 libc = ctypes.CDLL(None, use_errno=True)
 def trial(name, work):
     try:
