@@ -3,6 +3,8 @@
 //! Names, paths and words of strangers stand in log lines. Whatever could begin another line, move the cursor, or turn the
 //! direction of writing is escaped, so that a line says what the program said and nothing else.
 
+pub mod queue;
+
 use std::fmt::{self, Debug, Write};
 
 use serde_json::{Map, Value};

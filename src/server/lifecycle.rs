@@ -1,5 +1,6 @@
 //! How the server is told to stop.
 
+use app::logging::queue;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +18,9 @@ pub fn stop_on_signals(shutdown: CancellationToken) -> std::io::Result<()> {
         next().await;
         tracing::info!("stopping; a second signal ends at once");
         shutdown.cancel();
-        std::process::exit(next().await);
+        let code = next().await;
+        queue::flush();
+        std::process::exit(code);
     });
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! When to try again: windows of 1 s doubling to 64 s, with the try at a random place in each window.
+//! When to try again: windows of 1 s doubling to 32 s, with the try at a random place in each window.
 //!
 //! After a try the rest of its window is waited out before the next one opens. Fresh full jitter for each try would add
 //! up to a bell curve, which brings a fleet back into step after an outage.
@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 const FIRST_MS: u64 = 1_000;
-const LAST_MS: u64 = 64_000;
+/// The rest of one window and the whole of the next are a minute together.
+const LAST_MS: u64 = 32_000;
 /// More than this is not waited on a server's word.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_mins(5);
 
@@ -49,7 +50,7 @@ mod tests {
         let mut late = Backoff::default();
         // A try at the start of its window is followed by the whole of it; one at the end by nothing.
         let early: Vec<u64> = (0..9).map(|_| early.next(0).as_secs()).collect();
-        assert_eq!(early, [0, 1, 2, 4, 8, 16, 32, 64, 64]);
+        assert_eq!(early, [0, 1, 2, 4, 8, 16, 32, 32, 32]);
         let late: Vec<u64> = [1_000, 2_000, 4_000, 8_000].iter().map(|roll| late.next(*roll).as_secs()).collect();
         assert_eq!(late, [1, 2, 4, 8]);
     }

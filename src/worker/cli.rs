@@ -13,7 +13,7 @@ use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
-use app::logging::{Format, Lines};
+use app::logging::{Format, Lines, queue};
 use clap::builder::BoolishValueParser;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum};
@@ -222,6 +222,7 @@ pub fn begin(verbose: bool, format: LogFormat) -> Format {
         terminal::open();
     }
     let format = format.on(on_terminal);
+    queue::start(terminal::screen());
     start_logging(verbose, format);
     keep_memory_private();
     format
@@ -242,6 +243,8 @@ pub fn start_logging(verbose: bool, format: Format) {
     let lines = Lines { format, with_target: false, around: crate::attempt::around };
     let ansi = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() && format == Format::Text;
     let layer = tracing_subscriber::fmt::layer().event_format(lines).with_writer(terminal::log).with_ansi(ansi);
+    // What cannot be written is lost. Told on stderr, as is usual, it would be a panic of whatever has logged.
+    let layer = layer.log_internal_errors(false);
     // Only a second call fails, and then the first one's choice holds.
     let _ = tracing_subscriber::registry().with(filter).with(layer).try_init();
 }
@@ -259,6 +262,7 @@ pub fn leave_process_list() -> Fatal {
         Err(error) => return Fatal::error(format!("cannot find the own program file: {error}")),
     };
     let mut command = std::process::Command::new(program);
+    queue::flush();
     let error = command.args(rest).env(TOKEN_VARIABLE, token.unwrap_or_default()).exec();
     Fatal::error(format!("cannot start again without the token on the command line: {error}"))
 }

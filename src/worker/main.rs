@@ -50,5 +50,7 @@ fn main() -> ExitCode {
         Some(command) => command.run(&matches),
         None => service::start(cli.agent, &matches),
     };
-    ended.map_or_else(|fatal| service::say_last(&fatal), ExitCode::from)
+    let code = ended.map_or_else(|fatal| service::say_last(&fatal), ExitCode::from);
+    app::logging::queue::flush();
+    code
 }

@@ -18,6 +18,7 @@ mod finishing;
 mod gpus;
 mod harness;
 mod local;
+mod log_pipe;
 mod network;
 mod older;
 mod operator;

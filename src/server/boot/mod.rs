@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use app::domain::watermark::Floor;
-use app::logging::{Format, Lines};
+use app::logging::{Format, Lines, queue};
 use app::protocol::system::SettingView;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -78,6 +78,7 @@ pub fn main(args: &ServerArgs, settings: Vec<SettingView>) -> ExitCode {
         Ok(runtime) => runtime.block_on(run(args, settings)),
         Err(error) => Err(Exit::failed(format!("the runtime could not be started: {error}"))),
     };
+    queue::flush();
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(exit) => exit.report(),
@@ -97,8 +98,11 @@ fn start_logging(verbose: bool, format: Format) {
     let filter = EnvFilter::try_from_env("SIMPLETUNER_LOG").unwrap_or_else(|_| EnvFilter::new(fallback));
     let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
     let lines = Lines { format, with_target: true, around: crate::http::request::around };
-    let log = tracing_subscriber::fmt().with_ansi(ansi && format == Format::Text).event_format(lines);
-    log.with_env_filter(filter).with_writer(std::io::stderr).init();
+    // What cannot be written is lost. Told on stderr, as is usual, it would be a panic of whatever has logged.
+    let log = tracing_subscriber::fmt().log_internal_errors(false);
+    let log = log.with_ansi(ansi && format == Format::Text).event_format(lines);
+    log.with_env_filter(filter).with_writer(|| queue::Queued).init();
+    queue::start(std::io::stderr());
     if format == Format::Json {
         // What goes wrong must not be the one thing that a collector cannot read.
         std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "a task panicked")));

@@ -1,6 +1,7 @@
 //! `simpletuner worker`: finds the agent beside this program, or on the `PATH`, and becomes it.
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -17,7 +18,8 @@ pub fn agent_program() -> PathBuf {
 pub fn become_agent(args: &[OsString]) -> ExitCode {
     let program = agent_program();
     let error = Command::new(&program).args(args).exec();
-    eprintln!(
+    let _ = writeln!(
+        io::stderr(),
         "error: the agent `{AGENT}` could not be started ({error}). Put it beside `simpletuner`, or on the PATH."
     );
     ExitCode::from(69)

@@ -1,10 +1,11 @@
 //! From the command line to the agent, and its last word.
 
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 use std::sync::OnceLock;
 
-use app::logging::Format;
+use app::logging::{Format, queue};
 use clap::ArgMatches;
 
 use super::{init, terminal};
@@ -41,6 +42,7 @@ pub fn start(args: AgentArgs, matches: &ArgMatches) -> Result<u8, Fatal> {
 /// Starts the same command again in this process, for what can only be looked at when it begins. Returns only if that fails.
 fn begin_again() -> Fatal {
     terminal::clear();
+    queue::flush();
     let begun = std::env::current_exe().map(|program| Command::new(program).args(std::env::args_os().skip(1)).exec());
     let error = begun.unwrap_or_else(|error| error);
     Fatal::error(format!("the agent cannot begin again: {error}. Start it again"))
@@ -52,7 +54,9 @@ pub fn say_last(fatal: &Fatal) -> ExitCode {
     if FORMAT.get() == Some(&Format::Json) {
         tracing::error!(exit_code = fatal.code, "{fatal}");
     } else {
-        eprintln!("simpletuner-worker: {}", own::text_without(&fatal.to_string()));
+        queue::flush();
+        // A reader that is gone wants no last word.
+        let _ = writeln!(io::stderr(), "simpletuner-worker: {}", own::text_without(&fatal.to_string()));
     }
     ExitCode::from(fatal.code)
 }

@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use app::logging::queue;
+
 use crate::secret::own;
 
 /// What is shown; nothing exists where no terminal is.
@@ -29,8 +31,9 @@ pub fn show(text: &str) {
     let text = &own::text_without(text);
     if *shown != *text {
         text.clone_into(&mut shown);
-        // A terminal that is gone is nobody's loss.
-        let _ = io::stderr().write_all(line(ERASE, text).as_bytes());
+        drop(shown);
+        // It is drawn again below whatever is written. A terminal that is gone loses nothing.
+        let _ = log().write_all(ERASE.as_bytes());
     }
 }
 
@@ -44,7 +47,7 @@ fn line(before: &str, text: &str) -> String {
     if text.is_empty() { before.to_owned() } else { format!("{before}\u{1b}[?7l{text}\u{1b}[?7h") }
 }
 
-/// Where the log goes: stderr, above the line.
+/// Where the log goes: to the queue, if there is one, else straight to the screen.
 pub fn log() -> Log {
     Log
 }
@@ -54,6 +57,25 @@ pub fn log() -> Log {
 pub struct Log;
 
 impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if queue::push(bytes) { Ok(bytes.len()) } else { Screen.write(bytes) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Stderr, above the line.
+pub fn screen() -> Screen {
+    Screen
+}
+
+/// See [`screen`].
+#[derive(Debug)]
+pub struct Screen;
+
+impl Write for Screen {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // A line comes as a whole.
         let said = own::without(bytes);

@@ -26,6 +26,7 @@ pub async fn run(session: &Session) -> Refused {
         };
         let wait = match beat(session).await {
             Ok(()) => {
+                session.answered.notify_waiters();
                 backoff.reset();
                 interval
             }
@@ -42,7 +43,8 @@ pub async fn run(session: &Session) -> Refused {
             }
             Err(error) => {
                 tracing::warn!("heartbeat: {error}");
-                session.again.notify_one();
+                session.unknown.send_replace(true);
+                session.answered.notify_waiters();
                 interval
             }
         };

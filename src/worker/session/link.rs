@@ -40,7 +40,7 @@ pub async fn run(session: &Session) -> Refused {
             } else {
                 tracing::warn!("cannot register: {error}; trying again in {seconds} s");
             }
-            tokio::time::sleep(wait).await;
+            wait_or_answer(session, wait, after.is_none()).await;
             continue;
         }
         let began = Instant::now();
@@ -52,6 +52,7 @@ pub async fn run(session: &Session) -> Refused {
         if began.elapsed() > GOOD {
             backoff.reset();
         }
+        let mut is_asked = false;
         let wait = match ended {
             End::Refused(sentence) => return Refused(sentence),
             End::Silent => {
@@ -61,12 +62,22 @@ pub async fn run(session: &Session) -> Refused {
             }
             End::PollingOver | End::TurnedAway => Duration::ZERO,
             End::Lost { sentence, retry } => {
+                is_asked = retry.is_some();
                 let wait = retry.unwrap_or_else(|| backoff.next(clock::roll()));
                 tracing::info!("{sentence}; connecting again in {} s", wait.as_secs_f32().round());
                 wait
             }
         };
-        tokio::time::sleep(wait).await;
+        wait_or_answer(session, wait, !is_asked).await;
+    }
+}
+
+/// Waits before the next try. An answered heartbeat shows that the orchestrator is back, so nothing more is waited for then,
+/// unless the orchestrator itself asked for the wait.
+async fn wait_or_answer(session: &Session, wait: Duration, ends_early: bool) {
+    tokio::select! {
+        () = tokio::time::sleep(wait) => {}
+        () = session.answered.notified(), if ends_early => {}
     }
 }
 
@@ -79,7 +90,7 @@ async fn listen(session: &Session, poll_until: Option<Instant>) -> End {
         async { if session.is_closed() { std::future::pending().await } else { stream::listen(session).await } };
     tokio::select! {
         ended = stream => ended,
-        () = session.again.notified() => {
+        () = session.until_unknown() => {
             End::Lost { sentence: "the orchestrator does not know this connection".to_owned(), retry: None }
         }
     }

@@ -93,8 +93,10 @@ pub struct Session {
     registered: Arc<watch::Sender<Option<Registration>>>,
     last_contact: Arc<watch::Sender<Instant>>,
     reach: Arc<watch::Sender<Reach>>,
-    /// The orchestrator has to be told again who this is.
-    again: Arc<Notify>,
+    /// A heartbeat was refused since the last registration: the orchestrator has to be told again who this is.
+    unknown: Arc<watch::Sender<bool>>,
+    /// Wakes who waits when a heartbeat was answered, whatever the answer; nobody is woken by an earlier one.
+    answered: Arc<Notify>,
     /// See [`close`].
     turned_away: watch::Receiver<u32>,
 }
@@ -127,7 +129,8 @@ impl Session {
                 away: Some((Instant::now(), clock::now())),
                 ..Reach::default()
             })),
-            again: Arc::default(),
+            unknown: Arc::default(),
+            answered: Arc::default(),
             turned_away,
         }
     }
@@ -161,6 +164,12 @@ impl Session {
     /// Whether the orchestrator is in reach, from now on.
     pub fn reach(&self) -> watch::Receiver<Reach> {
         self.reach.subscribe()
+    }
+
+    /// Waits until a heartbeat is refused.
+    async fn until_unknown(&self) {
+        // The sender is in the session itself.
+        let _ = self.unknown.subscribe().wait_for(|unknown| *unknown).await;
     }
 
     fn contact(&self) {
@@ -228,6 +237,7 @@ impl Session {
         self.context.api.lease.told(answer.heartbeat_timeout_seconds);
         self.context.api.lease.renew(sent);
         self.contact();
+        self.unknown.send_replace(false);
         if self.worker_id().as_ref() != Some(&answer.worker_id) {
             tracing::info!("registered at {} as {} ({})", config.url, answer.name, answer.worker_id);
         }

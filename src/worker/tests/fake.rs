@@ -92,6 +92,12 @@ pub struct Shared {
     pub refuse_token: bool,
     /// Answer 503 to everything.
     pub busy: bool,
+    /// Answer 503 to registrations.
+    pub no_registrations: bool,
+    /// Answer 409 to heartbeats until the next registration.
+    pub is_unknown: bool,
+    /// Registrations and heartbeats that were refused for one of these.
+    pub refused: Vec<&'static str>,
     /// Open streams, but let nothing through, as some proxies do.
     pub hold_streams: bool,
     pub polls: usize,
@@ -298,7 +304,16 @@ impl Shared {
             return problem(401, "token_refused", json!({}));
         }
         match route {
+            "register" if self.no_registrations => {
+                self.refused.push("register");
+                problem(503, "busy", json!({}))
+            }
+            "heartbeat" if self.is_unknown => {
+                self.refused.push("heartbeat");
+                problem(409, "not_registered", json!({}))
+            }
             "register" => {
+                self.is_unknown = false;
                 self.registers.push(value);
                 ok(
                     &json!({"worker_id": "w_1", "name": "test", "heartbeat_interval_seconds": if self.hold_streams { 3_600 } else { 1 }, "heartbeat_timeout_seconds": self.heartbeat_timeout.unwrap_or(4),

@@ -3,6 +3,7 @@
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use serde_json::Value;
 use tokio::process::Command;
@@ -126,8 +127,19 @@ impl Host {
         self.start_as(|_| None)
     }
 
+    /// The same with its stderr elsewhere.
+    pub fn start_into(&self, stderr: Stdio) -> Program {
+        Program::start_into(self.usual_command(), self.log.clone(), Some(stderr))
+    }
+
     /// Starts the agent by its usual command, made into another one.
     pub fn start_as(&self, made: impl FnOnce(&mut Command) -> Option<Command>) -> Program {
+        let mut command = self.usual_command();
+        let command = made(&mut command).unwrap_or(command);
+        Program::start(command, self.log.clone())
+    }
+
+    fn usual_command(&self) -> Command {
         let mut command = command("simpletuner-worker", &self.home);
         command
             .env("SIMPLETUNER_ORCHESTRATOR_URL", &self.url)
@@ -135,8 +147,7 @@ impl Host {
             .env("SIMPLETUNER_WORKER_NAME", &self.name)
             .args(&self.flags);
         self.equip(&mut command);
-        let command = made(&mut command).unwrap_or(command);
-        Program::start(command, self.log.clone())
+        command
     }
 
     /// Starts the agent by a command of one's own, to which only its directory and trainer are added.

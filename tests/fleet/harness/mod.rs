@@ -9,6 +9,7 @@ pub mod trainers;
 mod wire;
 
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -208,6 +209,14 @@ impl Fleet {
             self.api = Api::new(&until("the server's address", async || server.address()).await);
             self.port = self.api.port();
         }
+        until("the server to be ready", async || self.api.try_get("/readyz").await).await;
+    }
+
+    /// Starts the server anew with its stderr elsewhere.
+    pub async fn restart_server_into(&mut self, stderr: Stdio) {
+        self.kill_server().await;
+        let log = self.path().join("server.log");
+        self.server = Some(Program::start_into(self.server_command(self.port), log, Some(stderr)));
         until("the server to be ready", async || self.api.try_get("/readyz").await).await;
     }
 

@@ -19,10 +19,15 @@ pub struct Program {
 
 impl Program {
     /// Starts it, with its output at the end of a file.
-    pub fn start(mut command: Command, log: PathBuf) -> Self {
+    pub fn start(command: Command, log: PathBuf) -> Self {
+        Self::start_into(command, log, None)
+    }
+
+    /// The same with its stderr elsewhere.
+    pub fn start_into(mut command: Command, log: PathBuf, stderr: Option<Stdio>) -> Self {
         let out = OpenOptions::new().create(true).append(true).open(&log).expect("a log file");
         let both = out.try_clone().expect("another handle");
-        command.stdin(Stdio::null()).stdout(both).stderr(out);
+        command.stdin(Stdio::null()).stdout(both).stderr(stderr.unwrap_or_else(|| out.into()));
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
         Self { child, log }
     }
