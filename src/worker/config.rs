@@ -156,6 +156,7 @@ impl Config {
             bounds: args.bounds,
             ops: Ops::of(&args.ops).map_err(Fatal::usage)?,
         };
+        paths::check(&config.paths, &config.work_dir).map_err(Fatal::usage)?;
         config.warn_of_risks();
         Ok(config)
     }

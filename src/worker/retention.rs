@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use self::homes::Home;
 use crate::config::disk::{KeepFree, Space};
-use crate::files::{AttemptDir, State, attempts};
+use crate::files::{AttemptDir, State, attempts, remove_tree};
 
 /// So many finished attempts stay, for a person to look at and for a later attempt to resume from.
 const KEPT: usize = 10;
@@ -133,7 +133,7 @@ fn remove(work_dir: &Path, goes: &Goes) -> io::Result<()> {
         Goes::Home(home) if !homes::take_away(work_dir, home, &away)? => return Ok(()),
         Goes::Home(_) => {}
     }
-    fs::remove_dir_all(&away)?;
+    remove_tree(&away)?;
     // Some file systems say what is free only when they have written this down.
     let _ = fs::File::open(&removed).map(nix::unistd::syncfs);
     Ok(())
@@ -141,7 +141,7 @@ fn remove(work_dir: &Path, goes: &Goes) -> io::Result<()> {
 
 /// Goes on with what an earlier agent had begun to remove.
 fn empty(removed: &Path) {
-    match fs::remove_dir_all(removed) {
+    match remove_tree(removed) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             tracing::warn!("cannot remove {}: {error}", removed.display());
         }

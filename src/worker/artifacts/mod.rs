@@ -14,6 +14,10 @@ use crate::files::Uploaded;
 const MEDIA: &[&str] = &["png", "jpg", "jpeg", "webp", "gif", "mp4", "webm", "wav", "mp3", "flac", "ogg"];
 /// Where the content of events goes, and how its names begin.
 pub const FROM_EVENTS: &str = "validation_images/event_";
+/// What comes inside an event is not larger, in bytes.
+const LARGEST_COPY: u64 = 64 << 20;
+/// How many files are compared with others at one look. A trainer can make any number of the same size.
+const MOST_COMPARED: usize = 1_000;
 /// Deeper directories are not searched.
 const DEEPEST: usize = 16;
 
@@ -66,13 +70,15 @@ pub fn list(output: &Path) -> io::Result<Vec<Artifact>> {
 /// If a file cannot be removed.
 pub fn drop_copies(output: &Path, files: &mut Vec<Artifact>) -> io::Result<()> {
     let is_ours = |artifact: &Artifact| artifact.file.path.starts_with(FROM_EVENTS);
+    let mut compared = 0;
     let (ours, theirs): (Vec<_>, Vec<_>) =
         files.iter().filter(|artifact| artifact.kind == ArtifactKind::Sample).cloned().partition(is_ours);
     for copy in ours {
         let mut alike = theirs.iter().filter(|artifact| artifact.file.size == copy.file.size).peekable();
-        if alike.peek().is_none() {
+        if alike.peek().is_none() || copy.file.size > LARGEST_COPY {
             continue;
         }
+        let mut alike = alike.take(MOST_COMPARED - compared).inspect(|_| compared += 1);
         if alike.any(|artifact| have_same_bytes(output, &copy.file.path, &artifact.file.path).unwrap_or_default()) {
             inside::remove(output, &copy.file.path)?;
             files.retain(|artifact| artifact.file.path != copy.file.path);

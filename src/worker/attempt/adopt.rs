@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Attempt, forget_secrets};
-use crate::files::{AttemptDir, Key, Secrets, Spec, State, VERSION};
+use crate::files::{AttemptDir, Key, Secrets, Spec, State, VERSION, remove_tree};
 use crate::session::Context;
 
 /// What a directory below `jobs/` is.
@@ -24,7 +24,7 @@ impl Attempt {
             Ok(None) => {
                 // An agent ended between making the directory and writing it: nothing was accepted yet.
                 tracing::debug!("removing {}, which is unfinished", dir.path().display());
-                let _ = std::fs::remove_dir_all(dir.path());
+                let _ = remove_tree(dir.path());
                 return Found::Foreign;
             }
             Err(error) => {

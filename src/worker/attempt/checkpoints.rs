@@ -20,7 +20,8 @@ pub struct Left {
     /// Whether the orchestrator has it too.
     pub is_sent: bool,
     earlier: AttemptDir,
-    names: Vec<String>,
+    /// Below its output directory.
+    files: Vec<String>,
 }
 
 /// The earlier attempt that came furthest, and what it left. What may be half written is nothing.
@@ -43,16 +44,17 @@ fn of(earlier: AttemptDir) -> io::Result<Option<Left>> {
     let exit: Exit = earlier.read("exit.json").ok().flatten().unwrap_or_default();
     let whole = checkpoints::whole(&found, &events.said, Trainer::after(&exit, earlier.last_sign()));
     found.retain(|step, _| whole.contains(step));
-    let names = found.values().map(|checkpoint| checkpoint.name.clone()).collect();
+    let files =
+        found.values().flat_map(|checkpoint| &checkpoint.files).map(|artifact| artifact.file.path.clone()).collect();
     let Some((step, Checkpoint { name, .. })) = found.pop_last() else { return Ok(None) };
     let state: State = earlier.read("state.json").ok().flatten().unwrap_or_default();
-    Ok(Some(Left { step, is_sent: state.checkpoints.contains(&name), name, earlier, names }))
+    Ok(Some(Left { step, is_sent: state.checkpoints.contains(&name), name, earlier, files }))
 }
 
 impl Left {
     /// Brings them into an attempt's output, as hard links: the earlier attempt may still have to be reported.
     pub fn carry_over(&self, dir: &AttemptDir) -> io::Result<()> {
-        self.names.iter().try_for_each(|name| link_tree(&self.earlier.output().join(name), &dir.output().join(name)))
+        self.files.iter().try_for_each(|path| link(&self.earlier.output().join(path), &dir.output().join(path)))
     }
 }
 
@@ -66,20 +68,19 @@ impl AttemptDir {
     }
 }
 
-fn link_tree(from: &Path, to: &Path) -> io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            link_tree(&entry.path(), &target)?;
-        } else if kind.is_file() && !target.exists() {
-            // Some file systems have no hard links.
-            fs::hard_link(entry.path(), &target).or_else(|_| fs::copy(entry.path(), &target).map(drop))?;
-        }
+fn link(from: &Path, to: &Path) -> io::Result<()> {
+    if let Some(parent) = to.parent() {
+        fs::create_dir_all(parent)?;
     }
-    Ok(())
+    match fs::hard_link(from, to) {
+        // An agent that was killed had begun with it.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        // Some file systems have no hard links.
+        Err(error) if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
+            fs::copy(from, to).map(drop)
+        }
+        linked => linked,
+    }
 }
 
 #[cfg(test)]

@@ -164,7 +164,7 @@ impl Attempt {
             let append = async || self.append(file, path, &mut heard).await;
             until_answered(&self.context.online, &what, append).await?;
             let whole = path.to_owned();
-            let (size, sha256) = blocking(move || digest(std::fs::File::open(whole)?)).await?;
+            let (size, sha256) = blocking(move || digest(std::fs::File::open(whole)?, || true)).await?;
             if size == file.size_bytes && sha256.eq_ignore_ascii_case(&file.sha256) {
                 return Ok(());
             }

@@ -38,7 +38,7 @@ use self::given::Given;
 use self::kept::Kept;
 use crate::api::{ApiError, JobApi};
 use crate::clock;
-use crate::files::{AttemptDir, JobDisk, Key, Secrets, Spec, State, StopCause, StopOrder, VERSION};
+use crate::files::{AttemptDir, JobDisk, Key, Secrets, Spec, State, StopCause, StopOrder, VERSION, remove_tree};
 use crate::gpu::Held;
 use crate::sandbox::users;
 use crate::secret::Secret;
@@ -113,7 +113,7 @@ impl Attempt {
             .and_then(|()| dir.write("state.json", &state))
             .and_then(|()| dir.write("spec.json", &spec));
         // Nobody comes back to half of one, and secrets are in it.
-        written.inspect_err(|_| drop(std::fs::remove_dir_all(dir.path())))?;
+        written.inspect_err(|_| drop(remove_tree(dir.path())))?;
         Ok(Arc::new(Self::new(context, dir, spec, secrets, state)))
     }
 
@@ -231,7 +231,7 @@ impl Attempt {
         self.update(true, |state| state.delivered = true).await;
         forget_secrets(&self.dir);
         // What is left of it goes with the attempt.
-        let _ = blocking(move || std::fs::remove_dir_all(tmp)).await;
+        let _ = blocking(move || remove_tree(&tmp)).await;
     }
 }
 

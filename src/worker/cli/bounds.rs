@@ -41,7 +41,7 @@ pub struct Bounds {
 #[command(next_help_heading = HEADING)]
 #[serde(default)]
 pub struct WebhookBounds {
-    /// Connections to the webhook of a job at once; others wait
+    /// Connections to the webhook of a job at once; of those without its key, the oldest makes room
     #[arg(long = "webhook-connections", value_name = "N", env = "SIMPLETUNER_WEBHOOK_CONNECTIONS", default_value = "64", value_parser = number)]
     pub connections: usize,
     /// The largest head of a request to it

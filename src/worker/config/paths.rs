@@ -83,6 +83,33 @@ fn insert(paths: &mut Paths, flag: &str, name: &str, given: &str) -> Result<(), 
     Ok(())
 }
 
+/// Where a job may change a directory it can put a link in the place of what is in it, which the next job would then be given.
+///
+/// # Errors
+/// A sentence that names a directory, or the agent's own, that lies in one which jobs may change.
+pub fn check(paths: &Paths, work_dir: &Path) -> Result<(), String> {
+    let given = paths.iter().map(|(name, dir)| (format!("{{{name}}}"), dir.path.as_path()));
+    for (what, path) in given.chain([("the work directory".to_owned(), work_dir)]) {
+        if let Some((name, outer)) = changeable_above(paths, path) {
+            return Err(format!(
+                "{what} is {}, which lies in {{{name}}}, {}, that jobs may change (:rw): a job could put a link in its \
+                 place. Give that one without :rw, or move one of them",
+                path.display(),
+                outer.display()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The directory that jobs may change and that a path lies in, below its top, with its name.
+pub fn changeable_above<'a>(paths: &'a Paths, path: &Path) -> Option<(&'a str, &'a Path)> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let inner = real(path);
+    let holds = |dir: &&Directory| dir.writable && inner != real(&dir.path) && inner.starts_with(real(&dir.path));
+    paths.iter().find(|(_, dir)| holds(dir)).map(|(name, dir)| (name.as_str(), dir.path.as_path()))
+}
+
 /// Whether this can stand between braces.
 pub fn is_name(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
@@ -115,6 +142,39 @@ mod tests {
         let all = parsed(Some("a=/a:rw:b=/b:ro:c=/c"), &["d=/d:rw", "e=/e", "f=/x:y"], Some("/root:rw"));
         let expected = ["a=/a:rw", "b=/b", "c=/c", "d=/d:rw", "data_root=/root:rw", "e=/e", "f=/x:y"];
         assert_eq!(all, Ok(expected.map(str::to_owned).to_vec()));
+    }
+
+    #[test]
+    fn nothing_lies_in_what_jobs_may_change() -> std::io::Result<()> {
+        let temp = tempfile::tempdir()?;
+        let path = |name: &str| temp.path().join(name).display().to_string();
+        for dir in ["data/models", "database", "work"] {
+            std::fs::create_dir_all(path(dir))?;
+        }
+        std::os::unix::fs::symlink(path("data"), path("link"))?;
+        let checked = |given: &[(&str, &str)], work: &str| {
+            let flags: Vec<_> = given.iter().map(|(name, dir)| format!("{name}={}", path(dir))).collect();
+            parse(None, &flags, None).and_then(|paths| check(&paths, Path::new(&path(work))))
+        };
+        for (given, work) in [
+            (&[("a", "data"), ("b", "data/models")][..], "work"),
+            (&[("a", "data"), ("b", "data/models:rw")], "work"),
+            (&[("a", "data:rw"), ("b", "data:rw")], "work"),
+            (&[("a", "data:rw"), ("b", "database")], "work"),
+            (&[("a", "data")], "data/models"),
+        ] {
+            assert_eq!(checked(given, work), Ok(()), "{given:?}");
+        }
+        for (given, work, word) in [
+            (&[("a", "data:rw"), ("b", "data/models")][..], "work", "{b}"),
+            (&[("a", "link:rw"), ("b", "data/models:rw")], "work", "{b}"),
+            (&[("a", "data:rw"), ("b", "link/models")], "work", "{b}"),
+            (&[("a", "data:rw")], "data/models", "work directory"),
+            (&[("a", "data:rw")], "data/not/there", "work directory"),
+        ] {
+            assert!(checked(given, work).is_err_and(|why| why.contains(word)), "{given:?} {work}");
+        }
+        Ok(())
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod exit;
 mod keep;
 mod private;
 mod sent;
+mod tree;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -38,6 +39,7 @@ pub use exit::{Exit, StopCause, StopOrder, TRY_AGAIN};
 pub use keep::{Disk, Floors, JobDisk, Lease, Limits, Place, free_bytes};
 pub use private::{open_private, write_atomic, write_public};
 pub use sent::Sent;
+pub use tree::remove_tree;
 
 use crate::process::ProcId;
 use crate::secret::Secret;

@@ -21,8 +21,9 @@ use crate::files::AttemptDir;
 use crate::supervisor::trainer;
 
 /// Devices that every program expects, and that give access to nothing.
-const DEVICES: [&str; 8] =
-    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/pts", "/dev/ptmx"];
+const DEVICES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+/// Terminals, for a trainer with a user of its own. Others would open those that the agent's user has open elsewhere.
+const TERMINALS: [&str; 2] = ["/dev/pts", "/dev/ptmx"];
 /// Where shared memory is. At level `files` processes of one user can reach each other's there.
 const SHARED_MEMORY: &str = "/dev/shm";
 
@@ -74,9 +75,11 @@ fn confine(plan: &Plan) -> Result<(), String> {
     let read: Vec<_> = plan.read.iter().cloned().chain([PathBuf::from("/proc")]).collect();
     let shared = [plan.tmp.clone(), PathBuf::from(SHARED_MEMORY)];
     let write: Vec<_> = plan.write.iter().cloned().chain(shared).collect();
-    let devices: Vec<_> = DEVICES.iter().map(PathBuf::from).chain(plan.devices.iter().cloned()).collect();
-    landlock::restrict(&Rules { read: &read, write: &write, devices: &devices })?;
-    seccomp::restrict()
+    let terminals = TERMINALS.iter().filter(|_| plan.user.is_some());
+    let usual = DEVICES.iter().chain(terminals).map(PathBuf::from);
+    let devices: Vec<_> = usual.chain(plan.devices.iter().cloned()).collect();
+    let version = landlock::restrict(&Rules { read: &read, write: &write, devices: &devices })?;
+    seccomp::restrict(version < landlock::KNOWS_TRUNCATE)
 }
 
 /// Level `full`: makes the namespaces, starts the init process in them, and ends, which makes the supervisor its parent.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, lchown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,8 +15,9 @@ use super::plan::{FILE, Job, Plan, User};
 use super::refusal::Facts;
 use super::report::{Report, Reports};
 use super::trainer_files::is_python;
-use super::{system, trainer_files, users};
+use super::{landlock, system, trainer_files, users};
 use crate::config::Config;
+use crate::config::paths::{Paths, changeable_above};
 use crate::files::AttemptDir;
 use crate::probe::{check, succeeds};
 
@@ -58,7 +59,11 @@ impl Host {
             has_users_at_files: false,
             program_files,
         };
-        let mut host = host.find_most(config, scratch).with_least(config.sandbox_min);
+        let host = match exposed(&host.program_files, &config.paths) {
+            Some(why) => Self { why_not_more: Some(why), ..host },
+            None => host.find_most(config, scratch),
+        };
+        let mut host = host.with_least(config.sandbox_min);
         host.has_users_at_files = host.has_users
             && match (host.most, host.least) {
                 // No job is confined at that level.
@@ -77,7 +82,7 @@ impl Host {
             for has_users in [true, false].into_iter().filter(|own| as_root || !own) {
                 match self.attempt(config, scratch, level, has_users) {
                     Ok(()) => {
-                        (self.most, self.has_users, self.why_not_more) = (level, has_users, failure);
+                        (self.most, self.has_users, self.why_not_more) = (level, has_users, failure.or_else(unscoped));
                         return self;
                     }
                     // The reason that a level is out of reach at all outweighs why people have no users of their own at it.
@@ -249,7 +254,8 @@ fn give(path: &Path, user: Option<User>) -> io::Result<()> {
     }
 }
 
-/// Makes a directory if it is not there, and gives everything in it to the trainer's user. No link is followed.
+/// Makes a directory if it is not there, and gives everything in it to the trainer's user. No link is followed. A file with
+/// another name elsewhere stays its owner's: an earlier attempt may have made its own file of somebody else's by a link.
 fn give_all(path: &Path, user: Option<User>) -> io::Result<()> {
     give(path, user)?;
     let Some(owner) = user else { return Ok(()) };
@@ -257,11 +263,30 @@ fn give_all(path: &Path, user: Option<User>) -> io::Result<()> {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
             give_all(&entry.path(), user)?;
-        } else {
+        } else if entry.metadata()?.nlink() == 1 {
             lchown(entry.path(), Some(owner.uid), Some(owner.gid))?;
         }
     }
     Ok(())
+}
+
+/// What a job at any level can do to others on an older kernel.
+fn unscoped() -> Option<String> {
+    let why = "this kernel does not keep abstract sockets apart, nor, at level files, signals of processes of one user \
+               (Linux 6.12 with Landlock does)";
+    (!landlock::has_scopes()).then(|| why.to_owned())
+}
+
+/// Why no job can be confined: it could put a link in the place of the trainer's own files.
+fn exposed(program_files: &[PathBuf], paths: &Paths) -> Option<String> {
+    let file = program_files.iter().find(|file| changeable_above(paths, file).is_some())?;
+    let (name, dir) = changeable_above(paths, file)?;
+    Some(format!(
+        "the trainer needs {}, which lies in {{{name}}}, {}, that jobs may change (:rw): move one of them, or give that one \
+         without :rw",
+        file.display(),
+        dir.display()
+    ))
 }
 
 fn ended(reports: &mut Reports) -> io::Result<Option<i32>> {

@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, BitFlags, LandlockStatus, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated,
-    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 
 /// The newest version that these rules were written for; older kernels enforce what they know of it.
 const KNOWN: ABI = ABI::V7;
+/// The first version that knows of truncating a file by its path (Linux 6.2).
+pub const KNOWS_TRUNCATE: u32 = 3;
 
 /// What a set of paths may be used for.
 pub struct Rules<'a> {
@@ -36,6 +38,12 @@ pub fn restrict(rules: &Rules) -> Result<u32, String> {
         (_, LandlockStatus::Available { effective_abi, .. }) => Ok(effective_abi as u32),
         _ => Ok(0),
     }
+}
+
+/// Whether this kernel keeps signals and abstract sockets of other processes apart (Linux 6.12).
+pub fn has_scopes() -> bool {
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    ruleset.scope(Scope::from_all(ABI::V6)).and_then(Ruleset::create).is_ok()
 }
 
 fn build(rules: &Rules) -> Result<RulesetCreated, RulesetError> {

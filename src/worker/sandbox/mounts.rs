@@ -21,6 +21,8 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
 ];
 /// Directories of the root that are links into `/usr` on most systems.
 const ROOT_LINKS: [&str; 6] = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
+/// Below `/proc`.
+const KERNEL_SETTINGS: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
 const NONE: Option<&str> = None;
 
 /// Builds the view below `root`, an empty directory, and makes it this process's file system. The process must be the first of
@@ -42,8 +44,19 @@ pub fn enter(plan: &Plan, root: &Path) -> Result<(), String> {
     let proc = root.join("proc");
     make_dir(&proc)?;
     tell(&proc, mount(Some("proc"), &proc, Some("proc"), safe() | MsFlags::MS_NOEXEC, NONE))?;
+    protect(&proc)?;
     restrict(plan, root)?;
     become_root(root)
+}
+
+/// Settings of the kernel are no namespace's own: who is root on the host could change them without any capability.
+fn protect(proc: &Path) -> Result<(), String> {
+    for part in KERNEL_SETTINGS.iter().map(|name| proc.join(name)).filter(|part| part.exists()) {
+        tell(&part, mount(Some(&part), &part, NONE, MsFlags::MS_BIND, NONE))?;
+        let flags = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY | MsFlags::MS_NOEXEC | safe();
+        tell(&part, mount(NONE, &part, NONE, flags, NONE))?;
+    }
+    Ok(())
 }
 
 /// What is mounted from the host, and where from.
@@ -95,7 +108,8 @@ fn restrict(plan: &Plan, root: &Path) -> Result<(), String> {
         let more = match access {
             Access::Read => safe() | MsFlags::MS_RDONLY,
             Access::Write => safe(),
-            Access::Device => MsFlags::MS_NOSUID,
+            // A device is written to all the same; its mode and owner are the host's.
+            Access::Device => MsFlags::MS_NOSUID | MsFlags::MS_RDONLY,
         };
         let flags = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | flags | more;
         tell(&inside, mount(NONE, &point, NONE, flags, NONE))?;

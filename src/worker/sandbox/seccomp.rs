@@ -34,6 +34,7 @@ const REFUSED: &[c_long] = &[
     libc::SYS_fsmount,
     libc::SYS_fspick,
     libc::SYS_mount_setattr,
+    467, // open_tree_attr, which libc does not name on every target
     libc::SYS_open_by_handle_at,
     libc::SYS_name_to_handle_at,
     libc::SYS_fanotify_init,
@@ -82,9 +83,41 @@ const REFUSED: &[c_long] = &[
 ];
 
 /// Answered as by a kernel that does not have them, so that libraries take the older way. `clone3` keeps its flags in memory,
-/// where no filter can look; `io_uring` makes calls that no filter sees.
-const ABSENT: &[c_long] =
-    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+/// where no filter can look, and so does `openat2`; `io_uring` makes calls that no filter sees.
+const ABSENT: &[c_long] = &[
+    libc::SYS_openat2,
+    libc::SYS_clone3,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+];
+
+/// A file with this mode runs as its owner, whoever starts it, also outside of the sandbox. As a mask, and what it is then.
+const SET_USER_ID: (u64, u64) = (0o4000, 0o4000);
+
+/// Calls that set a mode, and which argument it is.
+const WITH_MODE: &[(c_long, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (452, 2), // fchmodat2, which libc does not name on every target
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+    (libc::SYS_mknodat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mkdir, 1),
+    (libc::SYS_mkdirat, 2),
+];
+
+/// Calls that open a file, and which argument its flags are; the mode is the next one.
+const OPEN: &[(c_long, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1),
+    (libc::SYS_openat, 2),
+];
 
 /// `clone` with one of these makes a namespace.
 const NAMESPACES: [i32; 8] = [
@@ -105,20 +138,21 @@ const FAMILIES: [i32; 4] = [libc::AF_ALG, libc::AF_VSOCK, libc::AF_PACKET, libc:
 #[cfg(target_arch = "x86_64")]
 const X32: c_long = 0x4000_0000;
 
-/// Restricts this thread and everything that it starts.
+/// Restricts this thread and everything that it starts. `bars_truncate` where nothing else keeps a file from being emptied that may
+/// only be read.
 ///
 /// # Errors
 /// A sentence, if the kernel takes no filter.
-pub fn restrict() -> Result<(), String> {
+pub fn restrict(bars_truncate: bool) -> Result<(), String> {
     let refuse = |error: BackendError| format!("the system call filter cannot be built: {error}");
-    for filter in filters().map_err(refuse)? {
+    for filter in filters(bars_truncate).map_err(refuse)? {
         seccompiler::apply_filter(&filter)
             .map_err(|error| format!("the system call filter cannot be used: {error}"))?;
     }
     Ok(())
 }
 
-fn filters() -> Result<[BpfProgram; 2], BackendError> {
+fn filters(bars_truncate: bool) -> Result<[BpfProgram; 2], BackendError> {
     let mut refused: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     let namespaces = NAMESPACES.map(|flag| {
         let flag = u64::from(flag.unsigned_abs());
@@ -130,6 +164,31 @@ fn filters() -> Result<[BpfProgram; 2], BackendError> {
     // Characters typed into somebody's terminal.
     let typed = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| equals(1, request));
     refused.insert(libc::SYS_ioctl, typed.into_iter().collect::<Result<_, _>>()?);
+    // Limits of other processes: one of CPU time ends them.
+    let of_another = vec![
+        condition(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, 0)?,
+        condition(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?,
+    ];
+    refused.insert(libc::SYS_prlimit64, vec![SeccompRule::new(of_another)?]);
+    for (call, mode) in WITH_MODE {
+        refused.insert(*call, vec![bits(&[(*mode, SET_USER_ID)])?]);
+    }
+    for (call, flags) in OPEN {
+        let makes = [libc::O_CREAT, libc::O_TMPFILE].map(|flag| u64::from(flag.unsigned_abs()));
+        let mut rules = Vec::new();
+        for flag in makes {
+            rules.push(bits(&[(*flags, (flag, flag)), (flags + 1, SET_USER_ID)])?);
+        }
+        if bars_truncate {
+            let emptied =
+                (u64::from((libc::O_TRUNC | libc::O_ACCMODE).unsigned_abs()), u64::from(libc::O_TRUNC.unsigned_abs()));
+            rules.push(bits(&[(*flags, emptied)])?);
+        }
+        refused.insert(*call, rules);
+    }
+    if bars_truncate {
+        refused.insert(libc::SYS_truncate, Vec::new());
+    }
     let absent = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
     Ok([program(refused, libc::EPERM)?, program(absent, libc::ENOSYS)?])
 }
@@ -143,8 +202,8 @@ fn program(calls: BTreeMap<i64, Vec<SeccompRule>>, errno: i32) -> Result<BpfProg
 
 #[cfg(target_arch = "x86_64")]
 fn with_x32(mut calls: BTreeMap<i64, Vec<SeccompRule>>) -> BTreeMap<i64, Vec<SeccompRule>> {
-    /// Those with numbers of their own there: ptrace, `kexec_load`, `process_vm_readv`, `process_vm_writev`.
-    const OWN_NUMBERS: [i64; 4] = [521, 528, 539, 540];
+    /// Those with numbers of their own there: ioctl, ptrace, `kexec_load`, `move_pages`, `process_vm_readv`, `process_vm_writev`.
+    const OWN_NUMBERS: [i64; 6] = [514, 521, 528, 533, 539, 540];
     let again: Vec<_> = calls.iter().map(|(call, rules)| (call | X32, rules.clone())).collect();
     calls.extend(again);
     calls.extend(OWN_NUMBERS.map(|call| (call | X32, Vec::new())));
@@ -156,5 +215,94 @@ fn equals(index: u8, value: u64) -> Result<SeccompRule, BackendError> {
 }
 
 fn argument(index: u8, length: SeccompCmpArgLen, how: SeccompCmpOp, value: u64) -> Result<SeccompRule, BackendError> {
-    SeccompRule::new(vec![SeccompCondition::new(index, length, how, value)?])
+    SeccompRule::new(vec![condition(index, length, how, value)?])
+}
+
+fn condition(
+    index: u8,
+    length: SeccompCmpArgLen,
+    how: SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompCondition, BackendError> {
+    SeccompCondition::new(index, length, how, value)
+}
+
+/// Holds if in each of these arguments the bits of a mask have a value.
+fn bits(arguments: &[(u8, (u64, u64))]) -> Result<SeccompRule, BackendError> {
+    let has = |(index, (mask, value)): &(u8, (u64, u64))| {
+        condition(*index, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(*mask), *value)
+    };
+    SeccompRule::new(arguments.iter().map(has).collect::<Result<_, _>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File, OpenOptions, Permissions};
+    use std::io;
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    use std::path::Path;
+
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    use nix::unistd::truncate;
+
+    use super::*;
+
+    /// What a thread under the filter is answered: `true` for what works.
+    fn tried(dir: &Path) -> Vec<(&'static str, bool)> {
+        let file = dir.join("file");
+        let set_user_id = Permissions::from_mode(0o4755);
+        let new = |mode, flags| {
+            OpenOptions::new().write(true).create(true).mode(mode).custom_flags(flags).open(dir.join("new"))
+        };
+        let unnamed = |mode| OpenOptions::new().write(true).mode(mode).custom_flags(libc::O_TMPFILE).open(dir);
+        let emptied = || OpenOptions::new().read(true).custom_flags(libc::O_TRUNC).open(&file).map(drop);
+        vec![
+            ("chmod", fs::set_permissions(&file, Permissions::from_mode(0o755)).is_ok()),
+            ("chmod of a directory", fs::set_permissions(dir, Permissions::from_mode(0o2755)).is_ok()),
+            ("chmod set-user-id", fs::set_permissions(&file, set_user_id.clone()).is_ok()),
+            ("fchmod set-user-id", File::open(&file).is_ok_and(|file| file.set_permissions(set_user_id).is_ok())),
+            ("create set-user-id", new(0o4755, 0).is_ok()),
+            ("create", new(0o755, 0).is_ok()),
+            ("unnamed set-user-id", unnamed(0o4755).is_ok()),
+            ("truncate", truncate(&file, 0).is_ok()),
+            ("open to empty", emptied().is_ok()),
+            ("write anew", fs::write(&file, "x").is_ok()),
+            ("ftruncate", OpenOptions::new().write(true).open(&file).is_ok_and(|file| file.set_len(0).is_ok())),
+            (
+                "own limits",
+                getrlimit(Resource::RLIMIT_NOFILE)
+                    .and_then(|(soft, hard)| setrlimit(Resource::RLIMIT_NOFILE, soft, hard))
+                    .is_ok(),
+            ),
+        ]
+    }
+
+    fn under_the_filter(bars_truncate: bool) -> io::Result<Vec<(&'static str, bool)>> {
+        let temp = tempfile::tempdir()?;
+        fs::write(temp.path().join("file"), "x")?;
+        std::thread::scope(|scope| {
+            let confined = scope.spawn(|| {
+                nix::sys::prctl::set_no_new_privs().expect("no privileges");
+                restrict(bars_truncate).expect("a filter");
+                tried(temp.path())
+            });
+            Ok(confined.join().expect("no panic"))
+        })
+    }
+
+    #[test]
+    fn no_file_is_made_to_run_as_its_owner_and_the_rest_works() -> io::Result<()> {
+        for bars_truncate in [false, true] {
+            let refused: Vec<_> = under_the_filter(bars_truncate)?
+                .into_iter()
+                .filter(|(_, works)| !works)
+                .map(|(what, _)| what)
+                .collect();
+            let always = ["chmod set-user-id", "fchmod set-user-id", "create set-user-id", "unnamed set-user-id"];
+            let emptying = ["truncate", "open to empty"];
+            let expected: Vec<_> = always.into_iter().chain(emptying.into_iter().filter(|_| bars_truncate)).collect();
+            assert_eq!(refused, expected);
+        }
+        Ok(())
+    }
 }

@@ -10,6 +10,9 @@ use super::media;
 use crate::clock;
 use crate::files::AttemptDir;
 
+/// How many files one request may bring. They are made one by one, and meanwhile nothing else is looked at.
+const MAX_FILES: usize = 1_000;
+
 /// `events.jsonl`, and where the media that events carry go.
 pub struct Events {
     file: File,
@@ -36,9 +39,10 @@ impl Events {
         let parsed = serde_json::from_slice(body).or_else(|_| serde_json::from_slice(&without_nan(body)));
         let parsed: Value = parsed.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         let events = if let Value::Array(list) = parsed { list } else { vec![parsed] };
+        let mut most_files = MAX_FILES;
         for mut event in events {
             self.count += 1;
-            media::extract(&mut event, &self.output, self.count)?;
+            media::extract(&mut event, &self.output, self.count, &mut most_files)?;
             let mut line = serde_json::to_vec(&json!({"at": clock::now(), "event": event}))?;
             line.push(b'\n');
             // One write, so that a reader finds whole lines.

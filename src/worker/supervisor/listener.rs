@@ -1,18 +1,22 @@
 //! The webhook: a small HTTP server on the loopback address, for the trainer only.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::{Body, Bytes, Incoming};
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
 use super::events::Events;
@@ -25,7 +29,7 @@ const LAST_EVENTS: Duration = Duration::from_secs(2);
 /// The running server.
 pub struct Listener {
     port: u16,
-    accepting: tokio::task::JoinHandle<()>,
+    accepting: JoinHandle<()>,
     connections: TaskTracker,
 }
 
@@ -65,29 +69,61 @@ struct Hook {
 
 async fn accept(socket: TcpListener, hook: Arc<Hook>, connections: TaskTracker) {
     let places = Arc::new(Semaphore::new(hook.bounds.connections));
-    // It is never closed.
-    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
-        match socket.accept().await {
-            Ok((stream, _)) => {
-                let connection = serve(stream, Arc::clone(&hook));
-                connections.spawn(async move {
-                    connection.await;
-                    drop(place);
-                });
-            }
+    let mut strangers = Strangers::default();
+    loop {
+        let stream = match socket.accept().await {
+            Ok((stream, _)) => stream,
             // Out of descriptors, most likely: others may be closed meanwhile.
-            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            Err(_) => {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        if places.available_permits() == 0 {
+            strangers.drop_oldest();
+        }
+        // It is never closed.
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let is_known = Arc::new(AtomicBool::new(false));
+        let connection = serve(stream, Arc::clone(&hook), Arc::clone(&is_known));
+        let task = connections.spawn(async move {
+            connection.await;
+            drop(place);
+        });
+        strangers.add(task, is_known);
+    }
+}
+
+/// Connections that have not shown the key, the oldest first. Every user of the host can open some, and with all places taken
+/// the trainer would not be heard.
+#[derive(Default)]
+struct Strangers(VecDeque<(JoinHandle<()>, Arc<AtomicBool>)>);
+
+impl Strangers {
+    fn add(&mut self, task: JoinHandle<()>, is_known: Arc<AtomicBool>) {
+        self.0.retain(|(task, is_known)| !task.is_finished() && !is_known.load(Ordering::Relaxed));
+        self.0.push_back((task, is_known));
+    }
+
+    fn drop_oldest(&mut self) {
+        while let Some((task, is_known)) = self.0.pop_front() {
+            if !task.is_finished() && !is_known.load(Ordering::Relaxed) {
+                return task.abort();
+            }
         }
     }
 }
 
-async fn serve(stream: TcpStream, hook: Arc<Hook>) {
+async fn serve(stream: TcpStream, hook: Arc<Hook>, is_known: Arc<AtomicBool>) {
     let WebhookBounds { idle, head, .. } = hook.bounds;
     let service = service_fn(move |request| {
-        let hook = Arc::clone(&hook);
+        let (hook, is_known) = (Arc::clone(&hook), Arc::clone(&is_known));
         async move {
             let mut answer = Response::new(Empty::<Bytes>::new());
-            *answer.status_mut() = hook.take(request).await;
+            *answer.status_mut() = hook.take(request, &is_known).await;
+            if !is_known.load(Ordering::Relaxed) {
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
             Ok::<_, Infallible>(answer)
         }
     });
@@ -102,14 +138,15 @@ async fn serve(stream: TcpStream, hook: Arc<Hook>) {
 }
 
 impl Hook {
-    async fn take(&self, request: Request<Incoming>) -> StatusCode {
+    async fn take(&self, request: Request<Incoming>, is_known: &AtomicBool) -> StatusCode {
         if request.method() != Method::POST {
             return StatusCode::METHOD_NOT_ALLOWED;
         }
-        let key = request.headers().get("x-api-key").map(hyper::header::HeaderValue::as_bytes);
+        let key = request.headers().get("x-api-key").map(HeaderValue::as_bytes);
         if key != Some(self.secret.reveal().as_bytes()) {
             return StatusCode::UNAUTHORIZED;
         }
+        is_known.store(true, Ordering::Relaxed);
         if request.body().size_hint().lower() > self.bounds.body as u64 {
             return StatusCode::PAYLOAD_TOO_LARGE;
         }

@@ -20,16 +20,17 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Replaces the content in an event by paths below the output directory.
+/// Replaces the content in an event by paths below the output directory. `most` is how many files may still be made.
 ///
 /// # Errors
 /// `InvalidData` if the trainer has put something in the way, else whatever the disk says.
-pub fn extract(event: &mut Value, output: &Path, number: u64) -> io::Result<()> {
+pub fn extract(event: &mut Value, output: &Path, number: u64, most: &mut usize) -> io::Result<()> {
     for list in LISTS {
         let Some(entries) = event.get_mut(list).and_then(Value::as_array_mut) else { continue };
         for (place, entry) in entries.iter_mut().enumerate() {
             let Some(slot) = content(entry) else { continue };
             let Some(bytes) = slot.as_str().and_then(decode) else { continue };
+            *most = most.checked_sub(1).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "too many files"))?;
             let path = format!("{FROM_EVENTS}{number:06}_{list}_{place}.{}", extension(&bytes));
             // Written aside first: what is in the directory is sent as it stands.
             let unfinished = output.with_extension("media");
@@ -110,7 +111,8 @@ mod tests {
             "images": [encoded, {"data": format!("data:image/png;base64,{encoded}"), "prompt": "a cat"}, "a/path.png"],
             "videos": "none",
         });
-        extract(&mut event, &output, 3)?;
+        assert!(extract(&mut event.clone(), &output, 2, &mut 1).is_err(), "it brings two files");
+        extract(&mut event, &output, 3, &mut 2)?;
         let expected = json!({
             "images": ["validation_images/event_000003_images_0.png",
                 {"data": "validation_images/event_000003_images_1.png", "prompt": "a cat"}, "a/path.png"],

@@ -40,8 +40,8 @@ fn keep(limit: u64, free: u64) -> u64 {
 
 /// Where a file begins from now on, if anything of it has to go. An eighth more goes than must, so that a file that grows
 /// slowly is not cut at every look.
-fn cut(length: u64, on_disk: u64, keep: u64, floor: u64) -> Option<u64> {
-    if on_disk <= keep {
+fn cut(length: u64, kept: u64, keep: u64, floor: u64) -> Option<u64> {
+    if kept <= keep {
         return None;
     }
     let wanted = length.saturating_sub(keep - keep / 8) / BLOCK * BLOCK;
@@ -92,12 +92,20 @@ impl Part {
         Ok(Self { length: file.metadata()?.len(), file, limit })
     }
 
+    /// Whether what begins at the floor takes room on the disk, and is no mere length.
+    fn is_written(&self, floor: u64) -> io::Result<bool> {
+        let now = self.file.metadata()?;
+        Ok(now.blocks() * 512 >= now.len().saturating_sub(floor))
+    }
+
     /// How much came since the last look, and where the file should begin.
     fn look(&mut self, free: u64, floor: u64) -> io::Result<(u64, Option<u64>)> {
         let now = self.file.metadata()?;
         let grew = now.len().saturating_sub(self.length);
         self.length = now.len();
-        Ok((grew, cut(now.len(), now.blocks() * 512, keep(self.limit, free), floor)))
+        // A trainer can make its log long without writing to it, and all of it would be sent.
+        let kept = (now.blocks() * 512).max(now.len().saturating_sub(floor));
+        Ok((grew, cut(now.len(), kept, keep(self.limit, free), floor)))
     }
 }
 
@@ -161,14 +169,14 @@ impl Spool {
 
     /// First it is said, then it is done: whoever reads looks at what was said after reading.
     fn give_up(&mut self, floors: Floors) -> io::Result<()> {
-        if !self.can {
+        if !self.can && self.log.is_written(self.floors.log)? {
             self.say_so();
             return Ok(());
         }
         self.dir.write_soon("log.json", &floors)?;
         let before = std::mem::replace(&mut self.floors, floors);
         for (part, from, to) in [(&self.log, before.log, floors.log), (&self.events, before.events, floors.events)] {
-            if from < to {
+            if from < to && self.can {
                 // From the beginning, in case an earlier hole was not made.
                 punch(&part.file, 0, to)?;
             }

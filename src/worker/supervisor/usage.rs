@@ -34,7 +34,7 @@ impl Usage {
     pub fn watch(dir: &AttemptDir, disk: &JobDisk) -> io::Result<Self> {
         let (looks, ended) = channel();
         let (taken, home) = (Arc::<AtomicU64>::default(), disk.home.clone());
-        let own = vec![dir.output(), dir.work(), dir.tmp()];
+        let own = vec![dir.output(), dir.work(), dir.tmp(), dir.log()];
         let (limit, told) = (disk.bytes, Arc::clone(&taken));
         let work = move || look_on(&own, &home, limit, &told, &ended);
         std::thread::Builder::new().name("usage".to_owned()).spawn(work)?;

@@ -80,3 +80,28 @@ async fn heads_and_bodies_have_a_limit() -> io::Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn strangers_hold_no_place_against_the_trainer() -> io::Result<()> {
+    // They would keep theirs for longer than any test lasts.
+    let bounds = WebhookBounds { idle: Duration::from_hours(1), ..short() };
+    let (listener, _temp) = listening(bounds).await?;
+    let refused = told(&listener, "GET / HTTP/1.1\r\nHost: h\r\n\r\n").await?;
+    assert!(refused.starts_with("HTTP/1.1 405") && refused.contains("connection: close"), "{refused}");
+    let mut known = connect(&listener).await?;
+    known.write_all(post("", "{}").as_bytes()).await?;
+    let mut answer = [0; 12];
+    known.read_exact(&mut answer).await?;
+    let mut silent = Vec::new();
+    for _ in 0..3 * bounds.connections {
+        silent.push(connect(&listener).await?);
+    }
+    let answer = told(&listener, &post("Connection: close\r\n", "{}")).await?;
+    assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
+    // Who has shown the key keeps its connection.
+    known.write_all(post("Connection: close\r\n", "{}").as_bytes()).await?;
+    let mut rest = String::new();
+    known.read_to_string(&mut rest).await?;
+    assert!(rest.contains("HTTP/1.1 204"), "{rest}");
+    Ok(())
+}

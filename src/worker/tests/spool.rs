@@ -74,6 +74,22 @@ fn the_oldest_goes_and_offsets_stay_true() -> io::Result<()> {
 }
 
 #[test]
+fn a_log_that_is_only_long_is_not_kept_or_sent() -> io::Result<()> {
+    for can in [true, false] {
+        let temp = tempfile::tempdir()?;
+        let dir = AttemptDir::at(temp.path());
+        let mut spool = Spool { can, ..Spool::open(&dir, MIB)? };
+        // As a trainer can do to its standard output.
+        let length = 1 << 43;
+        OpenOptions::new().write(true).open(dir.log())?.set_len(length)?;
+        spool.look(Duration::from_secs(1))?;
+        let floor = dir.floors().log;
+        assert!(length - floor <= MIB, "{floor} of {length}");
+    }
+    Ok(())
+}
+
+#[test]
 fn where_no_hole_can_be_made_nothing_is_given_up() -> io::Result<()> {
     let temp = tempfile::tempdir()?;
     let dir = AttemptDir::at(temp.path());

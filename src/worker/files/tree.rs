@@ -1,0 +1,171 @@
+//! Removing what a trainer has made: as deep as it likes, with any mode, and with links to anywhere.
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::path::Path;
+
+use nix::NixPath;
+use nix::dir::{Dir, Type};
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, renameat};
+use nix::sys::stat::{FchmodatFlags, Mode, SFlag, fchmod, fchmodat, fstat, fstatat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+
+/// How many names of a directory are in memory at once.
+const BATCH: usize = 4_096;
+/// What is moved up is called so, and a number.
+const MOVED: &str = "moved";
+
+/// Removes a directory and everything in it. No link is followed. Stack and descriptors do not grow with the depth: a directory
+/// found below the first level is moved up to it, and removed from there.
+///
+/// # Errors
+/// `NotFound` if it is not there; else whatever the disk says.
+pub fn remove_tree(path: &Path) -> io::Result<()> {
+    let mut top = open(AT_FDCWD, path)?;
+    let mut moved = 0;
+    while in_batches(&mut top, |top, name, is_dir| {
+        if is_dir {
+            empty(top, name, &mut moved)?;
+        }
+        remove(top, name, is_dir)
+    })? {}
+    std::fs::remove_dir(path)
+}
+
+/// Empties a directory of the first level.
+fn empty(top: &Dir, name: &CStr, moved: &mut u64) -> io::Result<()> {
+    let mut dir = open(top, name)?;
+    while in_batches(
+        &mut dir,
+        |dir, name, is_dir| {
+            if is_dir { move_up(dir, name, top, moved) } else { remove(dir, name, false) }
+        },
+    )? {}
+    Ok(())
+}
+
+/// Does something with the first names in a directory. `false` if there are none.
+fn in_batches(dir: &mut Dir, mut each: impl FnMut(&Dir, &CStr, bool) -> io::Result<()>) -> io::Result<bool> {
+    let mut names = Vec::new();
+    for entry in dir.iter().take(BATCH) {
+        let entry = entry?;
+        if entry.file_name() != c"." && entry.file_name() != c".." {
+            names.push((entry.file_name().to_owned(), entry.file_type()));
+        }
+    }
+    for (name, kind) in &names {
+        let is_dir = match kind {
+            Some(kind) => *kind == Type::Directory,
+            // Some file systems do not say.
+            None => {
+                let mode = fstatat(&*dir, name.as_c_str(), AtFlags::AT_SYMLINK_NOFOLLOW)?.st_mode;
+                SFlag::from_bits_truncate(mode) & SFlag::S_IFMT == SFlag::S_IFDIR
+            }
+        };
+        each(dir, name, is_dir)?;
+    }
+    Ok(!names.is_empty())
+}
+
+fn move_up(from: &Dir, name: &CStr, top: &Dir, moved: &mut u64) -> io::Result<()> {
+    // Moving a directory changes its `..`, for which it must be writable.
+    drop(open(from, name)?);
+    loop {
+        *moved += 1;
+        let new = CString::new(format!("{MOVED}{moved}"))?;
+        match renameat(from, name, top, new.as_c_str()) {
+            // The trainer has made something of this name.
+            Err(Errno::EEXIST | Errno::ENOTEMPTY | Errno::ENOTDIR) => {}
+            done => return Ok(done?),
+        }
+    }
+}
+
+fn remove(dir: &Dir, name: &CStr, is_dir: bool) -> io::Result<()> {
+    let flags = if is_dir { UnlinkatFlags::RemoveDir } else { UnlinkatFlags::NoRemoveDir };
+    match unlinkat(dir, name, flags) {
+        Ok(()) | Err(Errno::ENOENT) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Opens a directory, and makes it its owner's to change, whatever mode the trainer gave it.
+fn open<P: ?Sized + NixPath>(above: impl std::os::fd::AsFd, name: &P) -> io::Result<Dir> {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let dir = match Dir::openat(&above, name, flags, Mode::empty()) {
+        Err(Errno::EACCES) => {
+            fchmodat(&above, name, Mode::S_IRWXU, FchmodatFlags::NoFollowSymlink)?;
+            Dir::openat(&above, name, flags, Mode::empty())?
+        }
+        opened => opened?,
+    };
+    if !Mode::from_bits_truncate(fstat(&dir)?.st_mode).contains(Mode::S_IRWXU) {
+        fchmod(&dir, Mode::S_IRWXU)?;
+    }
+    Ok(dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use nix::sys::stat::mkdirat;
+
+    use super::*;
+
+    /// Makes a chain of directories that no path could name.
+    fn chain(below: &Path, depth: usize) -> io::Result<()> {
+        let mut dir = open(AT_FDCWD, below)?;
+        for _ in 0..depth {
+            mkdirat(&dir, "d", Mode::S_IRWXU)?;
+            dir = open(&dir, "d")?;
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_tree_goes_however_deep_it_is() -> io::Result<()> {
+        let temp = tempfile::tempdir()?;
+        let tree = temp.path().join("tree");
+        fs::create_dir(&tree)?;
+        // std's recursion takes more stack than threads have for this, and a descriptor a level.
+        chain(&tree, 20_000)?;
+        std::thread::Builder::new()
+            .stack_size(64 << 10)
+            .spawn(move || remove_tree(&tree))?
+            .join()
+            .expect("no panic")?;
+        assert_eq!(fs::read_dir(temp.path())?.count(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_in_a_tree_goes_and_nothing_that_a_link_leads_to() -> io::Result<()> {
+        let temp = tempfile::tempdir()?;
+        let (tree, outside) = (temp.path().join("tree"), temp.path().join("outside"));
+        fs::create_dir_all(tree.join("a/b/c"))?;
+        fs::create_dir_all(tree.join("moved1/x"))?;
+        fs::create_dir(&outside)?;
+        for file in ["tree/a/b/c/file", "tree/a/file", "tree/moved2", "outside/kept"] {
+            fs::write(temp.path().join(file), file)?;
+        }
+        for (name, target) in [("a/link", &outside), ("a/b/link", &outside), ("a/b/dead", &temp.path().join("nowhere"))]
+        {
+            symlink(target, tree.join(name))?;
+        }
+        for number in 0..2 * BATCH {
+            fs::write(tree.join(format!("a/b/{number}")), "")?;
+        }
+        fs::set_permissions(tree.join("a/b/c"), fs::Permissions::from_mode(0))?;
+        fs::set_permissions(tree.join("a/b"), fs::Permissions::from_mode(0o500))?;
+        remove_tree(&tree)?;
+        assert!(!tree.exists());
+        assert_eq!(fs::read(outside.join("kept"))?, b"outside/kept");
+        assert!(remove_tree(&tree).is_err_and(|error| error.kind() == io::ErrorKind::NotFound));
+        symlink(&outside, &tree)?;
+        assert!(remove_tree(&tree).is_err(), "the directory itself is a link");
+        Ok(())
+    }
+}
