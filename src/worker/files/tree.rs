@@ -55,13 +55,12 @@ fn in_batches(dir: &mut Dir, mut each: impl FnMut(&Dir, &CStr, bool) -> io::Resu
         }
     }
     for (name, kind) in &names {
-        let is_dir = match kind {
-            Some(kind) => *kind == Type::Directory,
+        let is_dir = if let Some(kind) = kind {
+            *kind == Type::Directory
+        } else {
             // Some file systems do not say.
-            None => {
-                let mode = fstatat(&*dir, name.as_c_str(), AtFlags::AT_SYMLINK_NOFOLLOW)?.st_mode;
-                SFlag::from_bits_truncate(mode) & SFlag::S_IFMT == SFlag::S_IFDIR
-            }
+            let mode = fstatat(&*dir, name.as_c_str(), AtFlags::AT_SYMLINK_NOFOLLOW)?.st_mode;
+            SFlag::from_bits_truncate(mode) & SFlag::S_IFMT == SFlag::S_IFDIR
         };
         each(dir, name, is_dir)?;
     }

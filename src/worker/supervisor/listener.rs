@@ -71,13 +71,10 @@ async fn accept(socket: TcpListener, hook: Arc<Hook>, connections: TaskTracker) 
     let places = Arc::new(Semaphore::new(hook.bounds.connections));
     let mut strangers = Strangers::default();
     loop {
-        let stream = match socket.accept().await {
-            Ok((stream, _)) => stream,
+        let Ok((stream, _)) = socket.accept().await else {
             // Out of descriptors, most likely: others may be closed meanwhile.
-            Err(_) => {
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
         };
         if places.available_permits() == 0 {
             strangers.drop_oldest();
