@@ -236,8 +236,7 @@ pub struct Agent(Child);
 impl Agent {
     /// Where a path of the agent's is for us, as it may have disks of its own.
     pub fn sees(&self, path: &Path) -> io::Result<PathBuf> {
-        let pid = self.0.id().ok_or_else(|| io::Error::other("it has ended"))?;
-        Ok(PathBuf::from(format!("/proc/{pid}/root{}", path.display())))
+        Ok(PathBuf::from(format!("/proc/{}/root{}", self.pid()?, path.display())))
     }
 
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
@@ -246,10 +245,13 @@ impl Agent {
         kill(Pid::from_raw(pid), signal).map_err(io::Error::from)
     }
 
+    pub fn pid(&self) -> io::Result<u32> {
+        self.0.id().ok_or_else(|| io::Error::other("it has ended"))
+    }
+
     /// The most memory that it ever had, in bytes.
     pub fn peak(&self) -> io::Result<u64> {
-        let pid = self.0.id().ok_or_else(|| io::Error::other("it has ended"))?;
-        peak(pid)
+        peak(self.pid()?)
     }
 
     /// As a power cut would.

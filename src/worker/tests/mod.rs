@@ -32,6 +32,7 @@ mod reconnects;
 mod rented;
 mod room;
 mod sandbox;
+mod sandbox_fails;
 mod secrets;
 mod several;
 mod spooling;
