@@ -16,7 +16,7 @@ use crate::service::Core;
 use crate::service::refusal::{Invalid, Refusal};
 use crate::service::unit::{Caller, Unit};
 use crate::store::StoreError;
-use crate::store::access::StoredToken;
+use crate::store::access::{StoredToken, StoredUser};
 use crate::tokens;
 
 /// The longest life of a token that has an end, in days.
@@ -157,13 +157,27 @@ impl Core {
                 if person.user.as_ref() != Some(&owner.id) {
                     unit.covers(owner.role.permissions())?;
                 }
-                unit.tx.delete_api_token(&id).await?;
-                unit.touch(Topic::Access(owner.id.clone()));
-                unit.record(Action::TokenRevoked, &owner.name, &json!({"token": id, "name": token.name})).await
+                revoke(unit, &owner, &token).await
             })
         })
         .await
     }
+/// Revokes every API token of somebody; returns how many.
+pub(super) async fn revoke_tokens(unit: &mut Unit<'_>, user: &StoredUser) -> Result<u64, Refusal> {
+    let mut revoked = 0;
+    for token in unit.tx.api_tokens(&user.id).await? {
+        revoke(unit, user, &token).await?;
+        revoked += 1;
+    }
+    Ok(revoked)
+}
+
+async fn revoke(unit: &mut Unit<'_>, owner: &StoredUser, token: &StoredToken) -> Result<(), Refusal> {
+    unit.tx.delete_api_token(&token.id).await?;
+    unit.touch(Topic::Access(owner.id.clone()));
+    unit.record(Action::TokenRevoked, &owner.name, &json!({"token": token.id, "name": token.name})).await
+}
+
 }
 
 /// The token that somebody came with, or that opened the session they came with.
