@@ -45,6 +45,9 @@ pub struct LimitArgs {
     /// Limit how many of a person's jobs wait at once; jobs that were given back do not count as new.
     #[arg(long, env = "SIMPLETUNER_MAX_WAITING_JOBS_PER_USER", default_value_t = 1_000, value_parser = value_parser!(u32).range(1..))]
     pub max_waiting_jobs_per_user: u32,
+    /// Limit how many API tokens a person has; expired ones make room for new ones.
+    #[arg(long, env = "SIMPLETUNER_MAX_API_TOKENS_PER_USER", default_value_t = 100, value_parser = value_parser!(u32).range(1..))]
+    pub max_api_tokens_per_user: u32,
     /// Limit how often a minute one worker may register, listen anew, or be fit again; three times as often at once; 0 for no limit.
     #[arg(long, env = "SIMPLETUNER_WORKER_CHANGE_LIMIT", default_value_t = 20)]
     pub worker_change_limit: u32,
@@ -90,6 +93,7 @@ impl LimitArgs {
             log_searches_per_user: number(self.max_log_searches_per_user),
             event_streams_per_user: number(self.max_event_streams_per_user),
             waiting_jobs_per_user: number(self.max_waiting_jobs_per_user),
+            api_tokens_per_user: number(self.max_api_tokens_per_user),
             points: PointLimit { most: self.max_points_per_attempt, bytes: self.max_point_size_per_attempt },
             config_bytes_per_user: self.max_config_size_per_user,
             config_bytes: self.max_config_size,

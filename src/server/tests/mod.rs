@@ -6,6 +6,7 @@ mod accounts;
 mod agent_sessions;
 mod agents;
 mod audit;
+mod bounds;
 mod bulk;
 mod checkpoints;
 mod conditional;

@@ -118,7 +118,15 @@ async fn remove_factors(
 const CREATE_TOKEN: Doc = Doc {
     detail: "It can do no more than they may, nor than who makes it. Its secret is shown this once; the name keeps a \
              repetition from making a second one.",
-    problems: &["user_not_found", "invalid_name", "out_of_range", "name_taken", "no_accounts", "permission_denied"],
+    problems: &[
+        "user_not_found",
+        "invalid_name",
+        "out_of_range",
+        "name_taken",
+        "limit_reached",
+        "no_accounts",
+        "permission_denied",
+    ],
     ..Doc::of("createTokenFor", "Makes an API token of somebody's.")
 };
 
