@@ -42,6 +42,7 @@ mod ops;
 mod overview;
 mod pages;
 mod passkeys;
+mod passwords;
 mod problems;
 mod proof;
 mod proxies;
