@@ -77,6 +77,18 @@ pub struct ResetPassword {
     pub password: String,
 }
 
+/// The answer to [`ResetPassword`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PasswordReset {
+    /// Always true; a refusal is a problem document.
+    pub success: bool,
+    /// How many of their sessions ended.
+    pub sessions_ended: u64,
+    /// How many of their API tokens were revoked.
+    pub tokens_revoked: u64,
+}
+
 /// `POST /api/account/password`
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

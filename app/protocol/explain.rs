@@ -89,6 +89,9 @@ pub struct BlockerView {
     /// What the worker has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<String>,
+    /// Why the worker has no more, in its agent's words (`sandbox`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// On how many GPUs (`vram`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u32>,

@@ -206,6 +206,8 @@ pub enum Notice {
     AlarmSettled,
     /// The reader's password was changed.
     PasswordChanged,
+    /// An admin set somebody's password.
+    PasswordReset,
     /// A browser was signed out.
     SessionEnded,
     /// The reader gave their password once more.

@@ -135,7 +135,7 @@ test('an admin adds somebody, changes what they may do, and shuts them out', asy
   await expect(page.getByLabel('Role')).toHaveValue('lead');
   // Another password, and the door shut: each is asked first.
   await page.locator('summary', { hasText: 'Set password' }).click();
-  await expect(page.getByText('opens nothing any more')).toBeVisible();
+  await expect(page.getByText('their API tokens are revoked')).toBeVisible();
   await picture(page, 'person-password');
   await expectAccessible(page);
   await page.getByRole('textbox', { name: 'New password' }).fill('another-good-one');

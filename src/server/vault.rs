@@ -155,6 +155,22 @@ mod tests {
     }
 
     #[test]
+    fn no_changed_digit_of_a_sealed_value_goes_unnoticed() -> io::Result<()> {
+        let directory = tempfile::tempdir()?;
+        let vault = Vault::at(directory.path().join("data.key"));
+        let sealed =
+            vault.seal(&CountedRandom::default(), "ada", "HF_TOKEN", "hf_secret_value").expect("a key is made");
+        for at in 0..sealed.text.len() {
+            let other = if sealed.text[at..].starts_with('0') { "1" } else { "0" };
+            let mut text = sealed.text.clone();
+            text.replace_range(at..=at, other);
+            let changed = Sealed { text, ..sealed.clone() };
+            assert_eq!(vault.open("ada", "HF_TOKEN", &changed), Err(Locked::Damaged), "digit {at}");
+        }
+        Ok(())
+    }
+
+    #[test]
     fn a_key_that_is_none_is_never_replaced() -> io::Result<()> {
         let directory = tempfile::tempdir()?;
         let path = directory.path().join("data.key");

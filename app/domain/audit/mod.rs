@@ -116,7 +116,7 @@ actions! {
     UserEdited => "access.user_edited",
     /// Somebody changed their password.
     PasswordChanged => "access.password_changed",
-    /// An admin gave somebody another password.
+    /// An admin gave somebody another password; each session that ended and each API token that was revoked has its own entry.
     PasswordReset => "access.password_reset",
     /// A person set up a second factor; the detail says which: `totp`, or `passkey` with its name.
     FactorAdded => "access.factor_added",
@@ -128,7 +128,7 @@ actions! {
     RecoveryCodeUsed => "access.recovery_code_used",
     /// Somebody made an API token.
     TokenCreated => "access.token_created",
-    /// An API token was taken away.
+    /// An API token was revoked, or had expired and made room for a new one.
     TokenRevoked => "access.token_revoked",
     /// Somebody could not log in.
     LoginRefused => "access.login_refused",

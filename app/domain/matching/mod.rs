@@ -79,6 +79,8 @@ pub enum Blocker {
         wanted: SandboxLevel,
         /// The most that it can do.
         found: SandboxLevel,
+        /// Why it is not more, in the agent's words.
+        why: Option<String>,
     },
     /// An ephemeral worker whose job has ended.
     Spent,
@@ -290,8 +292,10 @@ fn vram(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
 fn sandbox(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
     let wanted = spec.demand.sandbox;
     // Older agents have none.
-    let found = candidate.worker.capability()?.sandbox.as_ref().map(|sandbox| sandbox.most).unwrap_or_default();
-    (found < wanted).then_some(Blocker::Sandbox { wanted, found })
+    let sandbox = candidate.worker.capability()?.sandbox.as_ref();
+    let found = sandbox.map(|sandbox| sandbox.most).unwrap_or_default();
+    let why = || sandbox.and_then(|sandbox| sandbox.why_not_more.clone());
+    (found < wanted).then(|| Blocker::Sandbox { wanted, found, why: why() })
 }
 
 fn spent(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {

@@ -68,12 +68,14 @@ fn a_worker_confines_as_closely_as_a_job_asks() {
         let (Link::Online { capability, .. } | Link::Connecting { capability, .. }) = &mut host.link else {
             panic!("it is there")
         };
-        capability.sandbox = most.map(|most| Sandbox { most, ..Sandbox::default() });
+        let why_not_more = Some("no namespaces".to_owned());
+        capability.sandbox = most.map(|most| Sandbox { most, why_not_more, ..Sandbox::default() });
         host
     };
     for wanted in SandboxLevel::ALL {
         for (has, found_level) in [(None, Not), (Some(Not), Not), (Some(Files), Files), (Some(Full), Full)] {
-            let blockers = (wanted > found_level).then_some(Blocker::Sandbox { wanted, found: found_level });
+            let why = has.map(|_| "no namespaces".to_owned());
+            let blockers = (wanted > found_level).then_some(Blocker::Sandbox { wanted, found: found_level, why });
             assert_eq!(found(wants(wanted), &most(has)), Vec::from_iter(blockers), "{wanted:?} of {has:?}");
         }
     }

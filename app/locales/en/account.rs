@@ -68,7 +68,7 @@ pub(super) const NOTICES: Notices = Notices {
     new_network: "Signed in from a new network",
     wrong_code: "Your password was entered with a wrong code",
     password_changed: "Your password was changed",
-    password_reset: "An admin set a new password",
+    password_reset: "An admin set a new password: your sessions ended and your API tokens were revoked",
     wrong_passkey: "Your password was entered with a passkey that was refused",
     passkey_copied: "A passkey was refused: there may be a copy of it",
     factor_added: "Authenticator app set up",

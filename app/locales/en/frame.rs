@@ -109,6 +109,7 @@ pub(super) const FLASH: FlashWords = FlashWords {
     job_prioritised: "The job's priority is changed.",
     token_revoked: "The token opens nothing any more.",
     password_changed: "Your password is changed. Other browsers are signed out.",
+    password_reset: "The new password is set. Their sessions ended and their API tokens were revoked.",
     factor_added: "Second factor set up.",
     factor_removed: "Second factor removed.",
     session_ended: "That browser is signed out.",

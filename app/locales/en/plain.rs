@@ -113,7 +113,7 @@ pub(super) const PEOPLE: People = People {
     let_in: "Let in again",
     save: "Save",
     reset: "Set password",
-    reset_text: "They are signed out everywhere, and the password until now opens nothing any more.",
+    reset_text: "They are signed out everywhere, their API tokens are revoked, and the old password stops working.",
     reset_confirm: "Set this password",
     no_tokens: "No API tokens.",
     no_sessions: "Not signed in anywhere.",

@@ -68,7 +68,7 @@ pub(super) const NOTICES: Notices = Notices {
     new_network: "Inicio de sesión desde una red nueva",
     wrong_code: "Se introdujo su contraseña con un código incorrecto",
     password_changed: "Se cambió su contraseña",
-    password_reset: "Un administrador asignó una contraseña nueva",
+    password_reset: "Un administrador asignó una contraseña nueva: se cerraron sus sesiones y se revocaron sus tokens de API",
     wrong_passkey: "Se introdujo su contraseña con una llave de acceso rechazada",
     passkey_copied: "Se rechazó una llave de acceso: puede haber una copia",
     factor_added: "Aplicación de autenticación configurada",

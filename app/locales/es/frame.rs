@@ -109,6 +109,7 @@ pub(super) const FLASH: FlashWords = FlashWords {
     job_prioritised: "La prioridad del trabajo ha cambiado.",
     token_revoked: "El token ya no da acceso a nada.",
     password_changed: "La contraseña se cambió. Se cerró la sesión en los demás navegadores.",
+    password_reset: "Se estableció la contraseña nueva. Se cerraron todas sus sesiones y se revocaron sus tokens de API.",
     factor_added: "Segundo factor configurado.",
     factor_removed: "Segundo factor quitado.",
     session_ended: "Se cerró la sesión en ese navegador.",

@@ -113,7 +113,7 @@ pub(super) const PEOPLE: People = People {
     let_in: "Permitir el acceso de nuevo",
     save: "Guardar",
     reset: "Establecer contraseña",
-    reset_text: "Se cierran todas sus sesiones y la contraseña anterior deja de servir.",
+    reset_text: "Se cierran todas sus sesiones, se revocan sus tokens de API y la contraseña anterior deja de servir.",
     reset_confirm: "Establecer esta contraseña",
     no_tokens: "Sin tokens de API.",
     no_sessions: "Sin sesiones iniciadas.",

@@ -109,6 +109,7 @@ pub(super) const FLASH: FlashWords = FlashWords {
     job_prioritised: "जॉब की प्राथमिकता बदल दी गई।",
     token_revoked: "टोकन अब कहीं काम नहीं करता।",
     password_changed: "आपका पासवर्ड बदल गया है। दूसरे ब्राउज़र साइन आउट कर दिए गए हैं।",
+    password_reset: "नया पासवर्ड सेट हो गया है। उनके सभी सत्र समाप्त और उनके API टोकन निरस्त कर दिए गए हैं।",
     factor_added: "दूसरा फ़ैक्टर सेट अप हो गया।",
     factor_removed: "दूसरा फ़ैक्टर हटा दिया गया।",
     session_ended: "वह ब्राउज़र साइन आउट कर दिया गया है।",

@@ -68,7 +68,7 @@ pub(super) const NOTICES: Notices = Notices {
     new_network: "新しいネットワークからのサインイン",
     wrong_code: "パスワードは正しく、コードが誤って入力されました",
     password_changed: "パスワードが変更されました",
-    password_reset: "管理者が新しいパスワードを設定しました",
+    password_reset: "管理者が新しいパスワードを設定しました。セッションは終了し、APIトークンは無効になりました",
     wrong_passkey: "パスワードは正しく、パスキーが拒否されました",
     passkey_copied: "パスキーが拒否されました。複製されている可能性があります",
     factor_added: "認証アプリが設定されました",

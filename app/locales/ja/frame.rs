@@ -109,6 +109,7 @@ pub(super) const FLASH: FlashWords = FlashWords {
     job_prioritised: "ジョブの優先度を変更しました。",
     token_revoked: "トークンを無効にしました。",
     password_changed: "パスワードを変更しました。他のブラウザはサインアウトされました。",
+    password_reset: "新しいパスワードを設定しました。すべてのセッションを終了し、APIトークンを無効にしました。",
     factor_added: "2段階認証を設定しました。",
     factor_removed: "2段階認証を削除しました。",
     session_ended: "そのブラウザをサインアウトしました。",

@@ -113,7 +113,7 @@ pub(super) const PEOPLE: People = People {
     let_in: "アクセスを再開",
     save: "保存",
     reset: "パスワードを設定",
-    reset_text: "すべての場所からサインアウトされ、これまでのパスワードは使えなくなります。",
+    reset_text: "すべての場所からサインアウトされ、APIトークンは無効になり、これまでのパスワードは使えなくなります。",
     reset_confirm: "このパスワードを設定",
     no_tokens: "APIトークンはありません。",
     no_sessions: "どこにもサインインしていません。",

@@ -68,7 +68,7 @@ pub(super) const NOTICES: Notices = Notices {
     new_network: "Entrada a partir de uma rede nova",
     wrong_code: "Sua senha foi informada com um código errado",
     password_changed: "Sua senha foi alterada",
-    password_reset: "Um administrador definiu uma nova senha",
+    password_reset: "Um administrador definiu uma nova senha: suas sessões foram encerradas e seus tokens de API, revogados",
     wrong_passkey: "Sua senha foi informada com uma chave de acesso recusada",
     passkey_copied: "Uma chave de acesso foi recusada: pode haver uma cópia dela",
     factor_added: "Aplicativo autenticador configurado",

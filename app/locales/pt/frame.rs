@@ -109,6 +109,7 @@ pub(super) const FLASH: FlashWords = FlashWords {
     job_prioritised: "A prioridade do trabalho foi alterada.",
     token_revoked: "O token não dá mais acesso a nada.",
     password_changed: "Sua senha foi alterada. As sessões em outros navegadores foram encerradas.",
+    password_reset: "A nova senha foi definida. Todas as sessões foram encerradas e os tokens de API, revogados.",
     factor_added: "Segundo fator configurado.",
     factor_removed: "Segundo fator removido.",
     session_ended: "A sessão nesse navegador foi encerrada.",

@@ -113,7 +113,7 @@ pub(super) const PEOPLE: People = People {
     let_in: "Permitir o acesso de novo",
     save: "Salvar",
     reset: "Definir senha",
-    reset_text: "Todas as sessões são encerradas, e a senha anterior deixa de valer.",
+    reset_text: "Todas as sessões são encerradas, os tokens de API são revogados e a senha anterior deixa de valer.",
     reset_confirm: "Definir esta senha",
     no_tokens: "Nenhum token de API.",
     no_sessions: "Nenhuma sessão aberta.",

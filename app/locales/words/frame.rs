@@ -109,6 +109,7 @@ words! {
         job_prioritised: Text,
         token_revoked: Text,
         password_changed: Text,
+        password_reset: Text,
         factor_added: Text,
         factor_removed: Text,
         session_ended: Text,

@@ -68,7 +68,7 @@ pub(super) const NOTICES: Notices = Notices {
     new_network: "从新网络登录",
     wrong_code: "有人输入了正确的密码和错误的验证码",
     password_changed: "密码已更改",
-    password_reset: "管理员设置了新密码",
+    password_reset: "管理员设置了新密码：您的会话已结束，API令牌已撤销",
     wrong_passkey: "有人输入了正确的密码，但通行密钥被拒绝",
     passkey_copied: "通行密钥被拒绝：可能存在其副本",
     factor_added: "已设置身份验证器应用",

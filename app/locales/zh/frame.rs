@@ -109,6 +109,7 @@ pub(super) const FLASH: FlashWords = FlashWords {
     job_prioritised: "任务的优先级已更改。",
     token_revoked: "令牌已撤销，不再有效。",
     password_changed: "密码已更改，其他浏览器均已退出登录。",
+    password_reset: "新密码已设置。此人的所有会话已结束，API令牌已撤销。",
     factor_added: "已设置双重验证。",
     factor_removed: "已移除双重验证。",
     session_ended: "该浏览器已退出登录。",

@@ -113,7 +113,7 @@ pub(super) const PEOPLE: People = People {
     let_in: "恢复访问",
     save: "保存",
     reset: "设置密码",
-    reset_text: "此人会在各处退出登录，原密码失效。",
+    reset_text: "此人会在各处退出登录，其API令牌会被撤销，原密码失效。",
     reset_confirm: "设置此密码",
     no_tokens: "没有API令牌。",
     no_sessions: "未在任何位置登录。",

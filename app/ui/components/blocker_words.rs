@@ -62,8 +62,8 @@ pub(crate) fn change(blocker: &BlockerView) -> String {
     }
 }
 
-/// Why GPUs that would do are not given out, one by one.
-pub(crate) fn withheld(blocker: &BlockerView) -> Vec<String> {
+/// Why it is so: GPUs that would do and are not given out, one by one, or the agent's own words.
+pub(crate) fn reasons(blocker: &BlockerView) -> Vec<String> {
     let words = &t().gpus;
     let each = blocker.withheld.iter().map(|gpu| {
         let reason = match gpu.why.reason {
@@ -73,7 +73,7 @@ pub(crate) fn withheld(blocker: &BlockerView) -> Vec<String> {
         let named = format!("GPU\u{a0}{} · {reason}", gpu.index);
         if gpu.why.detail.is_empty() { named } else { format!("{named} · {}", gpu.why.detail) }
     });
-    each.collect()
+    each.chain(blocker.why.clone()).collect()
 }
 
 fn text(parameter: Option<&String>) -> &str {

@@ -65,6 +65,7 @@ pub(crate) fn word(notice: Notice) -> Text {
         Notice::JobPrioritised => words.job_prioritised,
         Notice::TokenRevoked => words.token_revoked,
         Notice::PasswordChanged => words.password_changed,
+        Notice::PasswordReset => words.password_reset,
         Notice::SessionEnded => words.session_ended,
         Notice::Confirmed => words.confirmed,
         Notice::PersonChanged | Notice::WorkerChanged => words.changed,

@@ -170,6 +170,7 @@ mod tests {
             key: None,
             wanted: None,
             found: None,
+            why: None,
             gpus: None,
             withheld: Vec::new(),
             text: String::new(),

@@ -45,6 +45,9 @@ pub struct LimitArgs {
     /// Limit how many of a person's jobs wait at once; jobs that were given back do not count as new.
     #[arg(long, env = "SIMPLETUNER_MAX_WAITING_JOBS_PER_USER", default_value_t = 1_000, value_parser = value_parser!(u32).range(1..))]
     pub max_waiting_jobs_per_user: u32,
+    /// Limit how many API tokens a person has; expired ones make room for new ones.
+    #[arg(long, env = "SIMPLETUNER_MAX_API_TOKENS_PER_USER", default_value_t = 100, value_parser = value_parser!(u32).range(1..))]
+    pub max_api_tokens_per_user: u32,
     /// Limit how often a minute one worker may register, listen anew, or be fit again; three times as often at once; 0 for no limit.
     #[arg(long, env = "SIMPLETUNER_WORKER_CHANGE_LIMIT", default_value_t = 20)]
     pub worker_change_limit: u32,
@@ -90,11 +93,108 @@ impl LimitArgs {
             log_searches_per_user: number(self.max_log_searches_per_user),
             event_streams_per_user: number(self.max_event_streams_per_user),
             waiting_jobs_per_user: number(self.max_waiting_jobs_per_user),
+            api_tokens_per_user: number(self.max_api_tokens_per_user),
             points: PointLimit { most: self.max_points_per_attempt, bytes: self.max_point_size_per_attempt },
             config_bytes_per_user: self.max_config_size_per_user,
             config_bytes: self.max_config_size,
             file_bytes_per_job: self.max_file_size_per_job,
             file_bytes_per_user: self.max_file_size_per_user,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use app::domain::{network, passkey};
+    use clap::{Arg, Command, CommandFactory};
+
+    use super::*;
+    use crate::cli::Cli;
+    use crate::files::{begun, gaps};
+    use crate::service::access::notices;
+    use crate::service::{Policy, checkpoints, configs, secrets};
+
+    const GUIDE: &str = include_str!("../../../docs/OPERATIONS.md");
+    /// Limits that stand among other settings.
+    const ELSEWHERE: [&str; 3] = ["max-running-jobs", "max-running-jobs-per-user", "log-max-size"];
+
+    /// The rows of the section about limits that have so many cells.
+    fn rows(cells: usize) -> Vec<Vec<&'static str>> {
+        let section = GUIDE.split("\n## ").find_map(|section| section.strip_prefix("Limits\n")).expect("the section");
+        let rows = section.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
+        rows.map(|row| row.split(" | ").collect::<Vec<_>>()).filter(|row| row.len() == cells).collect()
+    }
+
+    /// A number or a size as the guide writes it: `100,000`, `64 MiB`.
+    fn written(default: &str) -> String {
+        let digits = default.find(|c: char| !c.is_ascii_digit()).unwrap_or(default.len());
+        let (number, unit) = default.split_at(digits);
+        let mut text = String::new();
+        for (at, digit) in number.chars().enumerate() {
+            if at > 0 && (number.len() - at).is_multiple_of(3) {
+                text.push(',');
+            }
+            text.push(digit);
+        }
+        if unit.is_empty() { text } else { format!("{text} {unit}") }
+    }
+
+    fn default_of(flag: &Arg) -> Option<String> {
+        flag.get_default_values().first().map(|value| written(&value.to_string_lossy()))
+    }
+
+    #[test]
+    fn the_guide_has_every_limit_with_its_default_and_no_other() {
+        let cli = Cli::command();
+        let server = cli.find_subcommand("server").expect("a server");
+        let of_server = |name: &str| server.get_arguments().find(|flag| flag.get_long() == Some(name));
+        let limits = LimitArgs::augment_args(Command::new("limits"));
+        let mut flags: Vec<&Arg> = limits.get_arguments().collect();
+        flags.extend(ELSEWHERE.map(|name| of_server(name).expect("a flag")));
+        let rows = rows(4);
+        for flag in flags {
+            let name = flag.get_long().expect("a flag");
+            let row = format!("`--{name}`");
+            let mut defaults = rows.iter().filter(|cells| cells[1] == row).map(|cells| cells[2]).peekable();
+            assert!(defaults.peek().is_some(), "docs/OPERATIONS.md has no row for the limit {row}");
+            for text in defaults {
+                let number: String = text.chars().take_while(|c| c.is_ascii_digit() || *c == ',').collect();
+                let is_whole = default_of(flag).is_none_or(|default| {
+                    text.starts_with(&default) && default.starts_with(number.trim_end_matches(','))
+                });
+                assert!(is_whole, "docs/OPERATIONS.md says of {row}: {text:?}, and it is {:?}", default_of(flag));
+            }
+        }
+        for cells in rows.iter().filter(|cells| cells[1].starts_with("`--")) {
+            let name = cells[1].trim_matches('`').trim_start_matches("--");
+            assert!(of_server(name).is_some(), "docs/OPERATIONS.md names a limit that is no flag: {name}");
+        }
+    }
+
+    #[test]
+    fn the_guide_has_the_fixed_limits_as_they_are() {
+        let rows = rows(3);
+        let files = usize::try_from(Policy::default().most_artifacts).expect("a number");
+        for (what, most) in [
+            ("secrets of a person; shared secrets", secrets::MOST),
+            ("passkeys of a person", passkey::MOST),
+            ("notices about a person's account", notices::MOST as usize),
+            ("files of a job", files),
+            ("files of a checkpoint", checkpoints::MAX_FILES),
+            ("uploads of an attempt that are under way", begun::MOST),
+            ("gaps in an attempt's log", gaps::MOST),
+            ("files of a configuration", configs::MAX_FILES),
+            ("networks that a worker may come from", network::MAX_NETWORKS),
+        ] {
+            let row = rows.iter().find(|cells| cells[0] == what).unwrap_or_else(|| panic!("no row for {what}"));
+            assert_eq!(row[1], written(&most.to_string()), "{what}");
+        }
+        let size = rows.iter().find(|cells| cells[0] == "size of a configuration").expect("a row");
+        assert_eq!(size[1], format!("{} MiB", configs::MAX_BUNDLE >> 20));
+    }
+
+    #[test]
+    fn numbers_and_sizes_are_written_for_people() {
+        assert_eq!(["7", "100", "1000", "100000", "64MiB"].map(written), ["7", "100", "1,000", "100,000", "64 MiB"]);
     }
 }

@@ -81,10 +81,20 @@ fn other(name: &str) -> Result<Account, Exit> {
 
 #[cfg(test)]
 mod tests {
+    use clap::{Command, FromArgMatches};
+
     use super::*;
 
     fn args(local: Local, local_user: Option<&str>, local_shares_user: bool) -> LocalArgs {
         LocalArgs { local, local_user: local_user.map(str::to_owned), local_work_dir: None, local_shares_user }
+    }
+
+    #[test]
+    fn nothing_runs_on_the_servers_machine_unless_its_operator_says_so() {
+        let matches = LocalArgs::augment_args(Command::new("server")).get_matches_from(["server"]);
+        let args = LocalArgs::from_arg_matches(&matches).expect("no flags are fine");
+        assert_eq!((args.local, args.local_shares_user), (Local::Off, false));
+        assert_eq!(args.account().map_err(|exit| exit.sentence().to_owned()), Ok(None));
     }
 
     #[test]

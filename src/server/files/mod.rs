@@ -1,7 +1,7 @@
 //! Bytes that are too many for the database: logs and artifacts, below the data directory.
 
 pub mod artifacts;
-mod begun;
+pub mod begun;
 pub mod checkpoints;
 pub mod gaps;
 mod hashes;

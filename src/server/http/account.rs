@@ -64,7 +64,15 @@ async fn tokens(State(app): State<App>, Extension(person): Extension<Person>) ->
 const CREATE_TOKEN: Doc = Doc {
     detail: "The secret is shown in this answer and never again, so a repeated request cannot be answered with it: \
              the name is what keeps a repetition from making a second one.",
-    problems: &["invalid_name", "out_of_range", "permission_denied", "name_taken", "no_accounts", "no_person"],
+    problems: &[
+        "invalid_name",
+        "out_of_range",
+        "permission_denied",
+        "name_taken",
+        "limit_reached",
+        "no_accounts",
+        "no_person",
+    ],
     ..Doc::of("createToken", "Makes an API token for the caller.")
 };
 

@@ -19,6 +19,8 @@ pub struct Bounds {
     pub event_streams_per_user: usize,
     /// How many of a person's jobs wait at once.
     pub waiting_jobs_per_user: usize,
+    /// How many API tokens a person has.
+    pub api_tokens_per_user: usize,
     /// How much is kept of an attempt's points.
     pub points: PointLimit,
     /// How many bytes the revisions of configurations have that one person has stored.
@@ -39,6 +41,7 @@ impl Default for Bounds {
             log_searches_per_user: 2,
             event_streams_per_user: 50,
             waiting_jobs_per_user: 1_000,
+            api_tokens_per_user: 100,
             points: PointLimit { most: 100_000, bytes: 64 << 20 },
             config_bytes_per_user: 256 << 20,
             config_bytes: 4 << 30,

@@ -25,7 +25,7 @@ use crate::store::checkpoints::StoredCheckpoint;
 use crate::text::is_plain_path;
 
 /// The most files of one checkpoint.
-const MAX_FILES: usize = 4_096;
+pub const MAX_FILES: usize = 4_096;
 /// So many jobs at most are gone back to, of those that each tried the one before again.
 const FURTHEST: usize = 100;
 

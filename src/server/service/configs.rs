@@ -21,7 +21,7 @@ use crate::text::is_plain_path;
 use crate::tokens::hex;
 
 /// The most files in a bundle.
-const MAX_FILES: usize = 200;
+pub const MAX_FILES: usize = 200;
 /// The largest bundle, in bytes of text.
 pub const MAX_BUNDLE: usize = 8 << 20;
 

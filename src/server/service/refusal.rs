@@ -189,6 +189,11 @@ pub enum Limit {
         /// How many that are.
         most: usize,
     },
+    /// A person's API tokens.
+    ApiTokens {
+        /// How many that are.
+        most: usize,
+    },
     /// A person's event streams that are open.
     EventStreams {
         /// How many that are.

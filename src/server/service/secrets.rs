@@ -24,7 +24,7 @@ const EVERYBODY: &str = "";
 /// Which of them older agents get.
 const HUB_TOKEN: &str = "HF_TOKEN";
 /// The most that one person, or everybody, can keep.
-const MOST: usize = 64;
+pub const MOST: usize = 64;
 
 impl Core {
     /// What is kept of those that somebody's jobs are given.

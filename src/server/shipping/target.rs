@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use reqwest::{Client, Url, header, redirect};
+use reqwest::{Client, StatusCode, Url, header, redirect};
 use tokio::net::{UdpSocket, UnixDatagram, lookup_host};
 
 use super::syslog::message;
@@ -121,17 +121,20 @@ impl Target {
                 }
                 Ok(())
             }
-            Self::Webhook(url) => post(url, lines).await.map_err(|error| io::Error::other(error.without_url())),
+            Self::Webhook(url) => {
+                let status = post(url, lines).await.map_err(|error| io::Error::other(error.without_url()))?;
+                // A redirect is no success either: nobody has taken the lines.
+                if status.is_success() { Ok(()) } else { Err(io::Error::other(format!("it answers {status}"))) }
+            }
         }
     }
 }
 
-async fn post(url: &Url, lines: &str) -> reqwest::Result<()> {
+async fn post(url: &Url, lines: &str) -> reqwest::Result<StatusCode> {
     // The operator has named this address, and no other.
     let client = Client::builder().redirect(redirect::Policy::none()).build()?;
     let sent = client.post(url.clone()).header(header::CONTENT_TYPE, "application/x-ndjson").body(lines.to_owned());
-    let answer = sent.send().await?;
-    answer.error_for_status().map(drop)
+    Ok(sent.send().await?.status())
 }
 
 #[cfg(test)]

@@ -115,6 +115,22 @@ async fn hook() -> (Hook, SocketAddr) {
 }
 
 #[tokio::test]
+async fn a_webhook_that_redirects_is_not_followed() {
+    let server = Server::start().await;
+    let (elsewhere, at) = hook().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
+    let first = listener.local_addr().expect("an address");
+    let to = format!("http://{at}/audit");
+    let redirect = post(async move || axum::response::Redirect::temporary(&to));
+    tokio::spawn(async move { axum::serve(listener, Router::new().route("/audit", redirect)).await });
+    sign(&server, "gpu-1").await;
+    let sent = shipper(&server, &format!("http://{first}/audit")).send_all().await;
+    assert_eq!(elsewhere.0.lock().expect("no panic").1, "", "nothing goes where a redirect leads");
+    let failed = sent.expect_err("nobody took it").to_string();
+    assert!(failed.contains("307"), "{failed}");
+}
+
+#[tokio::test]
 async fn a_webhook_that_fails_needs_a_look_and_gets_all_of_it_later() {
     let server = Server::start().await;
     let (hook, at) = hook().await;

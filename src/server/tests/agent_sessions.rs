@@ -2,31 +2,55 @@
 
 use serde_json::{Value, json};
 
-use super::harness::{Answer, By, Server};
+use super::harness::{By, Events, Server, read};
+use crate::http::routes::{Access, Declared};
+use crate::service::keys::TokenUse;
 
-const ROUTES: [(&str, &str); 5] = [
-    ("POST", "/api/workers/heartbeat"),
-    ("GET", "/api/workers/next"),
-    ("GET", "/api/workers/stream"),
-    ("POST", "/api/workers/disconnect"),
-    ("POST", "/api/workers/job/JOB/status"),
-];
+const HERE: [u8; 4] = [10, 0, 0, 1];
+const ELSEWHERE: [u8; 4] = [10, 0, 0, 2];
 
-const OF_JOBS: [(&str, &str); 6] = [
-    ("GET", "/api/workers/job/JOB/bundle?attempt=1"),
-    ("POST", "/api/workers/job/JOB/secrets?attempt=1"),
-    ("PUT", "/api/workers/job/JOB/logs?attempt=1&offset=0"),
-    ("POST", "/api/workers/job/JOB/progress"),
-    ("PUT", "/api/workers/job/JOB/artifacts/a?attempt=1"),
-    ("GET", "/api/workers/job/JOB/checkpoint?attempt=1"),
-];
+/// A route that an agent uses after it has registered.
+#[derive(Debug)]
+struct Route {
+    method: String,
+    /// With `JOB` where the job's id belongs.
+    path: String,
+    access: Access,
+}
 
-fn body(path: &str) -> String {
-    match path {
-        _ if path.ends_with("/status") => json!({"status": "failed", "attempt": 1, "error": "no"}).to_string(),
-        _ if path.ends_with("/progress") => json!({"attempt": 1, "points": []}).to_string(),
-        _ => "{}".to_owned(),
+impl Route {
+    /// Whether it takes the token of an attempt, and no session.
+    fn is_of_attempt(&self) -> bool {
+        self.access == Access::Job && !self.path.contains("/status")
     }
+
+    fn path(&self, job: &str) -> String {
+        self.path.replace("JOB", job)
+    }
+
+    fn body(&self) -> String {
+        match &self.path {
+            path if path.contains("/status") => json!({"status": "failed", "attempt": 1, "error": "no"}).to_string(),
+            path if path.contains("/progress") => json!({"attempt": 1, "points": []}).to_string(),
+            path if path.contains("/checkpoint") => json!({"name": "checkpoint-1", "files": []}).to_string(),
+            _ => "{}".to_owned(),
+        }
+    }
+}
+
+/// All of them, as the server declares them.
+async fn routes() -> Vec<Route> {
+    let declared = crate::http::declared(&Server::start().await.app).into_iter();
+    let of_agents = declared.filter(|route| matches!(route.access, Access::Worker(_) | Access::Job));
+    let route = |Declared { method, path, access, .. }: Declared| {
+        let path = path.replace("{id}", "JOB").replace("{*path}", "a");
+        let query = if access == Access::Job { "?attempt=1&offset=0" } else { "" };
+        assert!(!path.contains('{'), "{path} has a parameter that this test does not know");
+        Route { method: method.to_string(), path: format!("{path}{query}"), access }
+    };
+    let all: Vec<Route> = of_agents.map(route).collect();
+    assert!(all.len() >= 15, "{all:?}");
+    all
 }
 
 /// Who has the worker's token and nothing else.
@@ -39,23 +63,24 @@ async fn conflict(server: &Server, worker: &str) -> Value {
     server.get(&By::Admin, &format!("/api/admin/workers/{worker}")).await.ok(200)["token_conflict"].clone()
 }
 
-async fn ask(server: &Server, by: &By, (method, path): (&str, &str), job: &str) -> Answer {
-    let path = path.replace("JOB", job);
-    server.call(by, method, &path, body(&path)).await
-}
-
 #[tokio::test]
 async fn a_stolen_token_opens_nothing_and_raises_the_alarm_on_every_route() {
-    for route in ROUTES.into_iter().chain(OF_JOBS) {
+    for route in routes().await {
         let server = Server::start().await;
         server.config("digits").await;
-        let (id, key, mut events) = server.online("gpu-1").await;
+        let (id, key) = server.worker("gpu-1").await;
+        server.register(&key, json!([])).await;
+        let mut events = Events::of(server.stream_from(&key, HERE).await);
         let job = server.submit("digits").await;
         events.offer().await;
         server.report(&key, &job, json!({"status": "running", "attempt": 1})).await.ok(200);
         assert_eq!(conflict(&server, &id).await, Value::Null);
 
-        ask(&server, &thief_of(&key), route, &job).await.problem(409, "token_in_use");
+        // On the agent's host, `doctor` may check the token while the agent runs.
+        let from = if route.access == Access::Worker(TokenUse::Check) { ELSEWHERE } else { HERE };
+        let path = route.path(&job);
+        let answer = server.send_from(&thief_of(&key), from, &route.method, &path, route.body()).await;
+        read(answer).await.problem(409, "token_in_use");
         assert!(conflict(&server, &id).await["at"].is_string(), "no alarm on {route:?}");
         assert_eq!(server.status_of(&job).await, "running", "{route:?}");
         server.heartbeat(&key, json!([{"job_id": job, "attempt": 1}])).await;
@@ -64,7 +89,6 @@ async fn a_stolen_token_opens_nothing_and_raises_the_alarm_on_every_route() {
 
 #[tokio::test]
 async fn a_token_is_checked_beside_its_agent_but_not_from_another_host() {
-    const HERE: [u8; 4] = [10, 0, 0, 1];
     let server = Server::start().await;
     let (id, key) = server.worker("gpu-1").await;
     server.register(&key, json!([])).await;
@@ -72,7 +96,7 @@ async fn a_token_is_checked_beside_its_agent_but_not_from_another_host() {
     let thief = thief_of(&key);
     assert_eq!(server.send_from(&thief, HERE, "GET", "/api/workers/queue", "").await.status(), 200);
     assert_eq!(conflict(&server, &id).await, Value::Null);
-    assert_eq!(server.send_from(&thief, [10, 0, 0, 2], "GET", "/api/workers/queue", "").await.status(), 409);
+    assert_eq!(server.send_from(&thief, ELSEWHERE, "GET", "/api/workers/queue", "").await.status(), 409);
     assert_eq!(conflict(&server, &id).await["host"], "10.0.0.2");
 }
 
@@ -86,8 +110,9 @@ async fn a_session_reports_but_does_not_open_what_the_jobs_token_opens() {
     server.report(&key, &job, json!({"status": "running", "attempt": 1})).await.ok(200);
     let By::Worker(agent) = &key else { panic!("a worker's key") };
     let session = By::worker(agent.session().expect("it registered"));
-    for route in OF_JOBS {
-        ask(&server, &session, route, &job).await.problem(403, "job_token_required");
+    for route in routes().await.into_iter().filter(Route::is_of_attempt) {
+        let answer = server.call(&session, &route.method, &route.path(&job), route.body()).await;
+        answer.problem(403, "job_token_required");
     }
     server.post(&session, "/api/workers/register", json!({"protocol": 1})).await.problem(401, "worker_token_refused");
 }
@@ -108,8 +133,6 @@ async fn a_session_ends_when_an_agent_registers() {
 
 #[tokio::test]
 async fn an_older_agents_token_opens_nothing_from_another_host() {
-    const HERE: [u8; 4] = [10, 0, 0, 1];
-    const ELSEWHERE: [u8; 4] = [10, 0, 0, 2];
     let server = Server::start().await;
     server.config("digits").await;
     let (id, key) = server.worker("old").await;
@@ -118,10 +141,11 @@ async fn an_older_agents_token_opens_nothing_from_another_host() {
     assert_eq!(registered.status(), 200);
     let stream = server.stream_from(&key, HERE).await;
     let job = server.submit("digits").await;
-    for (method, path) in ROUTES.into_iter().chain(OF_JOBS).filter(|(_, path)| !path.ends_with("/stream")) {
-        let path = path.replace("JOB", &job);
-        let answer = server.send_from(&key, ELSEWHERE, method, &path, body(&path)).await;
-        assert_eq!(answer.status(), 409, "{path}");
+    // Whoever opens another stream takes the place of the one before.
+    let others = |route: &Route| route.access != Access::Worker(TokenUse::Listen);
+    for route in routes().await.into_iter().filter(others) {
+        let answer = server.send_from(&key, ELSEWHERE, &route.method, &route.path(&job), route.body()).await;
+        assert_eq!(answer.status(), 409, "{route:?}");
     }
     assert_eq!(conflict(&server, &id).await["host"], "10.0.0.2");
     let answer = server.send_from(&key, HERE, "POST", "/api/workers/heartbeat", "{}").await;

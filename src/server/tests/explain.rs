@@ -4,6 +4,7 @@ use axum::http::{Request, header};
 use serde_json::{Value, json};
 
 use super::harness::{ADMIN, By, Server, read};
+use super::pages::{log_in, page};
 
 /// A worker with these GPUs, all of one model, that listens.
 async fn with_gpus(server: &Server, name: &str, count: u32, max_jobs: u32) -> (String, By, super::harness::Events) {
@@ -203,4 +204,38 @@ async fn what_a_sentence_is_about_is_told_beside_it() {
     server.report(&key, runs.job_id.as_str(), json!({"status": "running", "attempt": 1})).await.ok(200);
     let waits = explain(&server, &submit(&server, json!({})).await).await;
     assert_eq!((&waits["verdict"], &waits["limit"]), (&json!("limited"), &json!({"jobs": 1, "per_user": false})));
+}
+
+#[tokio::test]
+async fn a_sandbox_that_a_host_cannot_make_is_told_with_its_reason() {
+    const WHY: &str = "AppArmor keeps programs from making user namespaces";
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (id, key) = server.worker("cpu-1").await;
+    let sandbox = json!({"least": "files", "most": "files", "why_not_more": WHY});
+    let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cpu", "sandbox": sandbox});
+    server.post(&key, "/api/workers/register", body).await.ok(200);
+    let _events = server.stream(&key).await;
+    let cookies = log_in(&server).await;
+    let shown = page(&server, &cookies, &format!("/admin/workers/{id}")).await;
+    assert!(shown.contains(&format!("files: jobs open only the files they are given ({WHY})")), "{shown}");
+
+    let waits = submit(&server, json!({"sandbox": "full"})).await;
+    let explained = explain(&server, &waits).await;
+    let blocker = &explained["workers"][0]["blockers"][0];
+    assert_eq!(
+        (&blocker["code"], &blocker["wanted"], &blocker["found"], &blocker["why"]),
+        (&json!("sandbox"), &json!("full"), &json!("files"), &json!(WHY))
+    );
+    let text = format!("The job asks for a sandbox of level full, and this worker has files at most: {WHY}.");
+    assert_eq!(blocker["text"], text);
+    let change = "Ask for files, or see why its host cannot do more: simpletuner-worker doctor says it.";
+    assert_eq!(blocker["change"], change);
+    let job = waits["job_id"].as_str().expect("text");
+    let shown = page(&server, &cookies, &format!("/jobs/{job}")).await;
+    for words in
+        ["The job asks for a sandbox of level full, and this worker has files at most.", WHY, "Ask for “files”"]
+    {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
 }

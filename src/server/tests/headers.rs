@@ -172,6 +172,29 @@ async fn no_route_that_changes_something_takes_another_sites_form() {
 }
 
 #[tokio::test]
+async fn no_other_origin_may_read_an_answer() {
+    let server = Server::start().await;
+    for (method, path) in [
+        ("OPTIONS", "/api/queue"),
+        ("GET", "/api/queue"),
+        ("GET", "/api/session"),
+        ("GET", "/api/openapi.json"),
+        ("GET", "/login"),
+        ("OPTIONS", "/api/workers/heartbeat"),
+        ("POST", "/api/queue/submit"),
+    ] {
+        let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost:8001");
+        let request = request.header("origin", "https://evil.example").header("x-api-key", ADMIN);
+        let request = request.header("access-control-request-method", "POST");
+        let request = request.header("access-control-request-headers", "x-api-key,content-type");
+        let answer = read(server.send(request.body(Body::empty()).expect("a request")).await).await;
+        let granted: Vec<_> =
+            answer.headers.keys().filter(|name| name.as_str().starts_with("access-control-")).collect();
+        assert!(granted.is_empty(), "{method} {path}: {granted:?}");
+    }
+}
+
+#[tokio::test]
 async fn behind_a_proxy_the_name_that_the_browser_uses_counts() {
     let server = Server::start().await;
     let from = async |origin: &str| {

@@ -260,7 +260,7 @@ async fn people_are_added_changed_and_shut_out_by_forms() {
     assert_eq!(to, one);
     assert!(page(&server, &cookies, &one).await.contains("selected"));
     let (_, cookies) = post(&server, &session, &format!("/ui/users/{ada}/password"), "new=another-good-one").await;
-    assert!(page(&server, &cookies, &one).await.contains("It is changed"));
+    assert!(page(&server, &cookies, &one).await.contains("Their sessions ended and their API tokens were revoked."));
     server.get(&theirs, "/api/session").await.problem(401, "not_authenticated");
     let theirs = server.log_in("ada", "another-good-one").await.expect("let in");
     post(&server, &session, &format!("/ui/users/{ada}"), "role=lead").await;

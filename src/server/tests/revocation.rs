@@ -124,3 +124,41 @@ async fn nobody_is_told_whose_doors_were_shut() {
     server.worker("gpu-1").await;
     assert_eq!(told_until_workers(&mut told[0]).await, ["workers"]);
 }
+
+#[tokio::test]
+async fn an_admins_reset_ends_sessions_and_api_tokens_and_ones_own_change_keeps_the_tokens() {
+    let server = Server::start().await;
+    let ada = server.person("ada", "researcher").await;
+    let (first, _) = script(&server, &ada, json!({"name": "ci"})).await;
+    let (second, _) = script(&server, &ada, json!({"name": "laptop"})).await;
+    let By::Token(secret) = &second else { panic!("a token") };
+    let opened = server.log_in("", secret).await.expect("a token logs in");
+    let is_in = async |by: &By| server.get(by, "/api/session").await.status == 200;
+
+    let change = json!({"old": PASSWORD, "new": "another-good-one"});
+    server.post(&ada, "/api/account/password", change).await.ok(200);
+    assert!(is_in(&ada).await && is_in(&first).await && is_in(&second).await && !is_in(&opened).await);
+
+    let id = server.id_of("ada").await;
+    let path = format!("/api/admin/users/{id}/password");
+    let answer = server.post(&By::Admin, &path, json!({"password": "given-by-an-admin"})).await.ok(200);
+    assert_eq!(answer, json!({"success": true, "sessions_ended": 1, "tokens_revoked": 2}));
+    assert!(!is_in(&ada).await && !is_in(&first).await && !is_in(&second).await);
+    let detail = server.get(&By::Admin, &format!("/api/admin/users/{id}")).await.ok(200);
+    assert_eq!((&detail["sessions"], &detail["tokens"]), (&json!([]), &json!([])));
+    let trail = server.get(&By::Admin, "/api/audit?action=access.token_revoked").await.ok(200);
+    let entries = trail["entries"].as_array().expect("a list").iter();
+    let revoked: BTreeSet<_> = entries.map(|entry| entry["detail"]["name"].as_str().expect("text")).collect();
+    assert_eq!(revoked, BTreeSet::from(["ci", "laptop"]));
+
+    let ada = server.log_in("ada", "given-by-an-admin").await.expect("the new password is right");
+    let account = server.get(&ada, "/account").await.text();
+    assert!(account.contains("your sessions ended and your API tokens were revoked"), "{account}");
+    let form = format!("/ui/users/{id}/password");
+    let back = server.call(&By::Admin, "POST", &form, "new=given-by-an-admin").await;
+    let flash = back.headers["set-cookie"].to_str().expect("ascii").split(';').next().expect("a pair").to_owned();
+    let admin = server.log_in("", super::harness::ADMIN).await.expect("a token logs in");
+    let By::Cookie(session) = &admin else { panic!("a browser") };
+    let page = server.get(&By::Cookie(format!("{session}; {flash}")), &format!("/admin/users/{id}")).await.text();
+    assert!(page.contains("Their sessions ended and their API tokens were revoked."), "{page}");
+}

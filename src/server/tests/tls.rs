@@ -255,6 +255,48 @@ async fn a_handshake_that_stalls_is_ended_and_holds_up_nobody() {
     }
 }
 
+/// The first message of a client that speaks no newer TLS than this, with cipher suites of 1.2 and of older versions.
+fn client_hello(version: [u8; 2]) -> Vec<u8> {
+    let mut hello = version.to_vec();
+    hello.extend([7; 32]); // random
+    hello.push(0); // no session
+    hello.extend([0, 4, 0xc0, 0x2b, 0xc0, 0x09]); // ECDHE and ECDSA with AES-128: GCM, and CBC with SHA-1
+    hello.extend([1, 0]); // no compression
+    // The curve P-256, uncompressed points, and ECDSA or RSA with SHA-256.
+    let extensions = [0, 10, 0, 4, 0, 2, 0, 23, 0, 11, 0, 2, 1, 0, 0, 13, 0, 6, 0, 4, 4, 3, 4, 1];
+    hello.extend([0, u8::try_from(extensions.len()).expect("short")]);
+    hello.extend(extensions);
+    let length = |bytes: usize| u16::try_from(bytes).expect("short").to_be_bytes();
+    let mut record = vec![0x16, 3, 1];
+    record.extend(length(hello.len() + 4));
+    record.extend([1, 0]);
+    record.extend(length(hello.len()));
+    record.extend(hello);
+    record
+}
+
+#[tokio::test]
+async fn versions_before_tls_1_2_are_refused() {
+    const ALERT: u8 = 0x15;
+    const HANDSHAKE_RECORD: u8 = 0x16;
+    const PROTOCOL_VERSION: [u8; 2] = [2, 70];
+    let directory = TempDir::new().expect("a directory");
+    let tls = open(&own(directory.path()));
+    let address = serve(hello(), &tls, HANDSHAKE).await;
+    for version in [[3, 0], [3, 1], [3, 2]] {
+        let mut old = TcpStream::connect(address).await.expect("connected");
+        old.write_all(&client_hello(version)).await.expect("sent");
+        let mut answer = Vec::new();
+        let _ = old.read_to_end(&mut answer).await;
+        assert_eq!((answer.first(), answer.get(5..7)), (Some(&ALERT), Some(&PROTOCOL_VERSION[..])), "{version:?}");
+    }
+    let mut new = TcpStream::connect(address).await.expect("connected");
+    new.write_all(&client_hello([3, 3])).await.expect("sent");
+    let mut kind = [0];
+    new.read_exact(&mut kind).await.expect("an answer");
+    assert_eq!(kind, [HANDSHAKE_RECORD], "the same message is fine for TLS 1.2");
+}
+
 #[tokio::test]
 async fn plain_http_is_told_to_speak_tls() {
     let directory = TempDir::new().expect("a directory");

@@ -10,7 +10,7 @@ use crate::protocol::explain::{BlockerView, ExplanationView, VerdictCode, Worker
 use crate::protocol::topic::Topic;
 use crate::ui::clock::use_clock;
 use crate::ui::components::action::ButtonLink;
-use crate::ui::components::blocker_words::{change, withheld, wrong};
+use crate::ui::components::blocker_words::{change, reasons, wrong};
 use crate::ui::components::failure::Failure;
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::worker_link::NamedWorker;
@@ -154,7 +154,7 @@ fn AnswerRows(answer: WorkerAnswer) -> impl IntoView {
 
 /// What does not fit, and what would help; on a small screen below it.
 fn cells(blocker: &BlockerView) -> impl IntoView + use<> {
-    let each = withheld(blocker).into_iter().map(|gpu| view! { <span class="row-sub wrap-anywhere">{gpu}</span> });
+    let each = reasons(blocker).into_iter().map(|why| view! { <span class="row-sub wrap-anywhere">{why}</span> });
     view! {
         <td>
             <span class="why-rule">

@@ -34,7 +34,7 @@ pub enum AuthCommand {
     /// People.
     #[command(subcommand)]
     Users(UsersCommand),
-    /// Give somebody another password; they are logged out everywhere.
+    /// Set somebody's password; this ends their sessions and revokes their API tokens.
     ResetPassword(ResetPassword),
     /// API tokens.
     #[command(subcommand)]

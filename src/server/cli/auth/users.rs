@@ -1,7 +1,7 @@
 //! `simpletuner auth users …`
 
 use app::domain::access::Role;
-use app::protocol::access::{CreateUser, EditUser, ResetPassword, UserView};
+use app::protocol::access::{CreateUser, EditUser, PasswordReset, ResetPassword, UserView};
 use app::ui::terminal;
 use clap::{Args, Subcommand};
 use reqwest::Method;
@@ -28,7 +28,7 @@ pub enum UsersCommand {
     Disable(Which),
     /// Let them in again.
     Enable(Which),
-    /// Give them another password; they are logged out everywhere.
+    /// Set somebody's password; this ends their sessions and revokes their API tokens.
     ResetPassword(super::ResetPassword),
     /// Remove their second factors: they have lost them and the recovery codes.
     RemoveFactors(Which),
@@ -116,7 +116,10 @@ pub async fn reset_password(
     let password = needed(password.choose(&user.name, screen)?)?;
     let body = ResetPassword { password: password.text.clone() };
     let document = client.post(&["admin", "users", user.id.as_str(), "password"], &body).await?;
-    screen.say(format!("{} has a new password, and is logged out everywhere.", user.name))?;
+    let reset: PasswordReset = read(&document)?;
+    let (sessions, tokens) = (reset.sessions_ended, reset.tokens_revoked);
+    screen
+        .say(format!("{} has a new password. Sessions ended: {sessions}; API tokens revoked: {tokens}.", user.name))?;
     told(&document, &user.name, Some(password), screen)
 }
 

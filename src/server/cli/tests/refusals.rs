@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use axum::Router;
 use axum::http::StatusCode;
+use axum::response::Redirect;
 use axum::routing::any;
 use clap::{CommandFactory, Parser};
 use tokio::net::TcpListener;
@@ -44,6 +45,24 @@ async fn each_refusal_has_its_exit_code() {
         desk.run_by(&client(address, None), &list).await.refused(code, words);
     }
     desk.run(&["jobs", "list", "--json", "--quiet"]).await.refused(2, "cannot be used with");
+}
+
+#[tokio::test]
+async fn a_redirect_does_not_carry_the_token_away() {
+    let desk = Desk::open().await;
+    let list = ["jobs", "list"];
+    let (asked, seen) = tokio::sync::watch::channel(false);
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let elsewhere = listener.local_addr().expect("an address");
+    let router = Router::new().fallback(any(async move || asked.send_replace(true).to_string()));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let first = listener.local_addr().expect("an address");
+    let to = format!("http://{elsewhere}/api/queue");
+    let router = Router::new().fallback(any(async move || Redirect::temporary(&to)));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    desk.run_by(&client(first, Some("st_secret")), &list).await.refused(69, "check --url");
+    assert!(!*seen.borrow(), "it was followed");
 }
 
 #[tokio::test]

@@ -3,7 +3,8 @@
 use app::domain::access::Permission;
 use app::domain::ids::UserId;
 use app::protocol::access::{
-    CreateToken, CreateUser, CreatedToken, EditUser, ResetPassword, UserDetail, UserView, UsersPage, UsersQuery,
+    CreateToken, CreateUser, CreatedToken, EditUser, PasswordReset, ResetPassword, UserDetail, UserView, UsersPage,
+    UsersQuery,
 };
 use app::protocol::worker::Accepted;
 use axum::extract::State;
@@ -84,7 +85,7 @@ async fn edit(
 }
 
 const RESET_PASSWORD: Doc = Doc {
-    detail: "Their sessions end.",
+    detail: "Their sessions end and their API tokens are revoked; the answer says how many.",
     problems: &["user_not_found", "weak_password", "no_accounts"],
     ..Doc::of("resetPassword", "Gives somebody another password.")
 };
@@ -94,9 +95,8 @@ async fn reset_password(
     Extension(person): Extension<Person>,
     Path(id): Path<String>,
     Body(reset): Body<ResetPassword>,
-) -> Result<Json<Accepted>, ApiError> {
-    app.core.reset_password(caller(&person), user_id(&id)?, &reset.password).await?;
-    Ok(Json(Accepted { success: true }))
+) -> Result<Json<PasswordReset>, ApiError> {
+    Ok(Json(app.core.reset_password(caller(&person), user_id(&id)?, &reset.password).await?))
 }
 
 const REMOVE_FACTORS: Doc = Doc {
@@ -118,7 +118,15 @@ async fn remove_factors(
 const CREATE_TOKEN: Doc = Doc {
     detail: "It can do no more than they may, nor than who makes it. Its secret is shown this once; the name keeps a \
              repetition from making a second one.",
-    problems: &["user_not_found", "invalid_name", "out_of_range", "name_taken", "no_accounts", "permission_denied"],
+    problems: &[
+        "user_not_found",
+        "invalid_name",
+        "out_of_range",
+        "name_taken",
+        "limit_reached",
+        "no_accounts",
+        "permission_denied",
+    ],
     ..Doc::of("createTokenFor", "Makes an API token of somebody's.")
 };
 

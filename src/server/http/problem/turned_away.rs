@@ -69,6 +69,10 @@ pub fn over_limit(limit: Limit) -> ApiError {
             "You have {most} jobs that wait, which is as many as one person may (--max-waiting-jobs-per-user). Cancel \
              some, or submit again when some have started."
         ),
+        Limit::ApiTokens { most } => format!(
+            "This person has {most} API tokens, which is as many as one person may (--max-api-tokens-per-user). Revoke \
+             some, or ask an admin to raise that limit."
+        ),
         Limit::ConfigsOfPerson { most } => format!(
             "The revisions of configurations that you have stored would have more than {} MiB \
              (--max-config-size-per-user). Ask an admin to raise that limit.",

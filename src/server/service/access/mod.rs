@@ -4,7 +4,7 @@ mod admission;
 mod blocklist;
 mod factors;
 mod login;
-mod notices;
+pub mod notices;
 mod operator;
 mod passkeys;
 mod passwords;

@@ -18,7 +18,7 @@ use crate::store::notices::StoredNotice;
 use crate::tokens;
 
 /// How many are kept of a person.
-const MOST: u32 = 50;
+pub const MOST: u32 = 50;
 
 impl Core {
     /// One's own notices, the newest first.

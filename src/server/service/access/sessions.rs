@@ -185,23 +185,25 @@ impl Core {
                 unit.tx.put_password(&user.id, &hash).await?;
                 unit.record(Action::PasswordChanged, &user.name, &json!({})).await?;
                 notify_of_change(unit, &user.id, NoticeKind::PasswordChanged, &by).await?;
-                end_sessions(unit, &user, stays.as_ref()).await
+                end_sessions(unit, &user, stays.as_ref()).await.map(|_| ())
             })
         })
         .await
     }
 }
 
-/// Ends the sessions of somebody, but for one.
+/// Ends the sessions of somebody, but for one; returns how many.
 pub(super) async fn end_sessions(
     unit: &mut Unit<'_>,
     user: &StoredUser,
     but: Option<&SessionId>,
-) -> Result<(), Refusal> {
+) -> Result<u64, Refusal> {
+    let mut ended = 0;
     for session in unit.tx.sessions(&user.id).await?.into_iter().filter(|session| Some(&session.id) != but) {
         unit.tx.delete_session(&session.id).await?;
         unit.touch(Topic::Access(user.id.clone()));
         unit.record(Action::SessionEnded, &user.name, &json!({"session": session.id})).await?;
+        ended += 1;
     }
-    Ok(())
+    Ok(ended)
 }

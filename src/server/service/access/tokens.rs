@@ -13,10 +13,10 @@ use serde_json::json;
 use super::users::check_name;
 use super::{Person, Via};
 use crate::service::Core;
-use crate::service::refusal::{Invalid, Refusal};
+use crate::service::refusal::{Invalid, Limit, Refusal};
 use crate::service::unit::{Caller, Unit};
 use crate::store::StoreError;
-use crate::store::access::StoredToken;
+use crate::store::access::{StoredToken, StoredUser};
 use crate::tokens;
 
 /// The longest life of a token that has an end, in days.
@@ -121,9 +121,7 @@ impl Core {
                     None => token.clone(),
                 };
                 let owner = unit.tx.user(&token.user).await?.ok_or_else(|| Refusal::NoUser(token.user.clone()))?;
-                if unit.tx.api_tokens(&token.user).await?.iter().any(|other| other.name == token.name) {
-                    return Err(Refusal::TokenThere(token.name.clone()));
-                }
+                check_room(unit, &owner, &token.name).await?;
                 unit.tx.insert_api_token(token, digest).await?;
                 let for_another = person.user.as_ref() != Some(&token.user);
                 let detail = json!({
@@ -157,13 +155,27 @@ impl Core {
                 if person.user.as_ref() != Some(&owner.id) {
                     unit.covers(owner.role.permissions())?;
                 }
-                unit.tx.delete_api_token(&id).await?;
-                unit.touch(Topic::Access(owner.id.clone()));
-                unit.record(Action::TokenRevoked, &owner.name, &json!({"token": id, "name": token.name})).await
+                revoke(unit, &owner, &token).await
             })
         })
         .await
     }
+}
+
+/// Revokes every API token of somebody; returns how many.
+pub(super) async fn revoke_tokens(unit: &mut Unit<'_>, user: &StoredUser) -> Result<u64, Refusal> {
+    let mut revoked = 0;
+    for token in unit.tx.api_tokens(&user.id).await? {
+        revoke(unit, user, &token).await?;
+        revoked += 1;
+    }
+    Ok(revoked)
+}
+
+async fn revoke(unit: &mut Unit<'_>, owner: &StoredUser, token: &StoredToken) -> Result<(), Refusal> {
+    unit.tx.delete_api_token(&token.id).await?;
+    unit.touch(Topic::Access(owner.id.clone()));
+    unit.record(Action::TokenRevoked, &owner.name, &json!({"token": token.id, "name": token.name})).await
 }
 
 /// The token that somebody came with, or that opened the session they came with.
@@ -175,6 +187,22 @@ async fn came_with(unit: &mut Unit<'_>, person: &Person) -> Result<Option<Stored
     };
     let Some(id) = id else { return Ok(None) };
     unit.tx.api_token(&id).await?.map(Some).ok_or(Refusal::Nobody)
+}
+
+/// Refuses a second token of this name, and one more than a person may have. At that limit, expired tokens go first.
+async fn check_room(unit: &mut Unit<'_>, owner: &StoredUser, name: &str) -> Result<(), Refusal> {
+    let mut tokens = unit.tx.api_tokens(&owner.id).await?;
+    if tokens.iter().any(|token| token.name == name) {
+        return Err(Refusal::TokenThere(name.to_owned()));
+    }
+    let most = unit.core.policy.bounds.api_tokens_per_user;
+    if tokens.len() >= most {
+        let now = unit.now;
+        for expired in tokens.extract_if(.., |token| token.expires_at.is_some_and(|end| end <= now)) {
+            revoke(unit, owner, &expired).await?;
+        }
+    }
+    if tokens.len() >= most { Err(Refusal::OverLimit(Limit::ApiTokens { most })) } else { Ok(()) }
 }
 
 /// A token within what its maker had.

@@ -9,7 +9,7 @@ use app::domain::audit::Action;
 use app::domain::ids::UserId;
 use app::domain::notice::NoticeKind;
 use app::protocol::access::{
-    CreateUser, EditUser, ListedUser, UserCounts, UserDetail, UserView, UsersPage, UsersQuery,
+    CreateUser, EditUser, ListedUser, PasswordReset, UserCounts, UserDetail, UserView, UsersPage, UsersQuery,
 };
 use app::protocol::topic::Topic;
 use serde_json::json;
@@ -18,6 +18,7 @@ use super::Person;
 use super::notices::{Changer, notify_of_change};
 use super::sessions::end_sessions;
 use super::setup::SETUP_CODE;
+use super::tokens::revoke_tokens;
 use crate::service::Core;
 use crate::service::refusal::{Invalid, Refusal};
 use crate::service::unit::{Caller, Unit};
@@ -110,8 +111,14 @@ impl Core {
         .await
     }
 
-    /// Gives somebody another password, without knowing the one before; they are logged out everywhere.
-    pub async fn reset_password(self: &Arc<Self>, caller: Caller, id: UserId, password: &str) -> Result<(), Refusal> {
+    /// Sets somebody's password without the old one. Whoever had the account may have made sessions and API tokens, so all
+    /// of them end.
+    pub async fn reset_password(
+        self: &Arc<Self>,
+        caller: Caller,
+        id: UserId,
+        password: &str,
+    ) -> Result<PasswordReset, Refusal> {
         let by = Changer::named(&caller.actor);
         let user = self.read().await?.user(&id).await?.ok_or_else(|| Refusal::NoUser(id.clone()))?;
         self.check_password(&user.name, password).await?;
@@ -124,7 +131,9 @@ impl Core {
                 unit.tx.put_password(&id, &hash).await?;
                 unit.record(Action::PasswordReset, &user.name, &json!({})).await?;
                 notify_of_change(unit, &id, NoticeKind::PasswordReset, &by).await?;
-                end_sessions(unit, &user, None).await
+                let sessions_ended = end_sessions(unit, &user, None).await?;
+                let tokens_revoked = revoke_tokens(unit, &user).await?;
+                Ok(PasswordReset { success: true, sessions_ended, tokens_revoked })
             })
         })
         .await

@@ -116,17 +116,20 @@ fn answer(answer: Answer) -> WorkerAnswer {
 
 /// What does not fit, and the nearest change that would help; parameters are added by whoever has some.
 fn says(code: BlockerCode, text: String, change: String) -> BlockerView {
-    BlockerView { code, key: None, wanted: None, found: None, gpus: None, withheld: Vec::new(), text, change }
+    let withheld = Vec::new();
+    BlockerView { code, key: None, wanted: None, found: None, why: None, gpus: None, withheld, text, change }
 }
 
-fn sandbox(wanted: SandboxLevel, found: SandboxLevel) -> BlockerView {
+fn sandbox(wanted: SandboxLevel, found: SandboxLevel, why: Option<&str>) -> BlockerView {
     let (wanted, found) = (wanted.as_str(), found.as_str());
+    let because = why.map(|why| format!(": {}", why.trim_end_matches('.'))).unwrap_or_default();
     BlockerView {
         wanted: Some(wanted.to_owned()),
         found: Some(found.to_owned()),
+        why: why.map(str::to_owned),
         ..says(
             BlockerCode::Sandbox,
-            format!("The job asks for a sandbox of level {wanted}, and this worker has {found} at most."),
+            format!("The job asks for a sandbox of level {wanted}, and this worker has {found} at most{because}."),
             format!("Ask for {found}, or see why its host cannot do more: simpletuner-worker doctor says it."),
         )
     }
@@ -149,7 +152,7 @@ fn blocker(blocker: &Blocker) -> BlockerView {
         Blocker::Gpus { wanted, found } => gpu_count(*wanted, *found),
         Blocker::Vram { wanted_gb, gpus, found_gb } => vram(*wanted_gb, *gpus, *found_gb),
         Blocker::GpusWithheld { wanted, left, why } => gpus_withheld(*wanted, *left, why),
-        Blocker::Sandbox { wanted, found } => sandbox(*wanted, *found),
+        Blocker::Sandbox { wanted, found, why } => sandbox(*wanted, *found, why.as_deref()),
         Blocker::Spent => says(
             BlockerCode::Spent,
             "It is an ephemeral worker and has run its job.".to_owned(),

@@ -62,7 +62,7 @@ pub async fn reset_password(
     let page = format!("{PAGE}/{id}");
     let new = fields.get("new").map_or("", String::as_str);
     match app.core.reset_password(caller(&person), id, new).await {
-        Ok(()) => answer(&app, &page, Flash::Notice { code: Notice::PersonChanged }),
+        Ok(_) => answer(&app, &page, Flash::Notice { code: Notice::PasswordReset }),
         Err(refusal) => refused(&app, &page, FormName::Password, refusal, Fields::new()),
     }
 }
