@@ -131,7 +131,7 @@ mod tests {
         for number in 0..100 {
             queue.push(format!("{number}\n").as_bytes());
         }
-        queue.flush(Duration::from_secs(60));
+        queue.flush(Duration::from_mins(1));
         drop(queue);
         let mut text = String::new();
         reader.read_to_string(&mut text).expect("text");
