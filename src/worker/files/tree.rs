@@ -157,7 +157,7 @@ mod tests {
         for number in 0..2 * BATCH {
             fs::write(tree.join(format!("a/b/{number}")), "")?;
         }
-        fs::set_permissions(tree.join("a/b/c"), fs::Permissions::from_mode(0))?;
+        fs::set_permissions(tree.join("a/b/c"), fs::Permissions::from_mode(0o0))?;
         fs::set_permissions(tree.join("a/b"), fs::Permissions::from_mode(0o500))?;
         remove_tree(&tree)?;
         assert!(!tree.exists());
