@@ -12,6 +12,7 @@ use crate::files::State;
 use crate::sandbox::users;
 
 mod control;
+mod devices;
 mod oracles;
 mod outside;
 
