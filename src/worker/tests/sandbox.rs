@@ -13,6 +13,7 @@ use crate::sandbox::users;
 
 mod control;
 mod devices;
+mod next;
 mod oracles;
 mod outside;
 
