@@ -240,6 +240,10 @@ impl Agent {
         Ok(PathBuf::from(format!("/proc/{pid}/root{}", path.display())))
     }
 
+    pub fn id(&self) -> io::Result<u32> {
+        self.0.id().ok_or_else(|| io::Error::other("it has ended"))
+    }
+
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         let pid =
             self.0.id().and_then(|pid| i32::try_from(pid).ok()).ok_or_else(|| io::Error::other("it has ended"))?;

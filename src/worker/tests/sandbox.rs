@@ -11,6 +11,7 @@ use super::host::{Agent, Host, until};
 use crate::files::State;
 use crate::sandbox::users;
 
+mod beside;
 mod control;
 mod devices;
 mod next;
