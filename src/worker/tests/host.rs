@@ -85,6 +85,12 @@ impl Host {
         Ok(host)
     }
 
+    /// With another command for its trainer.
+    pub fn trained_by(mut self, trainer: &str) -> Self {
+        trainer.clone_into(&mut self.trainer);
+        self
+    }
+
     pub fn flags(mut self, flags: &[&str]) -> Self {
         self.flags.extend(flags.iter().map(|flag| (*flag).to_owned()));
         self
