@@ -14,6 +14,8 @@ use crate::sandbox::users;
 mod beside;
 mod control;
 mod devices;
+mod modes;
+
 mod next;
 mod oracles;
 mod outside;
