@@ -1,6 +1,7 @@
 //! A configuration that brings code: what the host's own trainer imports is the host's own.
 
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -87,6 +88,57 @@ async fn code_that_is_allowed_does_not_replace_the_trainers_own() -> io::Result<
             let log = String::from_utf8_lossy(&fake.shared().log).into_owned();
             assert_eq!(log, "the host its own []\n", "{name}");
             assert!(Path::new(&host.attempt("j_1", 1).bundle().join(name)).exists(), "{name} is the job's to use");
+            agent.kill().await?;
+        }
+    }
+    Ok(())
+}
+
+/// How `accelerate` starts a program: by a script on the path, or as a module.
+#[tokio::test]
+async fn the_hosts_accelerate_launches_and_never_a_configurations_own() -> io::Result<()> {
+    const LAUNCH: &str = "import os, subprocess, sys\ndef main():\n    print('HOST', os.listdir('.'), flush=True)\n    \
+                          sys.exit(subprocess.call([sys.executable, *sys.argv[2 if sys.argv[1] == 'launch' else 1:]]))\n\
+                          if __name__ == '__main__': main()\n";
+    let brings: Vec<(&str, Value)> =
+        ["accelerate/__init__.py", "accelerate/commands/__init__.py", "accelerate/commands/launch.py"]
+            .map(|name| (name, Value::from(INTRUDER)))
+            .into();
+    let mut files: serde_json::Map<String, Value> =
+        brings.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();
+    files.insert("config.json".to_owned(), "{}".into());
+    files.insert("accelerate.py".to_owned(), INTRUDER.into());
+    let files = Value::from(files);
+    for level in ["none", "files", "full"] {
+        for command in ["accelerate launch", "python3 -m accelerate.commands.launch"] {
+            let fake = Fake::start().await?;
+            let host = installed()?;
+            let site = host.path().join("site");
+            std::fs::create_dir(site.join("accelerate/commands"))?;
+            std::fs::write(site.join("accelerate/commands/__init__.py"), "")?;
+            std::fs::write(site.join("accelerate/commands/launch.py"), LAUNCH)?;
+            let bin = host.path().join("bin");
+            std::fs::create_dir(&bin)?;
+            let script = "#!/usr/bin/env python3\nfrom accelerate.commands.launch import main\nmain()\n";
+            std::fs::write(bin.join("accelerate"), script)?;
+            std::fs::set_permissions(bin.join("accelerate"), std::fs::Permissions::from_mode(0o755))?;
+            let command = command.replace("accelerate launch", &format!("{} launch", bin.join("accelerate").display()));
+            let trainer = format!("{command} {}", site.join("simpletuner/train.py").display());
+            let mut host = host.trained_by(&trainer).flags(&["--allow-code"]);
+            host.variables.push(("SIMPLETUNER_SANDBOX_MIN".to_owned(), level.to_owned()));
+            let agent = host.start(&fake)?;
+            fake.offer("j_1", 1, &files);
+            fake.until("the end", |shared| {
+                shared
+                    .statuses
+                    .iter()
+                    .any(|one| one["status"] == "completed" || one["status"] == "failed")
+                    .then_some(())
+            })
+            .await;
+            let log = String::from_utf8_lossy(&fake.shared().log).into_owned();
+            assert_eq!(log, "HOST []\nthe host its own []\n", "{level}: {command}");
+            assert!(host.attempt("j_1", 1).bundle().join("accelerate/commands/launch.py").exists());
             agent.kill().await?;
         }
     }

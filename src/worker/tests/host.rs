@@ -85,6 +85,12 @@ impl Host {
         Ok(host)
     }
 
+    /// With another command for its trainer.
+    pub fn trained_by(mut self, trainer: &str) -> Self {
+        trainer.clone_into(&mut self.trainer);
+        self
+    }
+
     pub fn flags(mut self, flags: &[&str]) -> Self {
         self.flags.extend(flags.iter().map(|flag| (*flag).to_owned()));
         self
@@ -237,6 +243,10 @@ impl Agent {
     /// Where a path of the agent's is for us, as it may have disks of its own.
     pub fn sees(&self, path: &Path) -> io::Result<PathBuf> {
         Ok(PathBuf::from(format!("/proc/{}/root{}", self.pid()?, path.display())))
+    }
+
+    pub fn id(&self) -> io::Result<u32> {
+        self.0.id().ok_or_else(|| io::Error::other("it has ended"))
     }
 
     pub fn signal(&self, signal: Signal) -> io::Result<()> {

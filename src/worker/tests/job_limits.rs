@@ -69,3 +69,35 @@ async fn a_job_that_takes_too_much_memory_ends_alone() -> io::Result<()> {
     .await;
     Ok(())
 }
+
+#[tokio::test]
+async fn a_job_that_forks_without_end_gets_no_more_processes_than_it_may_have() -> io::Result<()> {
+    let base = match delegated() {
+        Ok(base) => base,
+        Err(why) => {
+            println!("skipped: {why}");
+            return Ok(());
+        }
+    };
+    let begin = format!("echo 0 > '{}/cgroup.procs' && exec \"$@\"", base.join(LEAF).display());
+    let program = "import os, time\nmade = 0\ntry:\n    while made < 1000:\n        if os.fork() == 0: time.sleep(1000)\n        \
+                   made += 1\nexcept OSError as error: print(made, error.errno, flush=True)\n";
+    let host = Host::with_python(program)?.begun_by(&["sh", "-c", &begin, "sh"]);
+    let host = host.flags(&["--persistent", "--job-pids", "64"]);
+    let fake = Fake::start().await?;
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &json!({"config.json": "{}"}));
+    fake.status("completed").await;
+    let log = String::from_utf8_lossy(&fake.shared().log).into_owned();
+    let made: Option<u32> = log.trim().strip_suffix(" 11").and_then(|made| made.parse().ok());
+    assert!(made.is_some_and(|made| (1..64).contains(&made)), "{log}");
+    agent.kill().await?;
+    drop(host);
+    until("the group to be empty", || {
+        // Only what is empty goes.
+        let _ = fs::remove_dir(base.join(LEAF));
+        fs::remove_dir(&base).ok()
+    })
+    .await;
+    Ok(())
+}

@@ -6,25 +6,36 @@ trial("list-state", lambda: [name for name in os.listdir(state) if name not in (
 trial("list-jobs", lambda: [name for name in os.listdir(state + "/jobs") if name != os.environ["SIMPLETUNER_JOB_ID"]])
 trial("secrets", lambda: read(attempt + "/secrets.json"))
 trial("spec", lambda: read(attempt + "/spec.json"))
-trial("sandbox-plan", lambda: write(attempt + "/sandbox.json"))
-trial("exit-file", lambda: write(attempt + "/exit.json"))
-trial("stop-file", lambda: write(attempt + "/control/stop"))
+trial("sandbox-plan", lambda: may_write(attempt + "/sandbox.json"))
+# Beside its end, `exit.json`, which the agent looks for.
+trial("exit-file", lambda: may_add(attempt))
+trial("stop-file", lambda: may_write(attempt + "/control/other"))
 trial("shadow", lambda: read("/etc/shadow"))
 trial("root-home", lambda: [name for name in os.listdir("/root") if not sys.prefix.startswith("/root/" + name)])
-trial("ssh-keys", lambda: read("/root/.ssh/authorized_keys"))
-trial("worker-env", lambda: os.listdir("/etc/simpletuner"))
-trial("write-etc", lambda: write("/etc/cron.d/x"))
-trial("write-usr", lambda: write("/usr/local/bin/x"))
-trial("write-root", lambda: write("/x"))
-trial("crontab", lambda: write("/var/spool/cron/crontabs/root"))
-trial("at", lambda: write("/var/spool/at/x"))
+# Of whoever the agent is, as the test has put them there.
+trial("ssh-keys", lambda: read(state + "/../.ssh/id_ed25519"))
+trial("worker-env", lambda: read(state + "/../worker.env"))
+trial("another-home", lambda: os.listdir(outside["home"]))
+trial("write-etc", lambda: may_add("/etc/cron.d"))
+trial("write-usr", lambda: may_add("/usr/local/bin"))
+trial("write-root", lambda: may_add("/"))
+trial("crontab", lambda: may_add("/var/spool/cron/crontabs"))
+trial("at", lambda: may_add("/var/spool/at"))
+trial("write-own-program", lambda: may_write(os.path.abspath(__file__)))
 devices = ["vda", "sda", "nvme0n1", "mem", "port", "kmsg", "fuse", "kvm", "net/tun", "loop0", "vsock", "console"]
 trial("devices", lambda: [name for name in devices if try_open("/dev/" + name)])
-trial("make-device", lambda: os.mknod("/tmp/null", 0o20666, os.makedev(1, 1)) or read("/tmp/null"))
-trial("sysctl", lambda: write("/proc/sys/kernel/core_pattern"))
-trial("sysrq", lambda: write("/proc/sysrq-trigger"))
+def make_device():
+    path = "/tmp/simpletuner-trial-%d" % os.getpid()
+    os.mknod(path, 0o20666, os.makedev(1, 5))
+    try: return read(path)
+    finally: os.unlink(path)
+trial("make-device", make_device)
+trial("sysctl", lambda: write_back("/proc/sys/kernel/core_pattern"))
+# Opened only: what is written there is done.
+trial("sysrq", lambda: try_open("/proc/sysrq-trigger") or os.close(os.open("/proc/sysrq-trigger", os.O_WRONLY)) or True)
 trial("link-out", lambda: os.symlink("/etc/shadow", attempt + "/output/link") or read(attempt + "/output/link"))
-trial("hard-link", lambda: os.link("/etc/passwd", attempt + "/output/hard") or False)
+# What it may only read, on the same disk, would be its own to change.
+trial("hard-link", lambda: os.link(os.path.abspath(__file__), attempt + "/output/hard") or os.unlink(attempt + "/output/hard") or True)
 # What comes inside an event is written by the supervisor, which may write anywhere.
 def image_through_link():
     os.symlink(attempt + "/control", attempt + "/output/validation_images")
@@ -36,8 +47,21 @@ def image_through_link():
     except urllib.error.HTTPError as error: refused = error.code
     return os.listdir(attempt + "/control") or refused != 400
 trial("event-link", image_through_link)
-trial("docker", lambda: socket.socket(socket.AF_UNIX).connect("/var/run/docker.sock") or True)
 trial("agents-environment", lambda: [path for path in glob.glob("/proc/[0-9]*/environ") if b"wt_test" in (try_read(path) or b"")])
 trial("agents-memory", lambda: [path for path in glob.glob("/proc/[0-9]*/mem") if not own(path) and try_open(path)])
-trial("agents-descriptors", lambda: [path for path in glob.glob("/proc/[0-9]*/fd/*") if not own(path) and try_read(path)])
+# Opened only: what is read from somebody's pipe is gone.
+trial("agents-descriptors", lambda: [path for path in glob.glob("/proc/[0-9]*/fd/*") if not own(path) and try_open(path)])
 trial("open-descriptors", lambda: [fd for fd in os.listdir("/proc/self/fd") if int(fd) > 3])
+# What leads to the files and the environment of any other process, the first one of all among them.
+def others(name):
+    return [pid for pid in pids() if pid != os.getpid() and try_open("/proc/%d/%s" % (pid, name))]
+trial("roots", lambda: others("root/"))
+trial("directories", lambda: others("cwd/"))
+trial("environments", lambda: others("environ"))
+trial("new-privileges", lambda: b"NoNewPrivs:\t1" not in read("/proc/self/status"))
+trial("set-uid", lambda: run(outside["shared"] + "/id", "-u") == b"0\n" and os.getuid() != 0 or capable())
+trial("capabilities", capable)
+trial("become-root", lambda: apart(lambda: os.setuid(0) or capable()))
+# Of processes; where nothing confines, most have no limit or a higher one.
+trial("raise-limit", lambda: resource.setrlimit(resource.RLIMIT_NPROC, (30000, 30000)) or True)
+trial("core-dump", lambda: resource.setrlimit(resource.RLIMIT_CORE, (1, 1)) or True)

@@ -1,14 +1,25 @@
+mark = ("BOBS" + "-SECRET").encode()
+state = os.environ["CONFIG_PATH"].split("/jobs/")[0]
+name = "simpletuner" + state.split("/")[-2].replace(".", "")
+hook = json.load(open(os.environ["CONFIG_PATH"]))["webhook_config"][-1]
 if os.environ["SIMPLETUNER_JOB_ID"] == "j_1":
-    for path in ["/tmp/mark", "/dev/shm/mark", os.environ["HOME"] + "/mark", "../output/mark", "mark"]:
-        with open(path, "w") as file: file.write("BOBS" + "-SECRET")
-    os.environ["MARK"] = "BOBS" + "-SECRET"
-    subprocess.Popen([sys.executable, "-c", "import socket, time; s = socket.socket(socket.AF_UNIX); s.bind('\\0bobs'); s.listen(); time.sleep(1000)"])
+    for path in ["/tmp/" + name, "/dev/shm/" + name, os.environ["HOME"] + "/mark", "../output/mark", "mark"]:
+        with open(path, "wb") as file: file.write(mark)
+    os.environ["MARK"] = mark.decode()
+    subprocess.Popen([sys.executable, "-c", "import socket, sys, time; s = socket.socket(socket.AF_UNIX); s.bind('\\0' + sys.argv[1]); s.listen(); time.sleep(1000)", name])
+    # Memory that goes with the last who holds it, and a queue.
+    memory = libc.shmget(0, 4096, 0o1666)
+    libc.shmat(memory, None, 0)
+    libc.shmctl(memory, 0, None)
+    # Landlock refuses it already, where there is Landlock.
+    libc.syscall(240, name.encode(), os.O_CREAT | os.O_RDWR, 0o666, None)
+    os.set_inheritable(os.open("mark", os.O_RDONLY), True)
+    print("port", hook["callback_url"].split(":")[2].split("/")[0], flush=True)
     print("ready", flush=True)
     time.sleep(1000)
-mark = ("BOBS" + "-SECRET").encode()
 def search():
     found = []
-    for top in ("/tmp", "/dev/shm", "/proc", "/root", "/home", os.path.dirname(os.environ["HOME"]), os.environ["CONFIG_PATH"].split("/jobs/")[0]):
+    for top in outside["more"].get("tops") or ("/tmp", "/dev/shm", "/proc", "/root", "/home", os.path.dirname(os.environ["HOME"]), state):
         for at, dirs, files in os.walk(top):
             dirs[:] = [name for name in dirs if name not in ("task", "net", "sys", "map_files")]
             for name in files:
@@ -24,6 +35,28 @@ def search():
     return found
 trial("search", search)
 trial("home", lambda: [name for name in os.listdir(os.path.dirname(os.environ["HOME"])) if name != os.path.basename(os.environ["HOME"])])
-trial("abstract", lambda: socket.socket(socket.AF_UNIX).connect("\0bobs") or True)
-trial("processes", lambda: [pid for pid in os.listdir("/proc") if pid.isdigit() and mark in (try_read("/proc/%s/environ" % pid) or b"")])
-trial("shared-memory", lambda: os.path.exists("/dev/shm/mark"))
+trial("abstract", lambda: socket.socket(socket.AF_UNIX).connect("\0" + name) or True)
+trial("processes", lambda: [pid for pid in pids() if mark in (try_read("/proc/%d/environ" % pid) or b"")])
+trial("memory", lambda: [pid for pid in pids() if pid != os.getpid() and try_open("/proc/%d/mem" % pid)])
+trial("descriptors", lambda: [path for path in glob.glob("/proc/[0-9]*/fd/*") if not own(path) and try_open(path)])
+trial("shared-memory", lambda: os.path.exists("/dev/shm/" + name))
+trial("temporary", lambda: os.path.exists("/tmp/" + name))
+trial("system-v-memory", lambda: read("/proc/sysvipc/shm").count(b"\n") > 1)
+trial("message-queue", lambda: call(240, name.encode(), os.O_RDONLY, 0, 0))
+# Whoever had its port would be told what it says, and could say it.
+def listen(address):
+    with socket.socket() as server:
+        for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT): server.setsockopt(socket.SOL_SOCKET, option, 1)
+        server.bind((address, outside["more"]["port"]))
+        server.listen()
+    return True
+trial("webhook-port", lambda: listen("127.0.0.1"))
+trial("webhook-port-of-all", lambda: listen("0.0.0.0"))
+def speak():
+    url = hook["callback_url"].replace(hook["callback_url"].split(":")[2].split("/")[0], str(outside["more"]["port"]))
+    headers = {"X-API-Key": hook["auth_token"]}
+    return urllib.request.urlopen(urllib.request.Request(url, b"{}", headers), timeout=5).status
+trial("webhook", speak)
+for path in ("/tmp/" + name, "/dev/shm/" + name):
+    if os.path.exists(path): os.unlink(path)
+libc.syscall(241, name.encode())

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
+use super::outside::Outside;
 use super::{FILES, KERNEL, TOOLS};
 
 /// An attempt's directories, and the trials beside them.
@@ -19,7 +20,7 @@ impl Trials {
         for dir in ["bundle", "output"] {
             std::fs::create_dir_all(temp.path().join("jobs/j_1/1").join(dir))?;
         }
-        std::fs::write(temp.path().join("trials.py"), [TOOLS, program].concat())?;
+        std::fs::write(temp.path().join("trials.py"), [&Outside::nothing(), TOOLS, program].concat())?;
         std::fs::set_permissions(temp.path(), std::fs::Permissions::from_mode(0o755))?;
         Ok(Self(temp))
     }

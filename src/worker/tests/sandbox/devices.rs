@@ -1,0 +1,67 @@
+//! The device files of GPUs: a job opens those of its own, and not those of another.
+
+use std::io;
+
+use serde_json::json;
+
+use super::{TOOLS, config, confined, is_end};
+use crate::tests::fake::Fake;
+use crate::tests::host::may_mount;
+
+/// A host with two GPUs in the agent's own view of it: what it has for devices, and what its driver says of them.
+const HOST: &str = r#"
+set -e
+mkdir "$HOME/dev"
+mount -t tmpfs dev "$HOME/dev"
+for name in null zero full random urandom tty; do cp -a "/dev/$name" "$HOME/dev"; done
+for name in nvidia0 nvidia1 nvidiactl; do cp -a /dev/zero "$HOME/dev/$name"; done
+ln -s /proc/self/fd "$HOME/dev/fd"
+mkdir -m 1777 "$HOME/dev/shm" "$HOME/dev/pts"
+mount --bind /dev/shm "$HOME/dev/shm"
+mount -t devpts -o newinstance,ptmxmode=666 pts "$HOME/dev/pts"
+ln -s pts/ptmx "$HOME/dev/ptmx"
+mount --rbind "$HOME/dev" /dev
+mount -t tmpfs driver /proc/driver
+for number in 0 1; do
+    mkdir -p "/proc/driver/nvidia/gpus/0000:0$number:00.0"
+    printf 'GPU UUID: GPU-%s\nDevice Minor: %s\n' $number $number >"/proc/driver/nvidia/gpus/0000:0$number:00.0/information"
+done
+exec "$@"
+"#;
+
+const OPENS: &str =
+    "print([name for name in ('nvidia0', 'nvidia1', 'nvidiactl') if try_open('/dev/' + name)], flush=True)
+print('on', flush=True)
+while not os.path.exists('../control/go'): time.sleep(0.02)
+";
+
+#[tokio::test]
+async fn a_job_opens_its_own_gpu_and_not_that_of_the_job_beside_it() -> io::Result<()> {
+    if !may_mount() {
+        return Ok(());
+    }
+    for level in ["none", "files", "full"] {
+        let fake = Fake::start().await?;
+        let mut host = confined(level, &[TOOLS, OPENS].concat())?.begun_by(&["unshare", "-m", "sh", "-c", HOST, "sh"]);
+        let gpus = host.path().join("gpus.json");
+        let gpu = |number: u32| json!({"uuid": format!("GPU-{number}"), "name": "X", "vram_gb": 80.0});
+        std::fs::write(&gpus, json!({"accelerator": "cuda", "gpus": [gpu(0), gpu(1)]}).to_string())?;
+        host.variables.push(("SIMPLETUNER_FAKE_GPUS".to_owned(), gpus.display().to_string()));
+        let agent = host.start(&fake)?;
+        for (job, gpu, own) in [("j_1", "GPU-0", "nvidia0"), ("j_2", "GPU-1", "nvidia1")] {
+            fake.shared().log.clear();
+            fake.offer_on(&[gpu], job, 1, &config());
+            fake.until("its output", |shared| shared.log.ends_with(b"on\n").then_some(())).await;
+            let log = String::from_utf8_lossy(&fake.shared().log).into_owned();
+            let all = if level == "none" { "'nvidia0', 'nvidia1'".to_owned() } else { format!("'{own}'") };
+            assert_eq!(log, format!("[{all}, 'nvidiactl']\non\n"), "{level}");
+        }
+        for job in ["j_1", "j_2"] {
+            std::fs::write(host.attempt(job, 1).control().join("go"), "")?;
+        }
+        fake.until("their end", |shared| (shared.statuses.iter().filter(|one| is_end(one)).count() == 2).then_some(()))
+            .await;
+        agent.kill().await?;
+    }
+    Ok(())
+}
