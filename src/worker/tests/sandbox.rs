@@ -52,7 +52,7 @@ async fn tried_with(
     let fake = Fake::start().await?;
     let host = confined(level, "")?.flags(flags).begun_by(begun);
     let outside = Outside::make(level)?;
-    outside.furnish(&host)?;
+    Outside::furnish(&host)?;
     std::fs::write(host.path().join("trainer/trainer.py"), [&outside.line(&host, more), TOOLS, program].concat())?;
     let agent = host.start(&fake)?;
     fake.until("a registration", |shared| (!shared.registers.is_empty()).then_some(())).await;
