@@ -35,7 +35,6 @@ const OF_ANY_USER: &[&str] = &[
     "worker-env",
     "write-own-program",
     "hard-link",
-    "agents-environment",
     "agents-descriptors",
     "open-descriptors",
     "roots",
@@ -64,7 +63,6 @@ const OF_ANY_USER: &[&str] = &[
     "search",
     "home",
     "abstract",
-    "processes",
     "temporary",
 ];
 

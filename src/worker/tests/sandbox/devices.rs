@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{TOOLS, config, confined, is_end};
 use crate::tests::fake::Fake;
-use crate::tests::host::may_mount;
+use crate::tests::host::{may_mount, until};
 
 /// A host with two GPUs in the agent's own view of it: what it has for devices, and what its driver says of them.
 const HOST: &str = r#"
@@ -30,8 +30,8 @@ exec "$@"
 "#;
 
 const OPENS: &str =
-    "print([name for name in ('nvidia0', 'nvidia1', 'nvidiactl') if try_open('/dev/' + name)], flush=True)
-print('on', flush=True)
+    "with open('../output/new', 'w') as file: print(*[name for name in ('nvidia0', 'nvidia1', 'nvidiactl') if try_open('/dev/' + name)], file=file)
+os.rename('../output/new', '../output/opened')
 while not os.path.exists('../control/go'): time.sleep(0.02)
 ";
 
@@ -49,12 +49,11 @@ async fn a_job_opens_its_own_gpu_and_not_that_of_the_job_beside_it() -> io::Resu
         host.variables.push(("SIMPLETUNER_FAKE_GPUS".to_owned(), gpus.display().to_string()));
         let agent = host.start(&fake)?;
         for (job, gpu, own) in [("j_1", "GPU-0", "nvidia0"), ("j_2", "GPU-1", "nvidia1")] {
-            fake.shared().log.clear();
             fake.offer_on(&[gpu], job, 1, &config());
-            fake.until("its output", |shared| shared.log.ends_with(b"on\n").then_some(())).await;
-            let log = String::from_utf8_lossy(&fake.shared().log).into_owned();
-            let all = if level == "none" { "'nvidia0', 'nvidia1'".to_owned() } else { format!("'{own}'") };
-            assert_eq!(log, format!("[{all}, 'nvidiactl']\non\n"), "{level}");
+            let opened = host.attempt(job, 1).output().join("opened");
+            let opened = until("what it opened", || std::fs::read_to_string(&opened).ok()).await;
+            let all = if level == "none" { "nvidia0 nvidia1" } else { own };
+            assert_eq!(opened, format!("{all} nvidiactl\n"), "{level}");
         }
         for job in ["j_1", "j_2"] {
             std::fs::write(host.attempt(job, 1).control().join("go"), "")?;

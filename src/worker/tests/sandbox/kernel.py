@@ -60,6 +60,8 @@ trial("userfaultfd", lambda: call(323, 0), EPERM)
 handle = ctypes.create_string_buffer(struct.pack("Ii", 120, 0), 128)
 trial("name-to-handle", lambda: call(303, -100, b".", handle, ctypes.byref(ctypes.c_int()), 0), EPERM)
 trial("open-by-handle", lambda: call(304, os.open(".", os.O_RDONLY), handle, 0), EPERM)
+# At `files`, who is not root keeps what no program can give it any more.
+trial("bounding-set", lambda: capabilities("CapBnd"))
 trial("host-name", lambda: socket.sethostname(socket.gethostname()) or True, EPERM)
 # No time has so many nanoseconds.
 trial("clock", lambda: call(227, 0, struct.pack("2q", 0, 2 * 10**9)), EPERM)

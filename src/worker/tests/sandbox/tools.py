@@ -64,6 +64,8 @@ def try_open(path):
 
 def pids():
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-def capable():
+def capabilities(*names):
     lines = dict(line.split(":\t", 1) for line in open("/proc/self/status") if ":\t" in line)
-    return any(int(lines[name], 16) for name in ("CapEff", "CapPrm", "CapBnd", "CapInh", "CapAmb"))
+    return any(int(lines[name], 16) for name in names)
+def capable():
+    return capabilities("CapEff", "CapPrm", "CapInh", "CapAmb")
