@@ -82,8 +82,18 @@ function listen(context: BrowserContext, complaints: string[], scripts: boolean)
     const text = `${message.type()}: ${message.text()}`;
     // Without scripts nobody uses what is preloaded for them.
     if (!scripts && text.includes('was preloaded using link preload')) return;
-    if (['error', 'warning'].includes(message.type()) || /hydration/i.test(text)) complaints.push(text);
+    if (['error', 'warning'].includes(message.type()) || /hydration/i.test(text)) complaints.push(text.startsWith('error: Failed to load') ? `${text} ${message.location().url.replace(/^\w+:\/\/[^/]*/, '')}` : text);
   });
+}
+
+/** Drops what a browser says of answers that a test meant. */
+export function meant(complaints: string[], what: RegExp): void {
+  complaints.splice(0, complaints.length, ...complaints.filter((line) => !what.test(line)));
+}
+
+/** The page that was left by signing out hears that its session ended, and may still have asked about it. */
+export function signedOut(complaints: string[]): void {
+  meant(complaints, /status of 401 .* \/api\/session$/);
 }
 
 export const test = base.extend<Fixtures>({
@@ -177,6 +187,11 @@ async function copyForAxe(page: Page): Promise<Page> {
 export async function expectAccessible(page: Page): Promise<void> {
   const scripts = test.info().project.use.javaScriptEnabled ?? true;
   const looked = scripts ? page : await copyForAxe(page);
+  // Between two themes a colour is neither the one nor the other. What is cancelled is over too.
+  await looked.evaluate(async () => {
+    const transitions = document.getAnimations().filter((animation) => animation instanceof CSSTransition);
+    await Promise.allSettled(transitions.map((transition) => transition.finished));
+  });
   const { violations } = await new AxeBuilder({ page: looked })
     .options({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'], resultTypes: ['violations'], preload: false })
     .setLegacyMode() // there are no frames whose results another page would have to put together

@@ -1,6 +1,6 @@
 // Passkeys: added, used to log in, and removed, with the browser's own virtual authenticator; and without JavaScript.
 import type { CDPSession, Page } from '@playwright/test';
-import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
+import { expect, expectAccessible, picture, signedOut, test, type Server } from '../fixtures';
 import { PASSWORD } from '../steps';
 
 /** The server by a name: passkeys are bound to one. */
@@ -22,9 +22,10 @@ async function givePassword(page: Page, server: Server): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-async function signOut(page: Page): Promise<void> {
+async function signOut(page: Page, complaints: string[]): Promise<void> {
   await page.locator('form[action="/ui/logout"] button:visible').first().click();
   await expect(page).toHaveURL(/\/login/);
+  signedOut(complaints);
 }
 
 /** The same page on a phone at night. */
@@ -43,7 +44,7 @@ async function addPerson(server: Server): Promise<void> {
   expect((await server.api('/api/admin/users', { method: 'POST', body })).status).toBe(201);
 }
 
-test('a passkey is added, asked for at the next login, and removed', async ({ page, server, javaScriptEnabled }) => {
+test('a passkey is added, asked for at the next login, and removed', async ({ page, server, javaScriptEnabled, complaints }) => {
   test.skip(!javaScriptEnabled, 'passkeys need it: the next test');
   test.setTimeout(60_000);
   await addPerson(server);
@@ -73,7 +74,7 @@ test('a passkey is added, asked for at the next login, and removed', async ({ pa
   await page.getByRole('button', { name: 'Create passkey' }).click();
   await expect(said).toHaveText('This passkey is set up already.');
 
-  await signOut(page);
+  await signOut(page, complaints);
   await givePassword(page, server);
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Second factor');
   await expectAccessible(page);
@@ -87,7 +88,7 @@ test('a passkey is added, asked for at the next login, and removed', async ({ pa
   await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
   await expect(page).toHaveURL(`${named(server)}/jobs`);
 
-  await signOut(page);
+  await signOut(page, complaints);
   await givePassword(page, server);
   await page.getByLabel('Code').fill(recovery[0]!);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
@@ -98,7 +99,7 @@ test('a passkey is added, asked for at the next login, and removed', async ({ pa
   await factor.locator('summary', { hasText: 'Remove' }).click();
   await factor.getByRole('button', { name: 'Remove second factor' }).click();
   await expect(page.getByRole('main').getByText('Second factor removed.')).toBeVisible();
-  await signOut(page);
+  await signOut(page, complaints);
   await givePassword(page, server);
   await expect(page).toHaveURL(`${named(server)}/jobs`);
 });

@@ -1,11 +1,11 @@
 // Who comes in and what they find, with and without JavaScript.
-import { expect, expectAccessible, picture, test } from '../fixtures';
+import { expect, expectAccessible, picture, signedOut, test } from '../fixtures';
 import { PASSWORD, signInAs, submit } from '../steps';
 
 test.describe('a server that nobody can sign in to yet', () => {
   test.use({ claimed: false });
 
-  test('the setup code makes the first admin, who signs in with a password from then on', async ({ page, server }) => {
+  test('the setup code makes the first admin, who signs in with a password from then on', async ({ page, server, complaints }) => {
     const code = /setup code for the login page is (\S+)/.exec(server.program.log())?.[1] ?? '';
     expect(code).toMatch(/^\w{4}(-\w{4}){3}$/);
     await page.goto('/jobs');
@@ -25,6 +25,7 @@ test.describe('a server that nobody can sign in to yet', () => {
 
     await page.getByRole('button', { name: 'Sign out' }).first().click();
     await expect(page.getByRole('heading', { level: 1 })).toHaveText('Sign in');
+    signedOut(complaints);
     await page.getByLabel('Name').fill('ada');
     await page.getByLabel('Password').fill('not-the-password');
     await page.getByRole('button', { name: 'Sign in' }).click();

@@ -1,6 +1,6 @@
 // What an open page does when something is wrong: its session ends, or what it shows cannot be asked for.
 import type { Page } from '@playwright/test';
-import { expect, expectAccessible, picture, test } from '../fixtures';
+import { expect, expectAccessible, meant, picture, test } from '../fixtures';
 import { running } from '../host';
 import { makeWorker, PASSWORD, signIn, signInAs } from '../steps';
 
@@ -13,11 +13,6 @@ const problem = (status: number, detail: string) => ({
   contentType: 'application/problem+json',
   body: JSON.stringify({ type: 'about:blank', title: 'Problem', status, code: 'database_unavailable', detail, request_id: 'req_42' }),
 });
-
-/** Drops what a browser says of answers that a test meant. */
-function meant(complaints: string[], what: RegExp): void {
-  complaints.splice(0, complaints.length, ...complaints.filter((line) => !what.test(line)));
-}
 
 /** Waits until the page listens, however busy the machine is. */
 async function live(page: Page): Promise<void> {
