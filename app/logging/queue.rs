@@ -91,7 +91,7 @@ impl Queue {
     fn flush(&self, patience: Duration) {
         let (flushed, written) = sync_channel(1);
         if self.messages.send(Message::Flushed(flushed)).is_ok() {
-            // Lines that nobody reads are lost.
+            // After that, unwritten lines are lost.
             let _ = written.recv_timeout(patience);
         }
     }
@@ -151,7 +151,7 @@ mod tests {
         queue.flush(Duration::from_millis(1));
         drop(reader);
         queue.push(b"nobody reads this");
-        // The thread goes on, and has written all that it could not.
+        // The thread still takes lines after a write has failed.
         while queue.state.dropped.load(Ordering::Relaxed) > 0 {
             queue.push(b"x");
             thread::yield_now();
