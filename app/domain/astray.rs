@@ -6,6 +6,7 @@
 
 use super::ids::JobId;
 use super::job::{Job, Report, State};
+use super::time::{Millis, Timestamp};
 use super::worker::Worker;
 
 /// What an agent says of itself, by a heartbeat or by a report.
@@ -39,6 +40,35 @@ pub fn astray(worker: &Worker, held: &[Job], word: &Word) -> Option<JobId> {
     let Word::Runs(job) = word else { return None };
     let runs_its_own = held.iter().any(|own| own.id == *job || !matches!(own.state, State::Offered { .. }));
     (worker.is_older() && !runs_its_own).then(|| job.clone())
+}
+
+/// What an older agent's report means: it says `failed` of a trainer that somebody killed, and gives the signal as a negative
+/// exit code. That is a loss of the attempt, as when the host goes, and no fault of the training.
+pub fn older_report(report: Report) -> Report {
+    match report {
+        Report::Failed { exit_code: None, error } if ended_by(&error).is_some_and(|signal| KILLS.contains(&signal)) => {
+            Report::Requeue { error }
+        }
+        report => report,
+    }
+}
+
+/// Whether an older agent has had a job for so long without saying that the training began: it says so at once when it has
+/// started the trainer, so it has come to grief before.
+pub fn never_began(now: Timestamp, worker: &Worker, job: &Job) -> bool {
+    let State::Starting { since, .. } = job.state else { return false };
+    worker.is_older() && now - since >= BEGINS
+}
+
+/// How long an older agent may take to start a trainer.
+const BEGINS: Millis = Millis::seconds(600);
+
+/// SIGHUP, SIGINT, SIGKILL, SIGTERM: they come from elsewhere, not from the trainer's own faults.
+const KILLS: [u8; 4] = [1, 2, 9, 15];
+
+/// The signal in an older agent's words: `Training exited with code -15`.
+fn ended_by(error: &str) -> Option<u8> {
+    error.rsplit_once(" code -")?.1.trim().parse().ok()
 }
 
 /// Whether what an agent says changes what is known of it.
@@ -116,6 +146,26 @@ mod tests {
         ];
         for (n, (worker, job, word, expected)) in rows.into_iter().enumerate() {
             assert_eq!(offer_taken(&worker, &[job], &word).is_some(), expected, "row {n}");
+        }
+    }
+
+    #[test]
+    fn a_trainer_that_was_killed_has_not_failed() {
+        let failed = |exit_code, error: &str| Report::Failed { exit_code, error: error.to_owned() };
+        for signal in [1, 2, 9, 15] {
+            let error = format!("Training exited with code -{signal}");
+            assert_eq!(older_report(failed(None, &error)), Report::Requeue { error });
+        }
+        let own = [
+            failed(None, "Training exited with code 1"),
+            failed(None, "Training exited with code -11"),
+            failed(None, "Training exited with code -15 and more"),
+            failed(Some(-15), "Training exited with code -15"),
+            failed(None, ""),
+            Report::Completed,
+        ];
+        for report in own {
+            assert_eq!(older_report(report.clone()), report);
         }
     }
 

@@ -29,6 +29,7 @@ pub(crate) fn spec(demand: Demand) -> Spec {
         checkpoints: Checkpoints::Last,
         secrets: None,
         shared_secrets_only: false,
+        files: Vec::new(),
     }
 }
 

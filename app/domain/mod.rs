@@ -9,6 +9,7 @@ pub mod attention;
 pub mod audit;
 pub mod capability;
 pub mod code;
+pub mod config_files;
 pub mod explain;
 pub mod factor;
 #[cfg(test)]

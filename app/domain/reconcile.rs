@@ -28,8 +28,11 @@ pub enum Verdict {
 pub fn judge(now: Timestamp, worker: &Worker, held: &[Job], claim: &Claim, job: Option<&Job>) -> Verdict {
     let Some(job) = job else { return Verdict::Stop };
     let attempt = claim.attempt.unwrap_or(job.attempt);
+    // An older agent names a job as soon as it has heard of it.
+    let heard_of = claim.attempt.is_none() && matches!(job.state, State::Offered { .. });
+    let report = if heard_of { Report::Starting } else { Report::Running };
     // What is being cancelled goes on until the worker has been told to stop, and confirmed.
-    match job.clone().reported(now, &worker.id, attempt, Report::Running) {
+    match job.clone().reported(now, &worker.id, attempt, report) {
         Ok(after) if displaced(job, &after, Some(worker), held) => Verdict::Stop,
         Ok(after) => Verdict::Keep(Box::new(after)),
         Err(
@@ -93,6 +96,7 @@ mod tests {
             Verdict::Stop => None,
             Verdict::Keep(job) => Some(match job.state {
                 State::Running { .. } => "running",
+                State::Starting { .. } => "starting",
                 State::Cancelling { .. } => "cancelling",
                 _ => "other",
             }),
@@ -109,6 +113,7 @@ mod tests {
             (1, Some(1), Some(&running()), Some("running")),
             (1, None, Some(&running()), Some("running")),
             (1, Some(1), Some(&offered()), Some("running")),
+            (1, None, Some(&offered()), Some("starting")),
             (1, Some(1), Some(&lost), Some("running")),
             (1, Some(1), Some(&cancelling), Some("cancelling")),
             (1, Some(1), Some(&moved), None),

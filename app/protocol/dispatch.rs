@@ -23,7 +23,7 @@ pub enum WorkerEvent {
         /// Why.
         reason: StopReason,
     },
-    /// End: for older agents, which do not know `drain`, once a drained ephemeral worker has nothing to do.
+    /// End: for older agents of ephemeral workers, once there is nothing more to do. They do not know `drain`.
     Shutdown {
         /// Why, in words.
         reason: String,
@@ -53,8 +53,8 @@ pub struct JobSubmit {
     pub config_name: String,
     /// The whole configuration, for older agents; empty for ours, which fetch the bundle.
     pub config: Map<String, Value>,
-    /// The data-loader file's content, for older agents.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The data-loader file's content, for older agents; null if there is none. Some of them fail if the key is missing.
+    #[serde(default)]
     pub dataloader: Option<Value>,
     /// Where artifacts go: a path that starts with `/`.
     pub upload_endpoint: String,

@@ -138,6 +138,8 @@ pub enum BlockerCode {
     Spent,
     /// The job is exclusive, and its older agent cannot stop by itself.
     CannotStop,
+    /// Its older agent would not get all files of the configuration.
+    LacksFiles,
     /// It drains.
     Draining,
     /// Its agent says that the host is fit for no new job.
@@ -148,6 +150,8 @@ pub enum BlockerCode {
     Connecting,
     /// It runs a job that it does not hold.
     Astray,
+    /// Its older agent has just reported the end of a job.
+    Finishing,
     /// It has as many jobs as it takes.
     Occupied,
     /// Its GPUs are with other jobs.

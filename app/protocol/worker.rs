@@ -195,6 +195,9 @@ pub struct Desired {
     /// Whether to finish what runs and then take nothing new (persistent) or leave (ephemeral).
     #[serde(default)]
     pub drain: bool,
+    /// Whether the worker's one job has ended: end once nothing runs, also if the agent was started as persistent.
+    #[serde(default)]
+    pub spent: bool,
 }
 
 /// An attempt to stop.
@@ -225,7 +228,7 @@ pub enum StopReason {
 }
 
 /// `POST /api/workers/job/{id}/status`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatusReport {
     /// `starting`, `training` or `running`, `completed`, `failed`, `cancelled`, or `requeue` (stopped, but not by the job's fault).
@@ -242,6 +245,9 @@ pub struct StatusReport {
     /// With `running`: the step of the checkpoint that it goes on from; left out, it begins at the beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed_from_step: Option<u64>,
+    /// How the training stands, as in `POST /api/workers/job/{id}/progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<ProgressPoint>,
 }
 
 /// The answer to `GET /api/workers/job/{id}/checkpoint`: the newest whole checkpoint that earlier attempts have sent.

@@ -35,6 +35,8 @@ pub struct Config {
     pub token: Secret,
     /// The name to propose.
     pub name: String,
+    /// Whether somebody gave that name.
+    pub named: bool,
     /// This host's name.
     pub host: String,
     /// Whether to stay between jobs.
@@ -120,7 +122,8 @@ impl Config {
         let config = Self {
             url,
             token,
-            name: args.name.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| host.clone()),
+            named: args.name.is_some(),
+            name: args.name.unwrap_or_else(|| host.clone()),
             host,
             persistent: args.persistent,
             labels: labels::parse(&args.labels).map_err(Fatal::usage)?,
@@ -184,6 +187,9 @@ impl Config {
             let name = name.to_string_lossy();
             if name.starts_with("SIMPLETUNER_WORKER_") && !VARIABLES.contains(&name.as_ref()) {
                 tracing::warn!("the variable {name} is not known and changes nothing; is it misspelt?");
+            }
+            if name == "SIMPLETUNER_HEARTBEAT_TIMEOUT" {
+                tracing::warn!("{name} changes nothing here: set it on the orchestrator, which tells its workers");
             }
         }
         for (name, dir) in self.paths.iter().filter(|(_, dir)| !dir.path.is_dir()) {

@@ -105,6 +105,21 @@ pub struct JobEnvironment<'a> {
     pub trace: Option<&'a Trace>,
 }
 
+/// The webhook listener is on this host, where no proxy can reach it for the trainer.
+fn keep_loopback_from_proxies(environment: &mut BTreeMap<String, String>) {
+    let is_proxy = |name: &str| name.to_ascii_lowercase().ends_with("_proxy") && !name.eq_ignore_ascii_case("no_proxy");
+    if !environment.iter().any(|(name, value)| is_proxy(name) && !value.is_empty()) {
+        return;
+    }
+    let either = ["no_proxy", "NO_PROXY"].iter().find_map(|name| environment.get(*name).cloned()).unwrap_or_default();
+    for name in ["no_proxy", "NO_PROXY"] {
+        let given = environment.get(name).filter(|value| !value.is_empty()).unwrap_or(&either);
+        let hosts = given.split(',').map(str::trim).filter(|host| !host.is_empty()).chain(["127.0.0.1", "localhost"]);
+        let hosts = hosts.collect::<Vec<_>>().join(",");
+        environment.insert(name.to_owned(), hosts);
+    }
+}
+
 /// The trainer's whole environment.
 pub fn trainer(
     agent: impl Iterator<Item = (String, String)>,
@@ -112,6 +127,7 @@ pub fn trainer(
     job: &JobEnvironment,
 ) -> BTreeMap<String, String> {
     let mut environment: BTreeMap<_, _> = agent.filter(|(name, _)| is_passed(name, pass)).collect();
+    keep_loopback_from_proxies(&mut environment);
     let mut set = |name: &str, value: &str| environment.insert(name.to_owned(), value.to_owned());
     for (name, value) in job.secrets {
         set(name, value.reveal());
@@ -199,6 +215,31 @@ mod tests {
             ("PYTHONSAFEPATH", Some("1")),
         ] {
             assert_eq!(got.get(name).map(String::as_str), value, "{name}");
+        }
+    }
+
+    #[test]
+    fn no_proxy_stands_between_a_trainer_and_its_host() {
+        let without = environment(&[("NO_PROXY", "a.example"), ("HTTP_PROXY", "")], &[]);
+        assert_eq!(without.get("NO_PROXY").map(String::as_str), Some("a.example"), "there is no proxy");
+        let rows: [(&[(&str, &str)], &str, &str); 4] = [
+            (&[("HTTPS_PROXY", "http://p")], "127.0.0.1,localhost", "127.0.0.1,localhost"),
+            (
+                &[("http_proxy", "http://p"), ("NO_PROXY", "a, b,")],
+                "a,b,127.0.0.1,localhost",
+                "a,b,127.0.0.1,localhost",
+            ),
+            (
+                &[("ALL_PROXY", "socks5://p"), ("NO_PROXY", "a"), ("no_proxy", "b")],
+                "b,127.0.0.1,localhost",
+                "a,127.0.0.1,localhost",
+            ),
+            (&[("all_proxy", "p"), ("no_proxy", "")], "127.0.0.1,localhost", "127.0.0.1,localhost"),
+        ];
+        for (agent, lower, upper) in rows {
+            let got = environment(agent, &[]);
+            let both = ["no_proxy", "NO_PROXY"].map(|name| got.get(name).map(String::as_str));
+            assert_eq!(both, [Some(lower), Some(upper)], "{agent:?}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use app::domain::config_files::{data_loader, may_be_file, named};
 use serde_json::{Map, Value, json};
 
 use crate::bundle::is_plain;
@@ -20,9 +21,6 @@ pub struct Local<'a> {
     /// Whether to go on from a checkpoint in the output directory.
     pub resume: bool,
 }
-
-/// Files of these kinds belong to a configuration, wherever its author had them.
-const CONFIG_FILES: &[&str] = &["json", "jsonl", "txt", "toml", "yaml", "yml", "csv", "env"];
 
 /// Rewrites the configuration. `read` gives a bundle's file by its relative path.
 ///
@@ -87,7 +85,7 @@ impl Config {
     /// Points values that name a file of the configuration by the author's own path to where it is now.
     fn find_files(&mut self, bundle: &Path, read: &impl Fn(&str) -> Option<String>) {
         for value in self.map.values_mut() {
-            let Some(text) = value.as_str().filter(|text| text.contains('/') && is_config_file(text)) else { continue };
+            let Some(text) = value.as_str().filter(|text| text.contains('/') && may_be_file(text)) else { continue };
             if let Some(found) = in_bundle(text, read).filter(|found| found != text) {
                 *value = path_value(&bundle.join(found));
             }
@@ -95,23 +93,18 @@ impl Config {
     }
 }
 
-fn is_config_file(text: &str) -> bool {
-    text.rsplit_once('.').is_some_and(|(_, extension)| CONFIG_FILES.contains(&extension))
-}
-
-/// The bundle's file that a path means: the whole of it, or as much of its end as the bundle knows.
+/// The bundle's file that a path means.
 fn in_bundle(path: &str, read: &impl Fn(&str) -> Option<String>) -> Option<String> {
-    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
-    (0..parts.len()).map(|start| parts[start..].join("/")).find(|end| is_plain(end) && read(end).is_some())
+    named(path, |file| is_plain(file) && read(file).is_some())
 }
 
-/// The data-loader file: the one named, else the usual one. None leaves the configuration as it is.
+/// The data-loader file. None leaves the configuration as it is.
 fn data_backend(value: Option<&Value>, bundle: &Path, read: &impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
-    let named = match value {
-        None | Some(Value::Null) => "multidatabackend.json",
-        Some(value) => value.as_str()?,
+    let path = match value {
+        None | Some(Value::Null) => None,
+        Some(value) => Some(value.as_str()?),
     };
-    in_bundle(named, read).map(|found| bundle.join(found))
+    data_loader(path, |file| is_plain(file) && read(file).is_some()).map(|found| bundle.join(found))
 }
 
 /// The webhooks that the configuration already has: an object, a list, JSON text of either, or a file with it.

@@ -38,13 +38,17 @@ mod tests;
 
 use std::process::ExitCode;
 
+use app::command_line::ignoring_empty_variables;
 use clap::{CommandFactory, FromArgMatches};
 
 fn main() -> ExitCode {
     if let Err(fatal) = run_as::follow() {
         return service::say_last(&fatal);
     }
-    let matches = cli::Cli::command().get_matches();
+    // `simpletuner worker …` works where this program is all there is, under the name of the other.
+    let args =
+        std::env::args_os().enumerate().filter(|(place, arg)| *place != 1 || arg != "worker").map(|(_, arg)| arg);
+    let matches = ignoring_empty_variables(cli::Cli::command()).get_matches_from(args);
     let cli = cli::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let ended = match cli.command {
         Some(command) => command.run(&matches),

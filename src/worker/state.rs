@@ -129,7 +129,7 @@ pub struct Agent {
     late: BTreeSet<Key>,
     /// The orchestrator has to be told that nothing more is taken.
     turns_away: bool,
-    /// An ephemeral worker has had its one job.
+    /// An ephemeral worker has had its one job. Whether it is ephemeral the orchestrator may know better.
     spent: bool,
 }
 
@@ -230,7 +230,7 @@ impl Agent {
             }
             return;
         }
-        if !self.policy.persistent && (self.spent || self.draining) {
+        if self.spent || (self.draining && !self.policy.persistent) {
             self.leave(exit::OK, None);
         }
         if let Some(ending) = &self.leaving {
@@ -303,6 +303,7 @@ impl Agent {
 
     fn desired(&mut self, desired: Desired, actions: &mut Vec<Action>) {
         self.draining = desired.drain;
+        self.spent |= desired.spent;
         for stop in &desired.stop {
             let key = Key { job_id: stop.job_id.clone(), attempt: stop.attempt };
             self.stop(&key, stop.reason, actions);

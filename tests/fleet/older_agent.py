@@ -1,7 +1,14 @@
 """A stand-in for SimpleTuner's own worker agent, written from a description of what it sends and reads.
 
 It sends no attempt numbers, no GPU ids and no protocol version, ignores every answer but that of its registration,
-and takes any `job_cancel` to mean what it runs. Instead of training it waits for a gate in its home.
+and takes any `job_cancel` to mean what it runs. It has a job until its last report was answered, and ignores offers until
+then. Instead of training it waits for a gate in its home.
+
+RELEASE says which released behaviour it has:
+
+  A  v4.0.0 to v4.4.1 \  fail if an offer has no `dataloader`, after they have noted the job as theirs; after a cancel
+  B  v4.5.0 to v4.7.0 /  the monitor of the old job wakes up a little later and reports the end of whatever is theirs then
+  C  since v4.7.1
 """
 
 import json
@@ -16,6 +23,9 @@ import urllib.request
 URL = os.environ["SIMPLETUNER_ORCHESTRATOR_URL"]
 TOKEN = os.environ["SIMPLETUNER_WORKER_TOKEN"]
 GATE = pathlib.Path(os.environ["MEET"], "gate")
+EARLY = os.environ["RELEASE"] in ("A", "B")
+# Between two looks of a monitor at its trainer.
+NAP = 0.5 if EARLY else 0.02
 running = {"job": None}
 cancelled = threading.Event()
 
@@ -32,7 +42,7 @@ def call(method, path, body=None):
 
 def register():
     gpu = {"name": "NVIDIA A100", "vram_gb": 80, "count": 1, "driver": "570.1", "accelerator": "cuda"}
-    body = {"name": "old", "gpu_info": gpu, "persistent": True, "current_job_id": running["job"]}
+    body = {"name": "old", "gpu_info": gpu, "persistent": os.environ.get("PERSISTENT") != "no", "current_job_id": running["job"]}
     answer = json.load(call("POST", "/api/workers/register", body))
     resumed = (answer.get("resume_job") or {}).get("job_id")
     say("registered, resume", resumed, "abandon", bool(answer.get("abandon_job")))
@@ -60,19 +70,34 @@ def train(submit):
     report(job, "starting")
     report(job, "training")
     while not GATE.exists() and not cancelled.is_set():
-        time.sleep(0.02)
-    running["job"] = None
-    report(job, "cancelled" if cancelled.is_set() else "completed")
+        time.sleep(NAP)
+    if not cancelled.is_set():
+        report(job, "completed")
+        running["job"] = None
+    elif not EARLY:
+        report(job, "cancelled")
+        running["job"] = None
+    elif running["job"]:
+        report(running["job"], "failed", "Training exited with code -15")
+        running["job"] = None
 
 
 def hear(event):
     say("heard", event["type"])
     if event["type"] == "job_submit":
+        if running["job"]:
+            say("already running a job, ignoring", event["job_id"])
+            return
         running["job"] = event["job_id"]
+        if EARLY:
+            event["dataloader"]
         cancelled.clear()
         threading.Thread(target=train, args=(event,), daemon=True).start()
     elif event["type"] == "job_cancel":
         cancelled.set()
+        if EARLY and running["job"]:
+            job, running["job"] = running["job"], None
+            report(job, "cancelled")
     elif event["type"] == "shutdown":
         sys.exit(0)
 
@@ -98,6 +123,9 @@ while True:
             for line in stream:
                 if line.startswith(b"data: "):
                     hear(json.loads(line[len("data: "):]))
+    except KeyError as missing:
+        say("worker error", missing)
+        time.sleep(0.3)
     except urllib.error.HTTPError as refused:
         say("refused", refused.code)
         if refused.code == 401:

@@ -68,6 +68,8 @@ pub struct Spec {
     pub secrets: Option<Vec<String>>,
     /// Whether the job gets shared secrets only: another person retried it and named no secrets of their own.
     pub shared_secrets_only: bool,
+    /// Files that the configuration names beside its data loader. Older agents are sent neither these nor their names.
+    pub files: Vec<String>,
 }
 
 /// Where a job may run.

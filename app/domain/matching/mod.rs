@@ -86,6 +86,11 @@ pub enum Blocker {
     Spent,
     /// Its older agent cannot stop by itself when it loses contact, as an exclusive job's has to.
     CannotStop,
+    /// Its older agent would not get all files of the configuration.
+    LacksFiles {
+        /// Those that it would not get.
+        files: Vec<String>,
+    },
     /// A person wants it to drain.
     Draining,
     /// Its agent takes no new job: the host is not fit for one.
@@ -102,6 +107,8 @@ pub enum Blocker {
         /// That job.
         job: JobId,
     },
+    /// Its older agent has just reported the end of a job, and is not free for the next yet.
+    Finishing,
     /// It has as many jobs as it takes.
     Occupied {
         /// How many it takes.
@@ -138,12 +145,16 @@ impl Blocker {
         match self {
             Self::Connecting
             | Self::Astray { .. }
+            | Self::Finishing
             | Self::Occupied { .. }
             | Self::GpusBusy { .. }
             | Self::Reserved { .. } => Remedy::Time,
-            Self::CannotStop | Self::Draining | Self::Offline | Self::Unfit { .. } | Self::GpusWithheld { .. } => {
-                Remedy::Worker
-            }
+            Self::CannotStop
+            | Self::LacksFiles { .. }
+            | Self::Draining
+            | Self::Offline
+            | Self::Unfit { .. }
+            | Self::GpusWithheld { .. } => Remedy::Worker,
             Self::WrongTarget { .. }
             | Self::Label { .. }
             | Self::Accelerator { .. }
@@ -158,7 +169,7 @@ impl Blocker {
 type Rule = fn(&Spec, &Candidate<'_>) -> Option<Blocker>;
 
 /// First what only a change of job or worker helps against, then what a person sees to, then what passes by itself.
-const RULES: [Rule; 14] = [
+const RULES: [Rule; 16] = [
     target,
     label,
     accelerator,
@@ -167,11 +178,13 @@ const RULES: [Rule; 14] = [
     sandbox,
     spent,
     cannot_stop,
+    lacks_files,
     draining,
     unfit,
     withheld,
     contact,
     astray,
+    finishing,
     room,
 ];
 
@@ -228,7 +241,8 @@ impl<'w> Candidate<'w> {
 
 /// Whether a worker that has so many jobs hears of one more, and takes it.
 pub fn has_room(worker: &Worker, jobs: usize) -> bool {
-    let hears = worker.stream().is_some() && worker.drain.is_none() && worker.astray.is_none();
+    let hears = worker.stream().is_some() && worker.drain.is_none();
+    let hears = hears && worker.astray.is_none() && worker.finishing.is_none();
     hears && worker.capability().is_some_and(|capability| count(jobs) < capability.max_jobs && capability.gives())
 }
 
@@ -306,6 +320,11 @@ fn cannot_stop(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
     (spec.exclusive && candidate.worker.is_older()).then_some(Blocker::CannotStop)
 }
 
+fn lacks_files(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    let lacks = candidate.worker.is_older() && !spec.files.is_empty();
+    lacks.then(|| Blocker::LacksFiles { files: spec.files.clone() })
+}
+
 fn draining(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
     candidate.worker.drain.is_some().then_some(Blocker::Draining)
 }
@@ -345,6 +364,10 @@ fn contact(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
 
 fn astray(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
     candidate.worker.astray.clone().map(|job| Blocker::Astray { job })
+}
+
+fn finishing(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    candidate.worker.finishing.map(|_| Blocker::Finishing)
 }
 
 fn room(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {

@@ -100,6 +100,7 @@ fn what_a_worker_may_be_like() {
         (idle().stopped_listening(NOW, "s"), vec![Blocker::Connecting]),
         (idle().gone(NOW, OfflineCause::Silent), vec![Blocker::Offline]),
         (Worker { astray: Some(job_id(1)), ..idle() }, vec![Blocker::Astray { job: job_id(1) }]),
+        (Worker { finishing: Some(NOW), ..idle() }, vec![Blocker::Finishing]),
         (unseen(1), vec![Blocker::Offline]),
     ];
     for (worker, expected) in rows {
@@ -213,11 +214,13 @@ fn what_helps() {
     let rows = [
         (Blocker::Connecting, Remedy::Time),
         (Blocker::Astray { job: job_id(1) }, Remedy::Time),
+        (Blocker::Finishing, Remedy::Time),
         (Blocker::Occupied { max_jobs: 1 }, Remedy::Time),
         (Blocker::GpusBusy { wanted: 1, free: 0 }, Remedy::Time),
         (Blocker::Reserved { job: job_id(1) }, Remedy::Time),
         (Blocker::Draining, Remedy::Worker),
         (Blocker::GpusWithheld { wanted: 1, left: 0, why: vec![] }, Remedy::Worker),
+        (Blocker::LacksFiles { files: vec![] }, Remedy::Worker),
         (Blocker::Offline, Remedy::Worker),
         (Blocker::Spent, Remedy::Demand),
         (Blocker::WrongTarget { wanted: Target::Local }, Remedy::Demand),

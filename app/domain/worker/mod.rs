@@ -20,6 +20,9 @@ use super::labels::Labels;
 use super::network::Network;
 use super::time::{Millis, Timestamp};
 
+/// How long an older agent may be busy with a job whose end it has reported.
+const FINISHING: Millis = Millis::seconds(2);
+
 /// Whether a worker goes when its job ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -123,6 +126,9 @@ pub struct Worker {
     pub conflict: Option<Conflict>,
     /// What its older agent runs without holding it, by its own word.
     pub astray: Option<JobId>,
+    /// When its older agent reported the end of a job. It may be busy with that job for a moment longer, and ignore an
+    /// offer or mistake it for the one before.
+    pub finishing: Option<Timestamp>,
     /// How long its agent may be silent, as it was told last: a server with another setting may have come since.
     pub lease: Option<Millis>,
 }
@@ -169,6 +175,7 @@ impl Worker {
             networks: Vec::new(),
             conflict: None,
             astray: None,
+            finishing: None,
             lease: None,
         }
     }
@@ -248,12 +255,25 @@ impl Worker {
         }
     }
 
+    /// The lease of a job of its ended.
+    #[must_use]
+    pub fn released(self, now: Timestamp) -> Self {
+        if self.is_older() { Self { finishing: Some(now), ..self } } else { self }
+    }
+
+    /// Time passed: an older agent that reported the end of a job is free for the next.
+    #[must_use]
+    pub fn settled(self, now: Timestamp) -> Self {
+        let over = self.finishing.is_some_and(|since| now - since >= FINISHING);
+        if over { Self { finishing: None, ..self } } else { self }
+    }
+
     /// Its agent registered. The admin's name, type and labels stay; so does a drain. What it should not run it is told by
     /// the answer.
     #[must_use]
     pub fn registered(self, now: Timestamp, capability: Capability, kind: Kind) -> Self {
         let kind = Some(self.kind.unwrap_or(kind));
-        Self { kind, link: Link::Connecting { since: now, capability }, astray: None, ..self }
+        Self { kind, link: Link::Connecting { since: now, capability }, astray: None, finishing: None, ..self }
     }
 
     /// Its agent listens: a stream opened, or it asked what there is to do. An older stream is superseded.
@@ -320,7 +340,7 @@ impl Worker {
     pub fn gone(self, now: Timestamp, cause: OfflineCause) -> Self {
         match self.link {
             Link::Connecting { capability, .. } | Link::Online { capability, .. } => {
-                Self { link: Link::Offline { since: now, capability, cause }, astray: None, ..self }
+                Self { link: Link::Offline { since: now, capability, cause }, astray: None, finishing: None, ..self }
             }
             Link::NeverSeen | Link::Offline { .. } => self,
         }
@@ -338,10 +358,14 @@ impl Worker {
         self.drain.as_ref().and_then(|drain| drain.deadline).is_some_and(|deadline| deadline <= now)
     }
 
-    /// The drain for which an agent that has nothing to do is to be told to end: those of ephemeral workers leave, and an
-    /// older one does not know what a drain is.
-    pub fn drained_away(&self) -> Option<&Drain> {
-        self.drain.as_ref().filter(|_| self.is_older() && self.kind == Some(Kind::Ephemeral))
+    /// Why the older agent of an ephemeral worker is to end once nothing runs. It knows neither drains nor that its job was
+    /// its last.
+    pub fn dismissed(&self) -> Option<&str> {
+        if !self.is_older() || self.kind != Some(Kind::Ephemeral) {
+            return None;
+        }
+        let drained = self.drain.as_ref().map(|drain| drain.reason.as_deref().unwrap_or("The worker is drained."));
+        drained.or_else(|| self.spent.map(|_| "This ephemeral worker has run its job."))
     }
 
     /// A person takes the wish back.

@@ -199,7 +199,7 @@ fn two_agents_on_one_token_are_an_alarm_until_it_is_another_token() {
 }
 
 #[test]
-fn only_an_older_agent_of_an_ephemeral_worker_is_told_to_end_by_a_drain() {
+fn only_an_older_agent_of_an_ephemeral_worker_is_dismissed_by_a_drain_or_its_jobs_end() {
     let agent = |protocol, kind| made().registered(NOW, Capability { protocol, ..Capability::default() }, kind);
     let rows = [
         (None, Kind::Ephemeral, true),
@@ -209,9 +209,23 @@ fn only_an_older_agent_of_an_ephemeral_worker_is_told_to_end_by_a_drain() {
     ];
     for (protocol, kind, told) in rows {
         let worker = agent(protocol, kind);
-        assert_eq!(worker.drained_away(), None, "it does not drain");
-        assert_eq!(worker.drained(NOW, None, None).drained_away().is_some(), told, "{protocol:?} {kind:?}");
+        assert_eq!(worker.dismissed(), None);
+        assert_eq!(worker.clone().job_ended(NOW).dismissed().is_some(), told, "{protocol:?} {kind:?}");
+        let drained = worker.drained(NOW, Some("price".to_owned()), None);
+        assert_eq!(drained.dismissed(), told.then_some("price"), "{protocol:?} {kind:?}");
     }
+}
+
+#[test]
+fn an_older_agent_finishes_for_two_seconds() {
+    let agent = |protocol| made().registered(NOW, Capability { protocol, ..Capability::default() }, Kind::Persistent);
+    assert_eq!(agent(Some(1)).released(NOW).finishing, None);
+    let finishing = agent(None).released(NOW);
+    assert_eq!(finishing.finishing, Some(NOW));
+    assert_eq!(finishing.clone().settled(Timestamp(NOW.0 + 1_999)), finishing);
+    assert_eq!(finishing.clone().settled(Timestamp(NOW.0 + 2_000)), agent(None));
+    assert_eq!(finishing.clone().gone(NOW, OfflineCause::Silent).finishing, None);
+    assert_eq!(finishing.registered(NOW, Capability::default(), Kind::Persistent).finishing, None);
 }
 
 #[test]

@@ -12,13 +12,15 @@ pub(crate) fn is_lasting(code: BlockerCode) -> bool {
         | BlockerCode::Vram
         | BlockerCode::Sandbox
         | BlockerCode::Spent
-        | BlockerCode::CannotStop => true,
+        | BlockerCode::CannotStop
+        | BlockerCode::LacksFiles => true,
         BlockerCode::GpusWithheld
         | BlockerCode::Draining
         | BlockerCode::Unfit
         | BlockerCode::Offline
         | BlockerCode::Connecting
         | BlockerCode::Astray
+        | BlockerCode::Finishing
         | BlockerCode::Occupied
         | BlockerCode::GpusBusy
         | BlockerCode::Reserved => false,

@@ -70,7 +70,7 @@ fn OneWay(way: Way, open: bool) -> impl IntoView {
 #[component]
 pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token_shown: bool) -> impl IntoView {
     let words = &t().worker;
-    let came = Memo::new(move |_| worker.with(|worker| worker.last_heartbeat.is_some()));
+    let came = Memo::new(move |_| worker.with(has_come));
     let late = RwSignal::new(!token_shown);
     let known = Memo::new(move |_| worker.with(|worker| if came.get() { known(worker) } else { String::new() }));
     let refused = Memo::new(move |_| worker.with(|worker| worker.last_refusal.clone()).filter(|_| !came.get()));
@@ -104,6 +104,14 @@ pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token
         </section>
     }
     .erased()
+}
+
+/// Whether an agent has registered with the token that the worker has now. One that the rotation threw out has not.
+fn has_come(worker: &WorkerView) -> bool {
+    match (worker.registered_at, worker.token_made_at) {
+        (Some(registered), Some(made)) => registered >= made,
+        (registered, _) => registered.is_some(),
+    }
 }
 
 /// That an agent came and was refused, and what that says about it.

@@ -28,6 +28,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use app::command_line::ignoring_empty_variables;
 use clap::builder::BoolishValueParser;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -188,7 +189,7 @@ impl std::str::FromStr for Secret {
 
 /// Does what the command line says.
 pub fn run() -> ExitCode {
-    let matches = Cli::command().get_matches();
+    let matches = ignoring_empty_variables(Cli::command()).get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match cli.command {
         Command::Worker { args } => worker::become_agent(&args),

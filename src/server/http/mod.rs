@@ -42,7 +42,7 @@ mod worker;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::Request;
+use axum::extract::OriginalUri;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
@@ -101,8 +101,8 @@ pub fn declared(app: &App) -> Vec<Declared> {
     api.chain(beside.iter().flat_map(|routes| routes.declared(""))).collect()
 }
 
-async fn unknown_route(request: Request) -> Response {
-    no_such_route(request.uri().path()).into_response()
+async fn unknown_route(OriginalUri(uri): OriginalUri) -> Response {
+    no_such_route(uri.path()).into_response()
 }
 
 async fn method_not_allowed() -> Response {

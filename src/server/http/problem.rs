@@ -80,7 +80,9 @@ impl ApiError {
         Self::new(
             StatusCode::UNAUTHORIZED,
             "not_authenticated",
-            "Send an admin API token as `Authorization: Bearer …` or `X-API-Key: …`, or log in with a browser.",
+            "Send an API token as `Authorization: Bearer …` or `X-API-Key: …`, or log in with a browser. To make a token: on \
+             the account page, or on the server's host with `simpletuner auth tokens create NAME --user YOU`. To try the \
+             server alone without accounts: `simpletuner server --single-user`.",
         )
     }
 

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::Core;
 use super::astray::{heartbeat_says, word_of};
-use super::contention::{host_at, host_of, listens_elsewhere};
+use super::contention::host_of;
 use super::desired::desired;
 use super::fitness::{self, fitness_said};
 use super::gpus::{self, all_on_record, check_telemetry, gpus_said};
@@ -34,7 +34,7 @@ use crate::tokens;
 pub struct Listening {
     /// What it should do.
     pub desired: Desired,
-    /// Why it should end, in words, if it is one that a drain means nothing to.
+    /// Why it should end, in words: for older agents.
     pub shutdown: Option<String>,
     /// When its token ends.
     pub until: Option<Timestamp>,
@@ -51,8 +51,7 @@ impl Core {
         let capability = capability(&key.worker, &register)?;
         let kind = if register.persistent == Some(true) { Kind::Persistent } else { Kind::Ephemeral };
         let claims = claims(&register);
-        // An older agent does not say which work directory it uses: where it comes from has to do.
-        let turn = if capability.is_older() { self.take_turn(&key.worker, &host_at(key.peer)).await } else { Ok(()) };
+        let turn = if capability.is_older() { self.take_turn(&key.worker, None).await } else { Ok(()) };
         let session = (!capability.is_older()).then(|| tokens::mint("ws_", &*self.random));
         let input = Arc::new((key, capability, kind, claims, session));
         let (again, who) = (Arc::clone(&input), caller.clone());
@@ -84,7 +83,7 @@ impl Core {
     /// One on another host than the one that listens takes its place, but not again and again.
     pub async fn listening(self: &Arc<Self>, caller: Caller, worker: WorkerId, stream: String) -> Result<(), Refusal> {
         if let Some(host) = host_of(&stream)
-            && let Err(refusal) = self.take_turn(&worker, host).await
+            && let Err(refusal) = self.take_turn(&worker, Some(host)).await
         {
             if matches!(refusal, Refusal::Worker(Refused::TokenInUse)) {
                 self.record_token_in_use(caller, &worker, Some(host)).await;
@@ -138,8 +137,7 @@ impl Core {
         }
         let desired = desired(self, &mut *tx, &stored, &[]).await?;
         let busy = !(desired.run.is_empty() && desired.stop.is_empty() && desired.offers.is_empty());
-        let drain = stored.worker.drained_away().filter(|_| !busy);
-        let shutdown = drain.map(|drain| drain.reason.clone().unwrap_or_else(|| "The worker is drained.".to_owned()));
+        let shutdown = stored.worker.dismissed().filter(|_| !busy).map(str::to_owned);
         Ok(Some(Listening { desired, shutdown, until }))
     }
 
@@ -299,10 +297,10 @@ async fn register_in(
     let alive = super::health::verdict(unit.core, &stored, unit.now).is_none();
     let before = stored.worker.clone();
     before.may_register(capability, alive, unit.tx.leased_jobs(Some(worker)).await?.len())?;
-    let displaces = capability.is_older() && listens_elsewhere(&before, &host_at(key.peer));
+    let displaces = capability.is_older() && before.stream().is_some();
     if displaces && forsakes(&unit.tx.leased_jobs(Some(worker)).await?, claims) {
-        // It may be the same agent on a new host, but then the old one's stream ends within a minute, and it comes again.
-        // It may as well be a twin, which would end a training that goes well, again and again.
+        // It may be the same agent, started again: then the old one's stream ends soon, and it comes again in 10 s. It may as
+        // well be a second one with the same token, also on the same host, which would end a training that goes well.
         return Err(Refused::TokenInUse.into());
     }
     let after = before.clone().registered(unit.now, capability.clone(), kind);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use app::domain::access::Permission;
 use app::domain::audit::Action;
 use app::domain::code::is_code;
+use app::domain::config_files::{self, CONFIG};
 use app::protocol::configs::{Bundle, ConfigDetail, ConfigView, ConfigsPage};
 use app::protocol::topic::Topic;
 use serde_json::{Map, Value, json};
@@ -247,13 +248,41 @@ fn checked_config_name(name: &str) -> Result<String, Refusal> {
 
 /// `num_processes` of a configuration, as `key` or `--key`.
 pub fn num_processes(config: &StoredConfig) -> Option<u32> {
-    let number = value(&object(config), "num_processes")?;
+    let number = value(&object(config, CONFIG), "num_processes")?;
     number.as_u64().or_else(|| number.as_str()?.parse().ok()).and_then(|number| u32::try_from(number).ok())
 }
 
-fn object(config: &StoredConfig) -> Map<String, Value> {
-    let text = config.files.get("config.json").map(String::as_str).unwrap_or_default();
-    serde_json::from_str(text).unwrap_or_default()
+/// The data-loader file of a configuration.
+pub fn data_loader_of(config: &StoredConfig) -> Option<String> {
+    let value = value(&object(config, CONFIG), "data_backend_config");
+    config_files::data_loader(value.as_ref().and_then(Value::as_str), |file| config.files.contains_key(file))
+}
+
+/// The other files that a configuration names.
+pub fn named_files(config: &StoredConfig) -> Vec<String> {
+    let loader = data_loader_of(config);
+    let file = |value: &Value| {
+        let text = value.as_str().filter(|text| config_files::may_be_file(text))?;
+        config_files::named(text, |file| config.files.contains_key(file))
+    };
+    let mut files: Vec<String> = object(config, CONFIG).values().filter_map(file).collect();
+    files.retain(|file| file != CONFIG && Some(file) != loader.as_ref());
+    files.sort();
+    files.dedup();
+    files
+}
+
+/// A file of a configuration as JSON.
+pub fn json_file(config: &StoredConfig, name: &str) -> Option<Value> {
+    serde_json::from_str(config.files.get(name)?).ok()
+}
+
+/// A file of a configuration as an object of JSON; empty if it is none.
+pub fn object(config: &StoredConfig, name: &str) -> Map<String, Value> {
+    match json_file(config, name) {
+        Some(Value::Object(object)) => object,
+        _ => Map::new(),
+    }
 }
 
 fn value(object: &Map<String, Value>, key: &str) -> Option<Value> {
@@ -262,7 +291,7 @@ fn value(object: &Map<String, Value>, key: &str) -> Option<Value> {
 
 /// A configuration in a list.
 pub fn view(config: &StoredConfig) -> ConfigView {
-    let object = object(config);
+    let object = object(config, CONFIG);
     let shown = ["model_type", "model_family", "max_train_steps", "learning_rate", "train_batch_size"];
     let plain = |key: &str| {
         let text = match value(&object, key)? {

@@ -31,10 +31,13 @@ impl Contention {
 }
 
 impl Core {
-    /// Lets an agent on this host take the place of one that listens on another, but not again and again.
-    pub(super) async fn take_turn(&self, worker: &WorkerId, host: &str) -> Result<(), Refusal> {
+    /// Lets an agent take the place of one that listens, but not again and again. `host` is where it comes from; one that
+    /// comes back to where it was takes nobody's place. None where that is not known: older agents register without saying
+    /// which of two on a host they are.
+    pub(super) async fn take_turn(&self, worker: &WorkerId, host: Option<&str>) -> Result<(), Refusal> {
         let stored = self.recent().await?.worker(worker).await?;
-        let displaces = stored.is_some_and(|stored| listens_elsewhere(&stored.worker, host));
+        let holder = stored.as_ref().and_then(|stored| host_of(stored.worker.stream()?));
+        let displaces = holder.is_some_and(|holder| host != Some(holder));
         let may = !displaces || self.contention.may_take_over(worker, self.now());
         if may { Ok(()) } else { Err(Refused::TokenInUse.into()) }
     }

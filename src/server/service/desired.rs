@@ -1,16 +1,17 @@
 //! What should be true on a worker's host: the answer to a heartbeat, to a long poll, and the events of its stream.
 
+use app::domain::config_files::CONFIG;
 use app::domain::job::{Checkpoints, Job, Lease, State};
 use app::domain::reconcile::{Claim, Verdict, judge};
 use app::domain::worker::Worker;
 use app::protocol::dispatch::{BundleRef, CheckpointPolicy, JobSubmit};
 use app::protocol::worker::{Desired, RunningAttempt, StopAttempt, StopReason};
-use serde_json::{Map, Value};
+use serde_json::Map;
 
 use super::Core;
+use super::configs::{data_loader_of, json_file, object};
 use super::refusal::Refusal;
 use crate::store::Tx;
-use crate::store::configs::StoredConfig;
 use crate::store::workers::StoredWorker;
 use crate::tokens;
 
@@ -22,7 +23,8 @@ pub async fn desired(
     claims: &[Claim],
 ) -> Result<Desired, Refusal> {
     let id = &worker.worker.id;
-    let mut desired = Desired { drain: worker.worker.drain.is_some(), ..Desired::default() };
+    let (drain, spent) = (worker.worker.drain.is_some(), worker.worker.spent.is_some());
+    let mut desired = Desired { drain, spent, ..Desired::default() };
     let held = tx.leased_jobs(Some(id)).await?;
     for job in &held {
         match &job.state {
@@ -88,8 +90,8 @@ async fn offer(
         job_id: job.id.clone(),
         attempt: lease.attempt,
         config_name: job.spec.config_name.clone(),
-        config: if older { object(&config, "config.json") } else { Map::new() },
-        dataloader: older.then(|| json_file(&config, "multidatabackend.json")).flatten(),
+        config: if older { object(&config, CONFIG) } else { Map::new() },
+        dataloader: older.then(|| json_file(&config, &data_loader_of(&config)?)).flatten(),
         upload_endpoint: format!("{base}/artifacts"),
         upload_token: tokens::job_token(&core.job_token_key, &job.id, lease.attempt),
         hf_token: if older { hub_token(core, tx, job).await } else { None },
@@ -121,15 +123,4 @@ async fn hub_token(core: &Core, tx: &mut dyn Tx, job: &Job) -> Option<String> {
         tracing::error!(job = %job.id, ?refusal, "the hub's token cannot be given");
         None
     })
-}
-
-fn json_file(config: &StoredConfig, name: &str) -> Option<Value> {
-    serde_json::from_str(config.files.get(name)?).ok()
-}
-
-fn object(config: &StoredConfig, name: &str) -> Map<String, Value> {
-    match json_file(config, name) {
-        Some(Value::Object(object)) => object,
-        _ => Map::new(),
-    }
 }

@@ -4,9 +4,11 @@
 
 use std::sync::Arc;
 
+use app::domain::astray::never_began;
 use app::domain::ids::Attempt;
-use app::domain::job::Job;
+use app::domain::job::{Job, Loss};
 use app::domain::plan;
+use app::domain::time::{Millis, Timestamp};
 use app::protocol::topic::Topic;
 
 use super::Core;
@@ -113,14 +115,17 @@ async fn make(unit: &mut Unit<'_>, offer: Offer) -> Result<(), Refusal> {
 }
 
 impl Core {
-    /// Takes back offers that nobody answered, and plans what is due meanwhile.
+    /// Takes back offers that nobody answered, gives older agents that have finished back to planning, and plans what is due.
     ///
     /// Returns how many were taken back.
     pub async fn sweep_offers(self: &Arc<Self>) -> Result<usize, Refusal> {
         // Most passes find nothing, and a look costs less than an empty commit.
         let now = self.now();
-        let stale = |job: &Job| job.clone().offer_expired(now) != *job;
-        let due = |known: &Known| known.waiting().next().is_some() || known.leases().any(stale);
+        let due = |known: &Known| {
+            known.waiting().next().is_some()
+                || known.leases().any(|job| swept(known, job, now, Millis(0)) != *job)
+                || known.workers().any(|stored| stored.worker.clone().settled(now) != stored.worker)
+        };
         if !self.recent().await?.see(due).await? {
             return Ok(0);
         }
@@ -128,15 +133,36 @@ impl Core {
     }
 }
 
+/// A leased job after a look at the clock.
+fn swept(known: &Known, job: &Job, now: Timestamp, lease: Millis) -> Job {
+    let worker = job.live_lease().and_then(|lease| known.worker(&lease.worker));
+    if worker.is_some_and(|stored| never_began(now, &stored.worker, job)) {
+        let why = "The older agent took the job and never started the trainer; its own log may say why.";
+        return job.clone().lost(now, Loss::Requeued(why.to_owned()), lease);
+    }
+    job.clone().offer_expired(now)
+}
+
 async fn sweep(unit: &mut Unit<'_>) -> Result<usize, Refusal> {
-    let mut expired = 0;
-    for before in unit.tx.leased_jobs(None).await? {
-        let after = before.clone().offer_expired(unit.now);
-        if after != before {
-            unit.save_job(&before, &after).await?;
-            expired += 1;
-        }
+    let now = unit.now;
+    let core = unit.core;
+    let changes = |known: &Known| -> (Vec<(Job, Job)>, Vec<Arc<StoredWorker>>) {
+        let lease = |job: &Job| {
+            let holder = job.live_lease().and_then(|lease| known.worker(&lease.worker));
+            core.lease_of(holder.map(|stored| &stored.worker))
+        };
+        let jobs = known.leases().map(|job| (job.clone(), swept(known, job, now, lease(job))));
+        let workers = known.workers().filter(|stored| stored.worker.finishing.is_some()).map(Arc::clone);
+        (jobs.filter(|(before, after)| before != after).collect(), workers.collect())
+    };
+    let (jobs, workers) = unit.tx.see(changes).await?;
+    for (before, after) in &jobs {
+        unit.save_job(before, after).await?;
+    }
+    for stored in workers {
+        let after = stored.worker.clone().settled(now);
+        unit.save_worker_unrecorded(&stored.worker, &after).await?;
     }
     unit.plan_after();
-    Ok(expired)
+    Ok(jobs.len())
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use app::domain::astray::Word;
+use app::domain::astray::{Word, older_report};
 use app::domain::audit::Action;
 use app::domain::ids::{Attempt, JobId, WorkerId};
 use app::domain::job::{Job, Refused, Report, State};
@@ -55,15 +55,17 @@ impl Core {
     ) -> Result<Job, Refusal> {
         let attempt = subject.attempt.or(report.attempt);
         let resumed = resumed_from(&report)?;
+        let points = report.progress.as_ref().map(|point| points_of(std::slice::from_ref(point))).transpose()?;
         let report = parsed(&report)?;
         let (worker, word, who) = (subject.worker.clone(), Word::of(&subject.job, &report), caller.clone());
-        let input = Arc::new((Subject { attempt, ..subject }, report, word.clone(), resumed));
+        let input =
+            Arc::new((Subject { attempt, ..subject }, report, word.clone(), resumed, points.unwrap_or_default()));
         let reported = self.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
-                let (subject, report, word, resumed) = &*input;
+                let (subject, report, word, resumed, points) = &*input;
                 let (before, attempt) = current(unit, subject).await?;
-                let report = as_evicted(unit, subject, &before, report.clone()).await?;
+                let report = judged(unit, subject, &before, report.clone()).await?;
                 let after = before.clone().reported(unit.now, &subject.worker, attempt, report)?;
                 check_place(unit, subject, &before, &after).await?;
                 let resumed = resumed.filter(|_| matches!(after.state, State::Running { .. }));
@@ -73,10 +75,12 @@ impl Core {
                 if let Some(step) = resumed {
                     unit.tx.note_resumed(&after.id, attempt, step).await?;
                 }
+                add_points(unit, &after, attempt, points).await?;
                 if after.has_ended() && !before.has_ended() {
                     spend(unit, &subject.worker).await?;
                 }
                 if before.live_lease().is_some() && after.live_lease().is_none() {
+                    release(unit, &subject.worker).await?;
                     unit.plan_after();
                 }
                 spoke(unit, &subject.worker, word).await?;
@@ -98,14 +102,8 @@ impl Core {
         subject: Subject,
         report: ProgressReport,
     ) -> Result<(), Refusal> {
-        if report.points.len() > MAX_POINTS {
-            return Err(Invalid::TooMuch { what: "points", limit: MAX_POINTS as u64 }.into());
-        }
-        if report.points.iter().any(|point| point.metrics.len() > MAX_METRICS) {
-            return Err(Invalid::TooMuch { what: "metrics", limit: MAX_METRICS as u64 }.into());
-        }
+        let points = Arc::new(points_of(&report.points)?);
         self.need_room_to_run()?;
-        let points: Arc<Vec<StoredPoint>> = Arc::new(report.points.iter().map(stored).collect());
         let subject = Arc::new(Subject { attempt: Some(report.attempt), ..subject });
         self.change(caller, move |unit| {
             let (subject, points) = (Arc::clone(&subject), Arc::clone(&points));
@@ -113,9 +111,7 @@ impl Core {
                 let (job, attempt) = current(unit, &subject).await?;
                 job.clone().reported(unit.now, &subject.worker, attempt, Report::Running)?;
                 unit.answers(&job).await?;
-                unit.tx.add_points(&job.id, attempt, &points, unit.core.policy.bounds.points).await?;
-                unit.touch(Topic::Job(job.id.clone()));
-                Ok(())
+                add_points(unit, &job, attempt, &points).await
             })
         })
         .await
@@ -161,6 +157,25 @@ impl Core {
     }
 }
 
+/// Points as they are stored, if they are not too many.
+fn points_of(points: &[ProgressPoint]) -> Result<Vec<StoredPoint>, Refusal> {
+    if points.len() > MAX_POINTS {
+        return Err(Invalid::TooMuch { what: "points", limit: MAX_POINTS as u64 }.into());
+    }
+    if points.iter().any(|point| point.metrics.len() > MAX_METRICS) {
+        return Err(Invalid::TooMuch { what: "metrics", limit: MAX_METRICS as u64 }.into());
+    }
+    Ok(points.iter().map(stored).collect())
+}
+
+async fn add_points(unit: &mut Unit<'_>, job: &Job, attempt: Attempt, points: &[StoredPoint]) -> Result<(), Refusal> {
+    if !points.is_empty() {
+        unit.tx.add_points(&job.id, attempt, points, unit.core.policy.bounds.points).await?;
+        unit.touch(Topic::Job(job.id.clone()));
+    }
+    Ok(())
+}
+
 /// A lost attempt does not come back to a place that is another's now.
 async fn check_place(unit: &mut Unit<'_>, subject: &Subject, before: &Job, after: &Job) -> Result<(), Refusal> {
     if before.live_lease().is_some() || after.live_lease().is_none() {
@@ -171,15 +186,23 @@ async fn check_place(unit: &mut Unit<'_>, subject: &Subject, before: &Job, after
     if displaced(before, after, worker.as_ref(), &held) { Err(Refused::NotYours.into()) } else { Ok(()) }
 }
 
+/// What a report means, given who sends it.
+///
 /// What a worker stops because its drain has come to its deadline goes back without counting, whichever word it uses.
-/// What has trained as long as it may is stopped for that (see `desired`), also on such a worker.
-async fn as_evicted(unit: &mut Unit<'_>, subject: &Subject, job: &Job, report: Report) -> Result<Report, Refusal> {
-    if !matches!(report, Report::Cancelled | Report::Requeue { .. }) || job.overdue(unit.now).is_some() {
-        return Ok(report);
-    }
-    let worker = unit.tx.worker(&subject.worker).await?;
-    let evicts = worker.is_some_and(|stored| stored.worker.evicts(unit.now));
-    Ok(if evicts { Report::Evicted } else { report })
+/// What has trained as long as it may is stopped for that (see `desired`), also on such a worker. An older agent says
+/// `failed` of a trainer that was killed.
+async fn judged(unit: &mut Unit<'_>, subject: &Subject, job: &Job, report: Report) -> Result<Report, Refusal> {
+    let Some(worker) = unit.tx.worker(&subject.worker).await?.map(|stored| stored.worker) else { return Ok(report) };
+    let report = if worker.is_older() { older_report(report) } else { report };
+    let stopped = matches!(report, Report::Cancelled | Report::Requeue { .. }) && job.overdue(unit.now).is_none();
+    Ok(if stopped && worker.evicts(unit.now) { Report::Evicted } else { report })
+}
+
+/// A lease of a worker ended.
+async fn release(unit: &mut Unit<'_>, worker: &WorkerId) -> Result<(), Refusal> {
+    let Some(stored) = unit.tx.worker(worker).await? else { return Ok(()) };
+    let after = stored.worker.clone().released(unit.now);
+    unit.save_worker_unrecorded(&stored.worker, &after).await
 }
 
 /// An ephemeral worker's first job is its last.

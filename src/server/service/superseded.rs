@@ -10,10 +10,11 @@ use super::Core;
 use super::refusal::Refusal;
 use super::unit::Unit;
 
-/// The step of a checkpoint, by the name of its directory.
+/// The step of a checkpoint, by the name of its directory; rolling ones end in `-rolling`.
 pub fn step(name: &str) -> Option<i64> {
-    let digits = name.strip_prefix("checkpoint-").filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
-    digits.and_then(|digits| digits.parse().ok())
+    let digits = name.strip_prefix("checkpoint-")?;
+    let digits = digits.strip_suffix("-rolling").unwrap_or(digits);
+    digits.parse().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Gives up what a checkpoint of this job takes the place of. True if there are files to remove after the commit.
@@ -69,6 +70,7 @@ mod tests {
         };
         let all = files(&[
             (1, "checkpoint-900/a"),
+            (1, "checkpoint-950-rolling/a"),
             (1, "checkpoint-900/sub/b"),
             (1, "checkpoint-1000/a"),
             (1, "checkpoint-2000/half"),
@@ -83,8 +85,9 @@ mod tests {
             found.into_iter().map(|(attempt, name)| format!("{attempt}/{name}")).collect()
         };
         assert_eq!(older(900, 1), [""; 0]);
-        assert_eq!(older(950, 2), ["1/checkpoint-900"]);
-        assert_eq!(older(1000, 1), ["1/checkpoint-900", "2/checkpoint-950"]);
-        assert_eq!(older(1000, 2), ["1/checkpoint-1000", "1/checkpoint-900", "2/checkpoint-950"]);
+        assert_eq!(older(950, 2), ["1/checkpoint-900", "1/checkpoint-950-rolling"]);
+        assert_eq!(older(1000, 1), ["1/checkpoint-900", "1/checkpoint-950-rolling", "2/checkpoint-950"]);
+        let both = ["1/checkpoint-1000", "1/checkpoint-900", "1/checkpoint-950-rolling", "2/checkpoint-950"];
+        assert_eq!(older(1000, 2), both);
     }
 }

@@ -37,6 +37,7 @@ mod log_gaps;
 mod log_lines;
 mod notices;
 mod older;
+mod older_jobs;
 mod openapi;
 mod ops;
 mod overview;

@@ -5,17 +5,17 @@ use serde_json::{Value, json};
 
 use super::harness::{Answer, By, Events, Server, read};
 
-const HERE: [u8; 4] = [10, 0, 0, 1];
+pub const HERE: [u8; 4] = [10, 0, 0, 1];
 const ELSEWHERE: [u8; 4] = [10, 0, 0, 2];
 
 /// Registers as an older agent does, from this address, with what it runs.
-async fn register(server: &Server, key: &By, host: [u8; 4], runs: Option<&str>) -> Answer {
+pub async fn register(server: &Server, key: &By, host: [u8; 4], runs: Option<&str>) -> Answer {
     let body = json!({"name": "x", "gpu_info": {"accelerator": "cpu"}, "persistent": true, "current_job_id": runs});
     read(server.send_from(key, host, "POST", "/api/workers/register", body.to_string()).await).await
 }
 
 /// Registers, and listens.
-async fn connect(server: &Server, key: &By, host: [u8; 4]) -> Events {
+pub async fn connect(server: &Server, key: &By, host: [u8; 4]) -> Events {
     register(server, key, host, None).await.ok(200);
     let answer = server.stream_from(key, host).await;
     assert_eq!(answer.status().as_u16(), 200);
@@ -23,18 +23,18 @@ async fn connect(server: &Server, key: &By, host: [u8; 4]) -> Events {
 }
 
 /// An older agent that listens here.
-async fn older(server: &Server) -> (String, By, Events) {
+pub async fn older(server: &Server) -> (String, By, Events) {
     let (id, key) = server.worker("old").await;
     let events = connect(server, &key, HERE).await;
     (id, key, events)
 }
 
 /// Sends what an older agent sends from its host.
-async fn post(server: &Server, key: &By, path: &str, body: Value) -> Answer {
+pub async fn post(server: &Server, key: &By, path: &str, body: Value) -> Answer {
     read(server.send_from(key, HERE, "POST", path, body.to_string()).await).await
 }
 
-async fn busy(server: &Server, key: &By, job: &str) {
+pub async fn busy(server: &Server, key: &By, job: &str) {
     post(server, key, "/api/workers/heartbeat", json!({"status": "busy", "current_job_id": job})).await.ok(200);
 }
 
@@ -42,8 +42,13 @@ async fn idle(server: &Server, key: &By) {
     post(server, key, "/api/workers/heartbeat", json!({"status": "idle", "current_job_id": null})).await.ok(200);
 }
 
-async fn report(server: &Server, key: &By, job: &str, status: &str) -> Answer {
+pub async fn report(server: &Server, key: &By, job: &str, status: &str) -> Answer {
     post(server, key, &format!("/api/workers/job/{job}/status"), json!({"status": status, "error": null})).await
+}
+
+/// Its report of a trainer that ended badly.
+pub async fn report_failed(server: &Server, key: &By, job: &str, error: &str) -> Answer {
+    post(server, key, &format!("/api/workers/job/{job}/status"), json!({"status": "failed", "error": error})).await
 }
 
 /// A job that was cancelled while it was offered; the agent that was offered it does not know.
@@ -55,7 +60,7 @@ async fn cancelled_offer(server: &Server, events: &mut Events) -> String {
 }
 
 /// How often this is on record of a worker.
-async fn recorded(server: &Server, worker: &str, action: &str) -> usize {
+pub async fn recorded(server: &Server, worker: &str, action: &str) -> usize {
     let trail = server.app.core.read().await.expect("a database").audit_of(worker).await.expect("readable");
     trail.iter().filter(|entry| entry.action == action).count()
 }

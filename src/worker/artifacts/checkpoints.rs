@@ -59,13 +59,17 @@ impl Trainer {
     }
 }
 
-/// The step of a checkpoint, by its directory's name: `checkpoint-` and digits.
+/// The step of a checkpoint, by its directory's name: `checkpoint-` and digits; SimpleTuner's rolling ones end in `-rolling`.
 pub fn step(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("checkpoint-")?;
+    let digits = digits.strip_suffix(ROLLING).unwrap_or(digits);
     digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The checkpoints among files. One that has no file is none yet.
+/// How the name of a checkpoint ends that the trainer replaces by the next one.
+const ROLLING: &str = "-rolling";
+
+/// The checkpoints among files. One that has no file is none yet. Of two of one step, the one that stays counts.
 pub fn among(files: Vec<Artifact>) -> Checkpoints {
     let mut found = Checkpoints::new();
     for artifact in files {
@@ -73,6 +77,11 @@ pub fn among(files: Vec<Artifact>) -> Checkpoints {
         let Some(step) = step(name) else { continue };
         let empty = || Checkpoint { name: name.to_owned(), changed_ms: i64::MIN, files: Vec::new() };
         let checkpoint = found.entry(step).or_insert_with(empty);
+        match (checkpoint.name == name, name.ends_with(ROLLING)) {
+            (true, _) => {}
+            (false, true) => continue,
+            (false, false) => *checkpoint = empty(),
+        }
         checkpoint.changed_ms = checkpoint.changed_ms.max(artifact.file.modified_ms);
         checkpoint.files.push(artifact);
     }
@@ -128,6 +137,9 @@ mod tests {
         for (name, expected) in [
             ("checkpoint-500", Some(500)),
             ("checkpoint-0", Some(0)),
+            ("checkpoint-10-rolling", Some(10)),
+            ("checkpoint-rolling", None),
+            ("checkpoint--rolling", None),
             ("checkpoint-final", None),
             ("checkpoint-+5", None),
             ("checkpoint-", None),
@@ -144,6 +156,18 @@ mod tests {
             files(&[("checkpoint-5/a", 1), ("checkpoint-5/sub/b", 7), ("checkpoint-10/a", 3), ("w", 9), ("x/y", 9)]);
         let seen: Vec<_> = found.iter().map(|(step, it)| (*step, it.changed_ms, it.files.len())).collect();
         assert_eq!(seen, [(5, 7, 2), (10, 3, 1)]);
+    }
+
+    #[test]
+    fn a_rolling_checkpoint_is_one_unless_there_is_another_of_its_step() {
+        for list in [
+            [("checkpoint-5-rolling/a", 1), ("checkpoint-10-rolling/a", 2), ("checkpoint-10/a", 3)],
+            [("checkpoint-10/a", 3), ("checkpoint-10-rolling/a", 2), ("checkpoint-5-rolling/a", 1)],
+        ] {
+            let found = files(&list);
+            let seen: Vec<_> = found.iter().map(|(step, it)| (*step, it.name.as_str(), it.files.len())).collect();
+            assert_eq!(seen, [(5, "checkpoint-5-rolling", 1), (10, "checkpoint-10", 1)]);
+        }
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The files that a trainer makes: which there are, and what each is.
 
 pub mod checkpoints;
+pub mod copies;
 pub mod inside;
 
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -14,10 +15,6 @@ use crate::files::Uploaded;
 const MEDIA: &[&str] = &["png", "jpg", "jpeg", "webp", "gif", "mp4", "webm", "wav", "mp3", "flac", "ogg"];
 /// Where the content of events goes, and how its names begin.
 pub const FROM_EVENTS: &str = "validation_images/event_";
-/// What comes inside an event is not larger, in bytes.
-const LARGEST_COPY: u64 = 64 << 20;
-/// How many files are compared with others at one look. A trainer can make any number of the same size.
-const MOST_COMPARED: usize = 1_000;
 /// Deeper directories are not searched.
 const DEEPEST: usize = 16;
 
@@ -61,48 +58,6 @@ pub fn list(output: &Path) -> io::Result<Vec<Artifact>> {
     walk(output, "", 0, &mut found)?;
     found.sort_by(|a, b| a.file.path.cmp(&b.file.path));
     Ok(found)
-}
-
-/// Removes the samples that came inside events and that the trainer has also written itself, so that none is shown twice.
-/// The trainer may put a link or a pipe in their place meanwhile; neither is followed.
-///
-/// # Errors
-/// If a file cannot be removed.
-pub fn drop_copies(output: &Path, files: &mut Vec<Artifact>) -> io::Result<()> {
-    let is_ours = |artifact: &Artifact| artifact.file.path.starts_with(FROM_EVENTS);
-    let mut compared = 0;
-    let (ours, theirs): (Vec<_>, Vec<_>) =
-        files.iter().filter(|artifact| artifact.kind == ArtifactKind::Sample).cloned().partition(is_ours);
-    for copy in ours {
-        let mut alike = theirs.iter().filter(|artifact| artifact.file.size == copy.file.size).peekable();
-        if alike.peek().is_none() || copy.file.size > LARGEST_COPY {
-            continue;
-        }
-        let mut alike = alike.take(MOST_COMPARED - compared).inspect(|_| compared += 1);
-        if alike.any(|artifact| have_same_bytes(output, &copy.file.path, &artifact.file.path).unwrap_or_default()) {
-            inside::remove(output, &copy.file.path)?;
-            files.retain(|artifact| artifact.file.path != copy.file.path);
-        }
-    }
-    Ok(())
-}
-
-/// Compares them piece by piece: a video need not fit into memory.
-fn have_same_bytes(output: &Path, one: &str, other: &str) -> io::Result<bool> {
-    let mut one = BufReader::new(inside::open(output, one)?);
-    let mut other = BufReader::new(inside::open(output, other)?);
-    loop {
-        let (a, b) = (one.fill_buf()?, other.fill_buf()?);
-        let length = a.len().min(b.len());
-        if a[..length] != b[..length] {
-            return Ok(false);
-        }
-        if length == 0 {
-            return Ok(a.is_empty() && b.is_empty());
-        }
-        one.consume(length);
-        other.consume(length);
-    }
 }
 
 fn walk(dir: &Path, prefix: &str, depth: usize, found: &mut Vec<Artifact>) -> io::Result<()> {
@@ -154,21 +109,6 @@ mod tests {
         for (path, expected) in cases {
             assert_eq!(kind(path), expected, "{path}");
         }
-    }
-
-    #[test]
-    fn a_sample_is_sent_once() -> io::Result<()> {
-        let temp = tempfile::tempdir()?;
-        std::fs::create_dir(temp.path().join("validation_images"))?;
-        for (name, content) in [("event_1.png", "same"), ("event_2.png", "only"), ("step_1.png", "same")] {
-            std::fs::write(temp.path().join("validation_images").join(name), content)?;
-        }
-        let mut files = list(temp.path())?;
-        drop_copies(temp.path(), &mut files)?;
-        let left = |files: &[Artifact]| files.iter().map(|artifact| artifact.file.path.clone()).collect::<Vec<_>>();
-        assert_eq!(left(&files), ["validation_images/event_2.png", "validation_images/step_1.png"]);
-        assert_eq!(left(&list(temp.path())?), left(&files));
-        Ok(())
     }
 
     #[test]

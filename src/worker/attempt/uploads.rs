@@ -199,7 +199,7 @@ impl Attempt {
             let from_events = |artifact: &Artifact| artifact.file.path.starts_with(artifacts::FROM_EVENTS);
             // What is sent is not compared again.
             if found.iter().any(|artifact| from_events(artifact) && is_new(artifact))
-                && let Err(error) = artifacts::drop_copies(&output, &mut found)
+                && let Err(error) = artifacts::copies::drop_copies(&output, &mut found)
             {
                 tracing::debug!("samples cannot be compared: {error}");
             }

@@ -240,6 +240,13 @@ impl Session {
         self.unknown.send_replace(false);
         if self.worker_id().as_ref() != Some(&answer.worker_id) {
             tracing::info!("registered at {} as {} ({})", config.url, answer.name, answer.worker_id);
+            if config.named && config.name != answer.name {
+                tracing::warn!(
+                    "--name {} changes nothing: the orchestrator knows this worker as {}",
+                    config.name,
+                    answer.name
+                );
+            }
         }
         let interval = Duration::from_secs(answer.heartbeat_interval_seconds.clamp(1, 3_600));
         self.registered.send_replace(Some(Registration { worker_id: answer.worker_id, interval }));

@@ -6,16 +6,17 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::media;
+use super::{media, told};
 use crate::clock;
 use crate::files::AttemptDir;
 
 /// How many files one request may bring. They are made one by one, and meanwhile nothing else is looked at.
 const MAX_FILES: usize = 1_000;
 
-/// `events.jsonl`, and where the media that events carry go.
+/// `events.jsonl`, and where the media that events carry go. Trouble that events tell of gets a line in the trainer's log.
 pub struct Events {
     file: File,
+    log: File,
     output: PathBuf,
     count: u64,
     most_values: usize,
@@ -24,8 +25,9 @@ pub struct Events {
 impl Events {
     /// Appends to what is there. No request may have more values.
     pub fn open(dir: &AttemptDir, most_values: usize) -> io::Result<Self> {
-        let file = OpenOptions::new().append(true).create(true).open(dir.events())?;
-        Ok(Self { file, output: dir.output(), count: 0, most_values })
+        let appended = |path| OpenOptions::new().append(true).create(true).open(path);
+        let (file, log) = (appended(dir.events())?, appended(dir.log())?);
+        Ok(Self { file, log, output: dir.output(), count: 0, most_values })
     }
 
     /// Takes the body of one request: an event or a list of them.
@@ -47,6 +49,9 @@ impl Events {
             line.push(b'\n');
             // One write, so that a reader finds whole lines.
             self.file.write_all(&line)?;
+            if let Some(told) = told::line(&event) {
+                self.log.write_all(format!("{told}\n").as_bytes())?;
+            }
         }
         Ok(())
     }
@@ -104,6 +109,9 @@ mod tests {
             .filter_map(|line| Some(serde_json::from_str::<Value>(line).ok()?["event"]["type"].clone()))
             .collect();
         assert_eq!(kinds, ["a", "b", "c"]);
+        assert_eq!(std::fs::read_to_string(dir.log())?, "");
+        events.take(br#"{"type": "error", "message": "no space left"}"#)?;
+        assert_eq!(std::fs::read_to_string(dir.log())?, "[event] ERROR no space left\n");
         Ok(())
     }
 }

@@ -16,6 +16,7 @@ mod media;
 mod oom;
 mod orders;
 pub mod spool;
+mod told;
 pub mod trainer;
 mod tree;
 mod usage;

@@ -164,6 +164,17 @@ fn blocker(blocker: &Blocker) -> BlockerView {
                 .to_owned(),
             "Install the newest simpletuner-worker on its host, or submit without exclusive.".to_owned(),
         ),
+        Blocker::LacksFiles { files } => BlockerView {
+            found: Some(files.join(", ")),
+            ..says(
+                BlockerCode::LacksFiles,
+                format!(
+                    "Its older agent gets only config.json and the data loader. This configuration also names {}.",
+                    files.join(", ")
+                ),
+                "Install the newest simpletuner-worker on its host.".to_owned(),
+            )
+        },
         Blocker::Draining => says(
             BlockerCode::Draining,
             "It drains: a person wants it to take nothing new.".to_owned(),
@@ -195,6 +206,11 @@ fn blocker(blocker: &Blocker) -> BlockerView {
                 "It is free when its agent says that it runs nothing; if it never does, restart the agent.".to_owned(),
             )
         },
+        Blocker::Finishing => says(
+            BlockerCode::Finishing,
+            "Its agent is finishing its last job.".to_owned(),
+            "It is free in a few seconds.".to_owned(),
+        ),
         Blocker::Occupied { max_jobs } => BlockerView {
             found: Some(max_jobs.to_string()),
             ..says(

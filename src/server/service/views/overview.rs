@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use app::domain::attention::{self, About, Concern, Entry, LONG_WAIT, Severity, Subject};
 use app::domain::explain::nearest;
 use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::{Job, Loss, Previous, Spec, State};
+use app::domain::job::{Job, Loss, Previous, State};
 use app::domain::matching::Remedy;
+use app::domain::plan::{Class, class};
 use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::Status;
 use app::protocol::gpus::GpuCounts;
@@ -31,8 +32,9 @@ pub(super) const DAY: Millis = Millis::seconds(86_400);
 const QUICK: Millis = Millis::seconds(60);
 /// So many such failures in a row are one too many.
 const REPEATED: u64 = 3;
-/// For so many different demands it is looked whether a worker can take them: each may ask the whole fleet.
-const DEMANDS: usize = 4;
+/// So often a demand is held against a worker at most: jobs that ask for the same are judged once, and a fleet of a hundred
+/// workers for a thousand different demands.
+const JUDGEMENTS: usize = 100_000;
 
 /// At least so many failures in a row, lately and at once.
 pub(super) fn streak(now: Timestamp, least: u64) -> Streak {
@@ -134,20 +136,16 @@ impl Core {
         let mut waiting: Vec<&Job> = known.waiting().filter(long).collect();
         waiting.sort_by_key(|job| job.since());
         let mut fleet = self.policy.fleet(known);
-        let mut judged: Vec<(&Spec, bool)> = Vec::new();
+        let mut judged: HashMap<Class<'_>, bool> = HashMap::new();
+        let most = JUDGEMENTS / known.workers().count().max(1);
         let mut entries = Vec::new();
         for job in waiting {
-            let before = judged.iter().find(|(spec, _)| asks_the_same(spec, &job.spec)).map(|(_, stuck)| *stuck);
-            let stuck = match before {
-                Some(stuck) => stuck,
-                None if judged.len() == DEMANDS => continue,
-                None => {
-                    let stuck = nearest(job, &mut fleet).is_none_or(|remedy| remedy > Remedy::Time);
-                    judged.push((&job.spec, stuck));
-                    stuck
-                }
-            };
-            if stuck {
+            let class = class(&job.spec);
+            if judged.len() >= most && !judged.contains_key(&class) {
+                continue;
+            }
+            let judge = || nearest(job, &mut fleet).is_none_or(|remedy| remedy > Remedy::Time);
+            if *judged.entry(class).or_insert_with(judge) {
                 let about = About::Job(job.id.clone(), job.spec.config_name.clone());
                 entries.push(Entry { concern: Concern::Stuck, about, since: Some(job.since()) });
             }
@@ -158,10 +156,6 @@ impl Core {
 
 fn sees(own: Option<&str>, job: &Job) -> bool {
     own.is_none_or(|name| job.submitted_by == name)
-}
-
-fn asks_the_same(a: &Spec, b: &Spec) -> bool {
-    (a.target, a.exclusive, &a.demand) == (b.target, b.exclusive, &b.demand)
 }
 
 /// The jobs that wait because the worker that had them went offline.

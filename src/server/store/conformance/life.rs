@@ -99,6 +99,7 @@ async fn workers_come_back_as_they_went(fresh: &Fresh) {
     let contended = pinned.clone().contended(Timestamp(NOW.0 + 8), "other");
     let settled = contended.clone().rekeyed();
     let astray = Worker { astray: Some(job(1).id), lease: Some(LEASE), ..settled.clone() };
+    let finishing = Worker { finishing: Some(Timestamp(NOW.0 + 9)), ..astray.clone() };
     for after in [
         connecting,
         online,
@@ -113,6 +114,7 @@ async fn workers_come_back_as_they_went(fresh: &Fresh) {
         contended,
         settled,
         astray,
+        finishing,
     ] {
         fresh.update_worker(&before, &after).await.expect("as it was read");
         assert_eq!(stored(fresh, &made).await, after);

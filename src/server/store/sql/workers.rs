@@ -63,8 +63,8 @@ impl Workers for Session<'_> {
             sql("UPDATE workers SET name = $1, kind = $2, labels = $3, link = $4, link_since = $5, link_stream = $6,
                     offline_cause = $7, capability = $8, drain_since = $9, drain_reason = $10, drain_deadline = $11,
                     spent_at = $12, ignores_reported = $13, networks = $14, conflict_at = $15, conflict_host = $16,
-                    astray_job = $17, lease = $18, allows_older = $19
-             WHERE id = $20 AND link = $21 AND link_since = $22 AND drain_since IS NOT DISTINCT FROM $23");
+                    astray_job = $17, lease = $18, allows_older = $19, finishing_since = $20
+             WHERE id = $21 AND link = $22 AND link_since = $23 AND drain_since IS NOT DISTINCT FROM $24");
         let update = update.bind(&after.name).bind(after.kind.map(Kind::as_str)).bind(to_json(&after.labels));
         let update = update.bind(new.word).bind(new.since).bind(new.stream).bind(new.cause).bind(new.capability);
         let update = update
@@ -78,7 +78,8 @@ impl Workers for Session<'_> {
             .bind(after.conflict.as_ref().map(|conflict| conflict.host.clone()))
             .bind(after.astray.as_ref().map(ToString::to_string))
             .bind(after.lease.map(|lease| lease.0))
-            .bind(after.allows_older);
+            .bind(after.allows_older)
+            .bind(after.finishing.map(|since| since.0));
         let update = update.bind(before.id.as_str()).bind(old.word).bind(old.since);
         self.one(update.bind(before.drain.as_ref().map(|drain| drain.since.0))).await?;
         self.note(Change::Worker(Box::new(after.clone())));

@@ -27,7 +27,7 @@ enum FailureJson {
 }
 
 /// The columns of a job that never change, in the order of [`pinned_values`].
-pub const PINNED: [&str; 20] = [
+pub const PINNED: [&str; 21] = [
     "config_name",
     "config_revision",
     "target",
@@ -44,6 +44,7 @@ pub const PINNED: [&str; 20] = [
     "checkpoints",
     "secrets",
     "shared_secrets_only",
+    "files",
     "submitted_at",
     "submitted_by",
     "retry_of",
@@ -86,6 +87,7 @@ pub fn pinned_values(job: &Job) -> Vec<Value> {
         spec.checkpoints.as_str().into(),
         spec.secrets.as_ref().map(to_json).into(),
         spec.shared_secrets_only.into(),
+        to_json(&spec.files).into(),
         job.submitted_at.0.into(),
         (&job.submitted_by).into(),
         job.retry_of.as_ref().map(JobId::as_str).into(),
@@ -204,6 +206,7 @@ fn spec(row: &Named<'_>) -> Result<Spec> {
         checkpoints,
         secrets: row.optional_json("secrets")?,
         shared_secrets_only: row.flag("shared_secrets_only")?,
+        files: row.optional_json("files")?.unwrap_or_default(),
     })
 }
 

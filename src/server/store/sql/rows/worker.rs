@@ -110,6 +110,7 @@ pub fn worker(row: &Row) -> Result<StoredWorker> {
         networks: networks(&row)?,
         conflict: conflict(&row)?,
         astray: row.optional_job_id("astray_job")?,
+        finishing: row.optional_moment("finishing_since")?,
         lease: row.get::<Option<i64>>("lease")?.map(Millis),
     };
     let from: Option<String> = row.get("last_seen_from")?;
