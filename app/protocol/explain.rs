@@ -140,6 +140,8 @@ pub enum BlockerCode {
     CannotStop,
     /// Its older agent would not get all files of the configuration.
     LacksFiles,
+    /// It gives jobs no directory of a name that the configuration needs.
+    LacksPaths,
     /// It drains.
     Draining,
     /// Its agent says that the host is fit for no new job.

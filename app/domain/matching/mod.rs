@@ -91,6 +91,11 @@ pub enum Blocker {
         /// Those that it would not get.
         files: Vec<String>,
     },
+    /// It gives jobs no directory of these names, which the configuration needs.
+    LacksPaths {
+        /// Those that it lacks.
+        names: Vec<String>,
+    },
     /// A person wants it to drain.
     Draining,
     /// Its agent takes no new job: the host is not fit for one.
@@ -151,6 +156,7 @@ impl Blocker {
             | Self::Reserved { .. } => Remedy::Time,
             Self::CannotStop
             | Self::LacksFiles { .. }
+            | Self::LacksPaths { .. }
             | Self::Draining
             | Self::Offline
             | Self::Unfit { .. }
@@ -169,7 +175,7 @@ impl Blocker {
 type Rule = fn(&Spec, &Candidate<'_>) -> Option<Blocker>;
 
 /// First what only a change of job or worker helps against, then what a person sees to, then what passes by itself.
-const RULES: [Rule; 16] = [
+const RULES: [Rule; 17] = [
     target,
     label,
     accelerator,
@@ -179,6 +185,7 @@ const RULES: [Rule; 16] = [
     spent,
     cannot_stop,
     lacks_files,
+    lacks_paths,
     draining,
     unfit,
     withheld,
@@ -323,6 +330,21 @@ fn cannot_stop(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
 fn lacks_files(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
     let lacks = candidate.worker.is_older() && !spec.files.is_empty();
     lacks.then(|| Blocker::LacksFiles { files: spec.files.clone() })
+}
+
+/// An agent that does not say which it has may have any, unless it is an older one, which has none.
+fn lacks_paths(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    if spec.paths.is_empty() {
+        return None;
+    }
+    let capability = candidate.worker.capability()?;
+    let has = match &capability.paths {
+        Some(paths) => paths.as_slice(),
+        None if capability.is_older() => &[],
+        None => return None,
+    };
+    let names: Vec<String> = spec.paths.iter().filter(|name| !has.contains(name)).cloned().collect();
+    (!names.is_empty()).then_some(Blocker::LacksPaths { names })
 }
 
 fn draining(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {

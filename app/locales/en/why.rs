@@ -60,6 +60,8 @@ pub(super) const WHY: Why = Why {
         "Its older agent gets only config.json and the data loader. This configuration also names {0}.",
     ),
     lacks_files_help: "Install the newest simpletuner-worker on its host.",
+    lacks_paths: Phrase("It gives jobs no directory for {0}, which the configuration needs."),
+    lacks_paths_help: "Start its agent with --data-root DIR, or --path NAME=DIR.",
     draining: "It drains: a person wants it to take nothing new.",
     draining_help: "Resume it.",
     unfit: Phrase("Its agent takes no new job: {0}"),

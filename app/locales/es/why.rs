@@ -60,6 +60,8 @@ pub(super) const WHY: Why = Why {
         "Su agente antiguo solo recibe config.json y el cargador de datos. Esta configuración también nombra {0}.",
     ),
     lacks_files_help: "Instalar la última versión de simpletuner-worker en su host.",
+    lacks_paths: Phrase("No da a los trabajos un directorio para {0}, que la configuración necesita."),
+    lacks_paths_help: "Iniciar su agente con --data-root DIR o --path NAME=DIR.",
     draining: "Está drenando: alguien quiere que no tome nada nuevo.",
     draining_help: "Reanudarlo.",
     unfit: Phrase("Su agente no acepta trabajos nuevos: {0}"),

@@ -56,6 +56,8 @@ pub(super) const WHY: Why = Why {
     cannot_stop_help: "उसके होस्ट पर सबसे नया एजेंट इंस्टॉल करें, या जॉब को एकल किए बिना सबमिट करें।",
     lacks_files: Phrase("इसके पुराने एजेंट को सिर्फ़ config.json और डेटा लोडर मिलते हैं। इस कॉन्फ़िगरेशन में {0} भी है।"),
     lacks_files_help: "इसके होस्ट पर सबसे नया simpletuner-worker इंस्टॉल करें।",
+    lacks_paths: Phrase("कॉन्फ़िगरेशन को {0} की डायरेक्टरी चाहिए, जो यह जॉब को नहीं देता।"),
+    lacks_paths_help: "इसका एजेंट --data-root DIR या --path NAME=DIR के साथ शुरू करें।",
     draining: "यह ड्रेन हो रहा है: किसी ने इसे नई जॉब न लेने को कहा है।",
     draining_help: "इसे फिर से चालू करें।",
     unfit: Phrase("इसका एजेंट नई जॉब नहीं ले रहा: {0}"),

@@ -57,6 +57,8 @@ pub(super) const WHY: Why = Why {
         "旧版のエージェントに渡せるのはconfig.jsonとデータローダーだけです。この設定は{0}も参照しています。",
     ),
     lacks_files_help: "そのホストに最新のsimpletuner-workerをインストールしてください。",
+    lacks_paths: Phrase("設定に必要な{0}のディレクトリがこのワーカーにありません。"),
+    lacks_paths_help: "エージェントを --data-root DIR または --path NAME=DIR を付けて起動してください。",
     draining: "ドレイン中です。新しいジョブを受け付けない設定になっています。",
     draining_help: "再開してください。",
     unfit: Phrase("エージェントが新しいジョブを受け付けていません：{0}"),

@@ -58,6 +58,8 @@ pub(super) const WHY: Why = Why {
         "O agente antigo recebe só config.json e o carregador de dados. Esta configuração também cita {0}.",
     ),
     lacks_files_help: "Instalar a versão mais nova do simpletuner-worker no host.",
+    lacks_paths: Phrase("Não dá aos trabalhos um diretório para {0}, de que a configuração precisa."),
+    lacks_paths_help: "Iniciar o agente com --data-root DIR ou --path NAME=DIR.",
     draining: "Está drenando: alguém quer que ele não pegue nada novo.",
     draining_help: "Retomá-lo.",
     unfit: Phrase("O agente não aceita novos trabalhos: {0}"),

@@ -50,6 +50,8 @@ words! {
         cannot_stop_help: Text,
         lacks_files: Phrase,
         lacks_files_help: Text,
+        lacks_paths: Phrase,
+        lacks_paths_help: Text,
         draining: Text,
         draining_help: Text,
         unfit: Phrase,

@@ -50,6 +50,8 @@ pub(super) const WHY: Why = Why {
     cannot_stop_help: "在其主机上安装最新代理，或以非独占方式提交任务。",
     lacks_files: Phrase("旧版代理只能收到 config.json 和数据加载器。此配置还引用了 {0}。"),
     lacks_files_help: "请在其主机上安装最新的 simpletuner-worker。",
+    lacks_paths: Phrase("它没有为任务提供配置所需的 {0} 目录。"),
+    lacks_paths_help: "请用 --data-root DIR 或 --path NAME=DIR 启动其代理。",
     draining: "正在排空：有人要求它不再接收新任务。",
     draining_help: "将其恢复。",
     unfit: Phrase("其代理不接收新任务：{0}"),

@@ -15,6 +15,7 @@ pub(crate) fn is_lasting(code: BlockerCode) -> bool {
         | BlockerCode::CannotStop
         | BlockerCode::LacksFiles => true,
         BlockerCode::GpusWithheld
+        | BlockerCode::LacksPaths
         | BlockerCode::Draining
         | BlockerCode::Unfit
         | BlockerCode::Offline

@@ -175,6 +175,17 @@ fn blocker(blocker: &Blocker) -> BlockerView {
                 "Install the newest simpletuner-worker on its host.".to_owned(),
             )
         },
+        Blocker::LacksPaths { names } => {
+            let names = names.iter().map(|name| format!("{{{name}}}")).collect::<Vec<_>>().join(", ");
+            BlockerView {
+                found: Some(names.clone()),
+                ..says(
+                    BlockerCode::LacksPaths,
+                    format!("It gives jobs no directory for {names}, which the configuration needs."),
+                    "Start its agent with --data-root DIR, or --path NAME=DIR.".to_owned(),
+                )
+            }
+        }
         Blocker::Draining => says(
             BlockerCode::Draining,
             "It drains: a person wants it to take nothing new.".to_owned(),
