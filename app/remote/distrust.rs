@@ -23,7 +23,9 @@ fn wrong_and_remedy(why: &CertificateError) -> String {
             );
         }
         if other.to_string().contains("CaUsedAsEndEntity") {
-            return "shows a CA's own certificate as its own. Give it one that is no CA (basicConstraints CA:FALSE)"
+            return "shows a CA's own certificate as its own. Give the fingerprint that its dashboard or log shows with \
+                    --orchestrator-fingerprint sha256:…, or give the orchestrator a certificate that is no CA \
+                    (basicConstraints CA:FALSE)"
                 .to_owned();
         }
     }
@@ -71,6 +73,18 @@ mod tests {
     use super::*;
     use crate::protocol::fingerprint::Fingerprint;
 
+    /// As the verifier says it of a certificate from `openssl req -x509`.
+    #[derive(Debug)]
+    struct CaUsedAsEndEntity;
+
+    impl std::fmt::Display for CaUsedAsEndEntity {
+        fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            write!(to, "CaUsedAsEndEntity")
+        }
+    }
+
+    impl Error for CaUsedAsEndEntity {}
+
     #[test]
     fn each_reason_has_its_remedy() {
         let base = Url::parse("https://h:8001/").expect("a URL");
@@ -81,6 +95,7 @@ mod tests {
         let wrong_key = WrongKey { shown: Fingerprint([0xab; 32]) };
         for (why, words) in [
             (CertificateError::UnknownIssuer, "--orchestrator-fingerprint sha256:…"),
+            (CertificateError::Other(OtherError(Arc::new(CaUsedAsEndEntity))), "--orchestrator-fingerprint sha256:…"),
             (CertificateError::Expired, "expired"),
             (CertificateError::NotValidYet, "clock"),
             (CertificateError::NotValidForName, "other names"),
