@@ -30,7 +30,7 @@ test('the list is asked in words and narrowed by links that say how many they le
   await makeWorker(server, 'dan');
   await signIn(page, server);
   await page.goto('/admin/workers');
-  await expect(page.getByRole('navigation', { name: 'Status' }).getByRole('link', { name: /^Never contacted\s*1$/ })).toBeVisible();
+  await expect(page.getByRole('navigation', { name: 'Status' }).getByRole('link', { name: /^Never connected\s*1$/ })).toBeVisible();
   await page.locator('summary', { hasText: 'Narrow' }).click();
   await expectAccessible(page);
   await picture(page, 'workers-narrowing');

@@ -30,7 +30,6 @@ pub(super) const WORKERS: Workers = Workers {
     previous: "Previous",
     next: "Next",
     range: Phrase("{0}–{1} of {2}"),
-    never_contacted: "Never contacted",
     model: "GPU model",
     version: "Agent version",
     narrow: "Narrow",

@@ -30,7 +30,6 @@ pub(super) const WORKERS: Workers = Workers {
     previous: "Anteriores",
     next: "Siguientes",
     range: Phrase("{0}–{1} de {2}"),
-    never_contacted: "Nunca contactados",
     model: "Modelo de GPU",
     version: "Versión del agente",
     narrow: "Acotar",

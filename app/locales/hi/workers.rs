@@ -30,7 +30,6 @@ pub(super) const WORKERS: Workers = Workers {
     previous: "पिछले",
     next: "अगले",
     range: Phrase("{2} में से {0}–{1}"),
-    never_contacted: "कभी संपर्क नहीं",
     model: "GPU मॉडल",
     version: "एजेंट संस्करण",
     narrow: "सीमित करें",

@@ -30,7 +30,6 @@ pub(super) const WORKERS: Workers = Workers {
     previous: "前へ",
     next: "次へ",
     range: Phrase("{2}件中{0}–{1}"),
-    never_contacted: "未接続",
     model: "GPUモデル",
     version: "エージェントのバージョン",
     narrow: "絞り込み",

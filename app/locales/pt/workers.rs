@@ -30,7 +30,6 @@ pub(super) const WORKERS: Workers = Workers {
     previous: "Anteriores",
     next: "Próximos",
     range: Phrase("{0}–{1} de {2}"),
-    never_contacted: "Nunca contatados",
     model: "Modelo de GPU",
     version: "Versão do agente",
     narrow: "Refinar",

@@ -29,7 +29,6 @@ words! {
         previous: Text,
         next: Text,
         range: Phrase,
-        never_contacted: Text,
         model: Text,
         version: Text,
         narrow: Text,

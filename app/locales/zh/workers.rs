@@ -30,7 +30,6 @@ pub(super) const WORKERS: Workers = Workers {
     previous: "上一页",
     next: "下一页",
     range: Phrase("第{0}–{1}个，共{2}个"),
-    never_contacted: "从未联系",
     model: "GPU型号",
     version: "代理程序版本",
     narrow: "缩小范围",

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::Core;
 use super::astray::{heartbeat_says, word_of};
-use super::contention::host_of;
+use super::contention::{host_at, host_of};
 use super::desired::desired;
 use super::fitness::{self, fitness_said};
 use super::gpus::{self, all_on_record, check_telemetry, gpus_said};
@@ -51,7 +51,7 @@ impl Core {
         let capability = capability(&key.worker, &register)?;
         let kind = if register.persistent == Some(true) { Kind::Persistent } else { Kind::Ephemeral };
         let claims = claims(&register);
-        let turn = if capability.is_older() { self.take_turn(&key.worker, None).await } else { Ok(()) };
+        let turn = if capability.is_older() { self.older_takes_turn(&key, &claims).await } else { Ok(()) };
         let session = (!capability.is_older()).then(|| tokens::mint("ws_", &*self.random));
         let input = Arc::new((key, capability, kind, claims, session));
         let (again, who) = (Arc::clone(&input), caller.clone());
@@ -76,6 +76,14 @@ impl Core {
             Err(_) => {}
         }
         registered
+    }
+
+    /// An older agent does not say which of two on a host it is. Only one that has a job of the worker's is known to come back.
+    async fn older_takes_turn(&self, key: &WorkerKey, claims: &[Claim]) -> Result<(), Refusal> {
+        let held = self.recent().await?.leased_jobs(Some(&key.worker)).await?;
+        let comes_back = claims.iter().any(|claim| held.iter().any(|job| job.id == claim.job));
+        let host = comes_back.then(|| host_at(key.peer));
+        self.take_turn(&key.worker, host.as_deref()).await
     }
 
     /// A worker listens: its stream opened, or it asks what there is to do.

@@ -5,6 +5,7 @@ use app::domain::time::Millis;
 use serde_json::{Value, json};
 
 use super::harness::{By, Events, Server};
+use super::older::until_gone;
 use crate::store::conformance::fresh_database;
 
 /// The heartbeat timeout, in seconds.
@@ -105,8 +106,10 @@ async fn an_older_agent_is_not_offered_it_and_that_is_explained() {
 async fn an_offer_is_taken_back_from_a_worker_whose_agent_is_an_older_one_now() {
     let server = Server::start().await;
     server.config("digits").await;
-    let (_, key, _events) = server.online("gpu-1").await;
+    let (id, key, events) = server.online("gpu-1").await;
     let job = submit(&server).await;
+    drop(events);
+    until_gone(&server, &id).await;
     server.post(&key, "/api/workers/register", json!({"name": "old", "persistent": true})).await.ok(200);
     assert_eq!(server.status_of(&job).await, "queued");
 }

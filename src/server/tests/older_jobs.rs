@@ -78,7 +78,6 @@ async fn a_second_agent_on_the_same_host_takes_no_job() {
     assert_eq!(server.status_of(&job).await, "running");
     let worker = server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200);
     assert!(worker["token_conflict"].is_object(), "{worker:#}");
-    register(&server, &key, HERE, Some(&job)).await.ok(200);
     server.call(&By::Admin, "POST", &format!("/api/queue/{job}/cancel"), "").await.ok(200);
     assert_eq!(events.of_type("job_cancel").await["job_id"], job, "the stream of the first is as it was");
 }

@@ -29,7 +29,7 @@ pub(super) fn states(query: &WorkersQuery, page: &WorkersPage) -> Vec<Filter> {
         "busy" => words.status.busy,
         "draining" => words.status.draining,
         "offline" => words.status.offline,
-        _ => words.workers.never_contacted,
+        _ => words.status.never_connected,
     };
     let chosen = states().find(|facet| facet.chosen);
     // Those that were never heard of are offline too.

@@ -75,7 +75,7 @@ async fn what_an_earlier_attempt_left_goes_once_a_later_one_is_further() {
     story.save(1000, "a thousand").await;
     let story = story.again().await;
     story.save(950, "a step back").await;
-    assert_eq!(story.listed().await, [both("checkpoint-1000"), both("checkpoint-950")].concat());
+    assert_eq!(story.listed().await, [both("checkpoint-950"), both("checkpoint-1000")].concat());
     let story = story.again().await;
     assert_eq!(story.earlier().await["name"], "checkpoint-1000", "from there somebody goes on");
     assert_eq!(story.file("checkpoint-1000/model.bin", "").await.text(), "a thousand");
