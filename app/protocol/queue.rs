@@ -128,6 +128,9 @@ pub struct Submitted {
     pub queue_position: Option<u64>,
     /// The worker it was offered to.
     pub allocated_worker_id: Option<WorkerId>,
+    /// Why no worker there is can take it, if none can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 /// The answer to a submit with `dry_run`.
@@ -293,7 +296,7 @@ pub struct JobView {
     pub ended_at: Option<Timestamp>,
     /// Its place among the waiting, from 1.
     pub queue_position: Option<u64>,
-    /// Whether it waits and no worker there is can ever take it: only where one job is asked for.
+    /// Whether it waits, and no worker can take it as it was submitted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fits_none: bool,
     /// How far the newest attempt is.

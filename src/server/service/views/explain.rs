@@ -13,6 +13,7 @@ use app::protocol::explain::{
 use app::protocol::gpu;
 use app::protocol::queue::{Previewed, SubmitJob};
 
+use super::summary;
 use crate::service::Core;
 use crate::service::refusal::Refusal;
 use crate::store::known::Known;
@@ -42,7 +43,7 @@ impl Core {
 }
 
 fn view(job: &Job, explanation: Explanation) -> ExplanationView {
-    let text = sentence(job, &explanation);
+    let (text, summary) = (sentence(job, &explanation), explanation.summary.as_ref().map(summary::view));
     let limit = match &explanation.verdict {
         Verdict::Limited(Limited::InAll(jobs)) => Some(JobLimit { jobs: *jobs, per_user: false }),
         Verdict::Limited(Limited::PerUser(jobs)) => Some(JobLimit { jobs: *jobs, per_user: true }),
@@ -57,11 +58,16 @@ fn view(job: &Job, explanation: Explanation) -> ExplanationView {
         Verdict::Busy => (VerdictCode::Busy, None, None),
         Verdict::Away => (VerdictCode::Away, None, None),
         Verdict::Never => (VerdictCode::Never, None, None),
+        Verdict::NoLocalWorker => (VerdictCode::NoLocalWorker, None, None),
         Verdict::NoWorkers => (VerdictCode::NoWorkers, None, None),
     };
     let workers = explanation.workers.into_iter().map(answer).collect();
-    ExplanationView { verdict, text, worker_id, until, limit, workers }
+    ExplanationView { verdict, text, worker_id, until, limit, summary, workers }
 }
+
+/// Why nobody takes a job with the target `local`.
+pub(super) const NO_LOCAL_WORKER: &str = "This server runs no jobs itself: it needs a GPU and a trainer, or start it with \
+                                          --local on; or submit with target auto.";
 
 fn sentence(job: &Job, explanation: &Explanation) -> String {
     let nearest = explanation.workers.first();
@@ -99,8 +105,9 @@ fn sentence(job: &Job, explanation: &Explanation) -> String {
                 }
                 _ => "No idle workers that match",
             };
-            format!("{what}: none there is can ever take it; it waits until one can. Nearest is {name}: {why} {change}")
+            format!("{what}: no worker can take it as it was submitted. Nearest is {name}: {why} {change}")
         }
+        Verdict::NoLocalWorker => NO_LOCAL_WORKER.to_owned(),
         Verdict::NoWorkers => "No idle workers: there are none. Create one, and start its agent.".to_owned(),
     }
 }
@@ -110,6 +117,7 @@ fn answer(answer: Answer) -> WorkerAnswer {
         worker_id: answer.worker,
         name: answer.name,
         fits: answer.blockers.is_empty(),
+        matches: !answer.blockers.iter().any(Blocker::is_mismatch),
         blockers: answer.blockers.iter().map(blocker).collect(),
     }
 }
@@ -188,6 +196,11 @@ fn blocker(blocker: &Blocker) -> BlockerView {
                 "See to it on its host; its agent takes jobs again when that is mended.".to_owned(),
             )
         },
+        Blocker::NeverConnected => says(
+            BlockerCode::NeverConnected,
+            "Its agent has never connected, so its GPUs are not known.".to_owned(),
+            "Start the agent on its host.".to_owned(),
+        ),
         Blocker::Offline => says(
             BlockerCode::Offline,
             "Its agent is not connected.".to_owned(),
@@ -343,6 +356,6 @@ fn withheld_words(withheld: &Withheld) -> String {
     }
 }
 
-fn gpus(count: u32) -> String {
+pub(super) fn gpus(count: u32) -> String {
     if count == 1 { "1 GPU".to_owned() } else { format!("{count} GPUs") }
 }
