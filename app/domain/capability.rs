@@ -33,6 +33,8 @@ pub struct Capability {
     pub unfit: Option<String>,
     /// How it confines trainers. Older agents say nothing, and confine none.
     pub sandbox: Option<Sandbox>,
+    /// The names of the directories that it gives to jobs. Some agents do not say.
+    pub paths: Option<Vec<String>>,
 }
 
 impl Default for Capability {
@@ -51,6 +53,7 @@ impl Default for Capability {
             max_jobs: 1,
             unfit: None,
             sandbox: None,
+            paths: None,
         }
     }
 }

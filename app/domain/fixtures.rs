@@ -30,6 +30,7 @@ pub(crate) fn spec(demand: Demand) -> Spec {
         secrets: None,
         shared_secrets_only: false,
         files: Vec::new(),
+        paths: Vec::new(),
     }
 }
 

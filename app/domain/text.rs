@@ -1,6 +1,7 @@
 //! What people and programs wrote elsewhere, so that it is only read: no character of it does anything.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 /// Whether a character does something else than to be seen: it controls a terminal, ends a line, turns the direction of
 /// writing (Unicode's bidirectional controls, with which `exe.fdp` reads `pdf.exe`), or is not there to the eye.
@@ -29,6 +30,36 @@ pub fn is_plain(text: &str, most: usize) -> bool {
     text.chars().count() <= most && !text.chars().any(deceives)
 }
 
+/// Compares names as people sort them: `step_30` comes before `step_120`.
+pub fn in_order(a: &str, b: &str) -> Ordering {
+    let (mut left, mut right) = (a, b);
+    loop {
+        let (number_left, number_right) = (digits(left), digits(right));
+        if number_left.is_empty() || number_right.is_empty() {
+            let (Some(one), Some(other)) = (left.chars().next(), right.chars().next()) else {
+                return left.len().cmp(&right.len()).then_with(|| a.cmp(b));
+            };
+            if one != other {
+                return one.cmp(&other);
+            }
+            (left, right) = (&left[one.len_utf8()..], &right[other.len_utf8()..]);
+            continue;
+        }
+        let value = |digits: &str| digits.trim_start_matches('0').to_owned();
+        let (one, other) = (value(number_left), value(number_right));
+        let order = one.len().cmp(&other.len()).then_with(|| one.cmp(&other));
+        if order != Ordering::Equal {
+            return order;
+        }
+        (left, right) = (&left[number_left.len()..], &right[number_right.len()..]);
+    }
+}
+
+/// The ASCII digits that a text begins with.
+fn digits(text: &str) -> &str {
+    &text[..text.bytes().take_while(u8::is_ascii_digit).count()]
+}
+
 /// Text in which nothing acts: what would is written out, as `\u{202e}`.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     written(text, acts)
@@ -54,6 +85,17 @@ fn written(text: &str, out: impl Fn(char) -> bool) -> Cow<'_, str> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn numbers_in_names_are_in_order() {
+        let mut names =
+            ["step_120.png", "step_30.png", "a10b2", "a10b10", "a9", "step_", "", "b", "ü1", "step_030.png"];
+        names.sort_by(|a, b| in_order(a, b));
+        let sorted = ["", "a9", "a10b2", "a10b10", "b", "step_", "step_030.png", "step_30.png", "step_120.png", "ü1"];
+        assert_eq!(names, sorted);
+        assert_eq!(in_order("x1", "x1"), Ordering::Equal);
+        assert_eq!(in_order("99999999999999999999998", "99999999999999999999999"), Ordering::Less);
+    }
 
     #[test]
     fn what_acts_is_written_out() {

@@ -81,6 +81,8 @@ pub enum AskCode {
     Sandbox,
     /// To have an agent that is not an older one.
     NewerAgent,
+    /// To give jobs directories of these names.
+    Paths,
     /// To be connected and to take new jobs.
     Ready,
     /// To be free.
@@ -207,6 +209,8 @@ pub enum BlockerCode {
     CannotStop,
     /// Its older agent would not get all files of the configuration.
     LacksFiles,
+    /// It gives jobs no directory of a name that the configuration needs.
+    LacksPaths,
     /// It drains.
     Draining,
     /// Its agent says that the host is fit for no new job.

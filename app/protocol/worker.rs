@@ -75,6 +75,9 @@ pub struct Register {
     /// How the host confines trainers; older agents say nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Sandbox>,
+    /// The names of the directories that it gives to jobs (`data_root`); left out by agents that do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paths: Option<Vec<String>>,
     /// The attempts that run on this host, adopted ones included.
     #[serde(default)]
     pub attempts: Vec<RunningAttempt>,

@@ -112,7 +112,9 @@ fn spawn(dir: &Path, port: u16, database: Option<&str>) -> Child {
     command.args(["server", "--port", &port.to_string(), "--data-dir"]).arg(dir.join("data"));
     command.env("SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN", ADMIN).env("SIMPLETUNER_LOCAL", "off");
     // What is measured is what it bears, not what it allows; looking whether it is allowed is part of it.
-    command.env("SIMPLETUNER_RATE_LIMIT", "1000000");
+    for limit in ["RATE_LIMIT", "MAX_WAITING_JOBS_PER_USER", "MAX_API_TOKENS_PER_USER"] {
+        command.env(format!("SIMPLETUNER_{limit}"), "1000000");
+    }
     if let Some(database) = database {
         command.env("SIMPLETUNER_DATABASE_URL", database);
     }

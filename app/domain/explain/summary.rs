@@ -51,6 +51,8 @@ pub enum Ask {
     Sandbox(SandboxLevel),
     /// An agent that is not an older one.
     NewerAgent,
+    /// To give jobs directories of these names.
+    Paths(Vec<String>),
     /// To be connected, and to take new jobs.
     Ready,
     /// Nothing that passes by itself.
@@ -68,6 +70,7 @@ impl Ask {
             | (Self::Vram { .. }, Blocker::Gpus { .. } | Blocker::Vram { .. })
             | (Self::Sandbox(_), Blocker::Sandbox { .. })
             | (Self::NewerAgent, Blocker::CannotStop | Blocker::LacksFiles { .. })
+            | (Self::Paths(_), Blocker::LacksPaths { .. })
             | (Self::Free, _) => true,
             (Self::Label { key, .. }, Blocker::Label { key: missed, .. }) => key == missed,
             (Self::Ready, blocker) => blocker.remedy() > Remedy::Time,
@@ -91,7 +94,8 @@ fn asks(spec: &Spec) -> Vec<Ask> {
     let asks = asks.chain(demand.accelerator.clone().map(Ask::Accelerator));
     let asks = asks.chain(demand.gpu_count.map(Ask::Gpus)).chain(vram);
     let asks = asks.chain((demand.sandbox != SandboxLevel::None).then_some(Ask::Sandbox(demand.sandbox)));
-    asks.chain([Ask::NewerAgent, Ask::Ready, Ask::Free]).collect()
+    let paths = (!spec.paths.is_empty()).then(|| Ask::Paths(spec.paths.clone()));
+    asks.chain([Ask::NewerAgent]).chain(paths).chain([Ask::Ready, Ask::Free]).collect()
 }
 
 impl Summary {

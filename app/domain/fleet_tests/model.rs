@@ -225,11 +225,13 @@ impl Model {
         Some(())
     }
 
-    /// What is claimed rightly runs, unless it is on its way to be cancelled.
+    /// What is claimed rightly runs, unless it is on its way to be cancelled. Who names no attempt may only have heard of it.
     fn keep(&mut self, worker: usize, claims: Vec<(usize, Option<Attempt>)>) {
         for (job, attempt) in claims {
             if self.jobs.get(job).is_some_and(|job| !job.has_ended()) {
-                let _ = self.report(job, worker, attempt, &Report::Running);
+                let heard_of = attempt.is_none() && matches!(self.jobs[job].stands, Stands::Offered { .. });
+                let report = if heard_of { Report::Starting } else { Report::Running };
+                let _ = self.report(job, worker, attempt, &report);
             }
         }
     }

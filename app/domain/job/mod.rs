@@ -70,6 +70,8 @@ pub struct Spec {
     pub shared_secrets_only: bool,
     /// Files that the configuration names beside its data loader. Older agents are sent neither these nor their names.
     pub files: Vec<String>,
+    /// The names of directories of the host that the configuration needs: `data_root`.
+    pub paths: Vec<String>,
 }
 
 /// Where a job may run.

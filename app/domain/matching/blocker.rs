@@ -72,6 +72,11 @@ pub enum Blocker {
         /// Those that it would not get.
         files: Vec<String>,
     },
+    /// It gives jobs no directory of these names, which the configuration needs.
+    LacksPaths {
+        /// Those that it lacks.
+        names: Vec<String>,
+    },
     /// A person wants it to drain.
     Draining,
     /// Its agent takes no new job: the host is not fit for one.
@@ -135,6 +140,7 @@ impl Blocker {
             Self::NeverConnected
             | Self::CannotStop
             | Self::LacksFiles { .. }
+            | Self::LacksPaths { .. }
             | Self::Draining
             | Self::Offline
             | Self::Unfit { .. }
@@ -152,7 +158,7 @@ impl Blocker {
     /// Whether the worker is not known to be what the job asks for, however it stands now.
     pub const fn is_mismatch(&self) -> bool {
         match self {
-            Self::NeverConnected | Self::CannotStop | Self::LacksFiles { .. } => true,
+            Self::NeverConnected | Self::CannotStop | Self::LacksFiles { .. } | Self::LacksPaths { .. } => true,
             _ => matches!(self.remedy(), Remedy::Demand),
         }
     }

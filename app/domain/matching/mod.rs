@@ -28,7 +28,7 @@ type Rule = fn(&Spec, &Candidate<'_>) -> Option<Blocker>;
 
 /// First what only a change of job or worker helps against, then what a person sees to, then what passes by itself. What
 /// follows [`never_connected`] is known of workers that have reported it.
-const RULES: [Rule; 17] = [
+const RULES: [Rule; 18] = [
     target,
     label,
     never_connected,
@@ -39,6 +39,7 @@ const RULES: [Rule; 17] = [
     spent,
     cannot_stop,
     lacks_files,
+    lacks_paths,
     draining,
     unfit,
     withheld,
@@ -185,6 +186,21 @@ fn cannot_stop(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
 fn lacks_files(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
     let lacks = candidate.worker.is_older() && !spec.files.is_empty();
     lacks.then(|| Blocker::LacksFiles { files: spec.files.clone() })
+}
+
+/// An agent that does not say which it has may have any, unless it is an older one, which has none.
+fn lacks_paths(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    if spec.paths.is_empty() {
+        return None;
+    }
+    let capability = candidate.worker.capability()?;
+    let has = match &capability.paths {
+        Some(paths) => paths.as_slice(),
+        None if capability.is_older() => &[],
+        None => return None,
+    };
+    let names: Vec<String> = spec.paths.iter().filter(|name| !has.contains(name)).cloned().collect();
+    (!names.is_empty()).then_some(Blocker::LacksPaths { names })
 }
 
 fn draining(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {

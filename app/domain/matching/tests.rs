@@ -206,6 +206,33 @@ fn what_is_granted() {
 }
 
 #[test]
+fn what_a_configuration_needs_of_a_host() {
+    let needs = |files: &[&str], paths: &[&str]| Spec {
+        files: files.iter().map(|file| (*file).to_owned()).collect(),
+        paths: paths.iter().map(|name| (*name).to_owned()).collect(),
+        ..spec(Demand::default())
+    };
+    let agent = |protocol, paths: Option<&[&str]>| {
+        let mut host = worker(1, &[80], 1);
+        if let Link::Online { capability, .. } = &mut host.link {
+            capability.protocol = protocol;
+            capability.paths = paths.map(|paths| paths.iter().map(|name| (*name).to_owned()).collect());
+        }
+        host
+    };
+    let found = |spec: &Spec, host: &Worker| -> Vec<Blocker> { blockers(spec, &free(host)).collect() };
+    let lacks = |names: &[&str]| Blocker::LacksPaths { names: names.iter().map(|name| (*name).to_owned()).collect() };
+    let data = needs(&[], &["cache", "data_root"]);
+    assert_eq!(found(&data, &agent(Some(1), Some(&["cache", "data_root"]))), []);
+    assert_eq!(found(&data, &agent(Some(1), Some(&["cache"]))), [lacks(&["data_root"])]);
+    assert_eq!(found(&data, &agent(Some(1), None)), [], "it does not say");
+    assert_eq!(found(&data, &agent(None, None)), [lacks(&["cache", "data_root"])], "an older one has none");
+    let more = needs(&["lycoris.json"], &[]);
+    assert_eq!(found(&more, &agent(Some(1), None)), []);
+    assert_eq!(found(&more, &agent(None, None)), [Blocker::LacksFiles { files: vec!["lycoris.json".to_owned()] }]);
+}
+
+#[test]
 fn targets() {
     let remote = worker(1, &[80], 1);
     let local = Worker { local: true, ..remote.clone() };
@@ -227,6 +254,7 @@ fn what_helps() {
         (Blocker::Draining, Remedy::Worker),
         (Blocker::GpusWithheld { wanted: 1, left: 0, why: vec![] }, Remedy::Worker),
         (Blocker::LacksFiles { files: vec![] }, Remedy::Worker),
+        (Blocker::LacksPaths { names: vec![] }, Remedy::Worker),
         (Blocker::Offline, Remedy::Worker),
         (Blocker::NeverConnected, Remedy::Worker),
         (Blocker::Spent, Remedy::Demand),

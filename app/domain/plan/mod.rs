@@ -73,14 +73,24 @@ fn is_due(job: &Job, now: Timestamp) -> bool {
 }
 
 /// What jobs that ask for the same have in common, as a key.
-pub type Class<'w> = (Target, &'w Labels, Option<u32>, Option<u64>, Option<&'w str>, SandboxLevel, bool, &'w [String]);
+pub type Class<'w> =
+    (Target, &'w Labels, Option<u32>, Option<u64>, Option<&'w str>, SandboxLevel, bool, [&'w [String]; 2]);
 
 /// What a job asks for, as far as it decides which workers it fits.
 pub fn class(spec: &Spec) -> Class<'_> {
     let demand = &spec.demand;
     let vram = demand.min_vram_gb.map(f64::to_bits);
     let accelerator = demand.accelerator.as_deref();
-    (spec.target, &demand.labels, demand.gpu_count, vram, accelerator, demand.sandbox, spec.exclusive, &spec.files)
+    (
+        spec.target,
+        &demand.labels,
+        demand.gpu_count,
+        vram,
+        accelerator,
+        demand.sandbox,
+        spec.exclusive,
+        [&spec.files, &spec.paths],
+    )
 }
 
 /// How far the search has come for the jobs of one class. During a round a worker only ever gets fuller: one that did

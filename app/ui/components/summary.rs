@@ -30,6 +30,7 @@ fn left(language: &Language, step: &SummaryStep, is_first: bool) -> String {
         AskCode::GpuCount => return has(&gpus(wanted.parse().unwrap_or_default())),
         AskCode::Vram => return has(&words.asked_vram.with(&[&gpus(step.gpus.unwrap_or(1).into()), &wanted])),
         AskCode::Sandbox => return has(&words.asked_sandbox.of(wanted)),
+        AskCode::Paths => return has(&words.asked_paths.of(wanted)),
         AskCode::NewerAgent => return has(words.asked_agent),
     };
     state.about(step.left, &who, "")
@@ -77,6 +78,7 @@ mod tests {
             (step(AskCode::Vram, "80", 1), "1 has 2 GPUs with 80 GB"),
             (step(AskCode::Sandbox, "full", 0), "0 have a sandbox of level full"),
             (step(AskCode::NewerAgent, "", 1), "1 has a new enough agent"),
+            (step(AskCode::Paths, "{data_root}", 0), "0 have a directory for {data_root}"),
             (step(AskCode::Ready, "", 1), "1 is online and takes new jobs"),
             (step(AskCode::Free, "", 0), "0 are free"),
         ];

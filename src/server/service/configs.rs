@@ -1,12 +1,13 @@
 //! Training configurations: directories of text files, each change a revision.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use app::domain::access::Permission;
 use app::domain::audit::Action;
 use app::domain::code::is_code;
 use app::domain::config_files::{self, CONFIG};
+use app::domain::config_paths;
 use app::protocol::configs::{Bundle, ConfigDetail, ConfigView, ConfigsPage};
 use app::protocol::topic::Topic;
 use serde_json::{Map, Value, json};
@@ -270,6 +271,29 @@ pub fn named_files(config: &StoredConfig) -> Vec<String> {
     files.sort();
     files.dedup();
     files
+}
+
+/// The names of the host's directories that a configuration needs.
+pub fn named_paths(config: &StoredConfig) -> Vec<String> {
+    let mut names = BTreeSet::new();
+    for file in config.files.keys().filter(|file| file.ends_with(".json")) {
+        if let Some(content) = json_file(config, file) {
+            gather_paths("", &content, &mut names);
+        }
+    }
+    names.into_iter().collect()
+}
+
+fn gather_paths(key: &str, value: &Value, names: &mut BTreeSet<String>) {
+    match value {
+        Value::String(text) => {
+            let of_the_host = config_paths::named(key, text).filter(|name| !config_paths::OF_THE_JOB.contains(name));
+            names.extend(of_the_host.map(str::to_owned));
+        }
+        Value::Array(list) => list.iter().for_each(|entry| gather_paths(key, entry, names)),
+        Value::Object(map) => map.iter().for_each(|(key, entry)| gather_paths(key, entry, names)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// A file of a configuration as JSON.

@@ -305,5 +305,6 @@ fn spec(submit: &SubmitJob, config: &StoredConfig) -> Spec {
         secrets: Some(variables(submit.secrets.as_deref().unwrap_or_default())),
         shared_secrets_only: false,
         files: super::configs::named_files(config),
+        paths: super::configs::named_paths(config),
     }
 }

@@ -1,6 +1,7 @@
 //! What an agent says of its host, checked.
 
 use app::domain::capability::Capability;
+use app::domain::config_paths::is_name;
 use app::domain::gpu::Gpu;
 use app::domain::ids::WorkerId;
 use app::domain::sandbox::{JobLimits, Sandbox};
@@ -13,6 +14,8 @@ use super::refusal::{Invalid, Refusal};
 
 /// The most GPUs that one host may report, and the most jobs that it may take.
 pub const MAX_GPUS: u32 = 64;
+/// The most directories that a worker gives to jobs.
+const MAX_PATHS: usize = 100;
 /// The longest text in a registration, in characters.
 const MAX_TEXT: usize = 256;
 
@@ -51,8 +54,13 @@ pub fn capability(worker: &WorkerId, register: &Register) -> Result<Capability, 
         max_jobs: max_jobs(register)?,
         unfit: fitness::said(register.unfit.as_deref()),
         sandbox: register.sandbox.as_ref().map(sandbox),
+        paths: register.paths.clone(),
         gpus,
     };
+    if capability.paths.as_ref().is_some_and(|paths| paths.len() > MAX_PATHS || !paths.iter().all(|path| is_name(path)))
+    {
+        return Err(Invalid::TooMuch { what: "paths", limit: MAX_PATHS as u64 }.into());
+    }
     check_texts(&capability)?;
     Ok(capability)
 }

@@ -188,9 +188,20 @@ impl<'t> Unit<'t> {
 
     /// Appends to the audit trail.
     pub async fn record(&mut self, action: Action, target: &str, detail: &Value) -> Result<(), Refusal> {
+        self.record_by(&self.caller.actor.clone(), action, target, detail).await
+    }
+
+    /// The same for who became known only by what is recorded: somebody who logs in.
+    pub async fn record_by(
+        &mut self,
+        actor: &str,
+        action: Action,
+        target: &str,
+        detail: &Value,
+    ) -> Result<(), Refusal> {
         let entry = Entry {
             at: self.now,
-            actor: self.caller.actor.clone(),
+            actor: actor.to_owned(),
             action,
             target: target.to_owned(),
             detail: detail.to_string(),

@@ -383,3 +383,15 @@ async fn who_came_with_a_token_gives_that_once_more() {
     server.post(&browser, "/api/session/proof", json!({"password": ADMIN})).await.ok(200);
     server.post(&browser, "/api/account/tokens", json!({"name": "ci"})).await.ok(201);
 }
+
+#[tokio::test]
+async fn a_token_for_somebody_else_holds_no_more_than_they_may() {
+    let server = Server::start().await;
+    let vic = server.person("vic", "viewer").await;
+    let path = format!("/api/admin/users/{}", server.id_of("vic").await);
+    let made = server.post(&By::Admin, &format!("{path}/tokens"), json!({"name": "ci"})).await.ok(201);
+    let made = made.get("token").filter(|token| token.is_object()).unwrap_or(&made).clone();
+    let scopes = made["scopes"].as_array().expect("a list").clone();
+    let may = server.get(&vic, "/api/session").await.ok(200)["permissions"].as_array().expect("a list").clone();
+    assert!(!scopes.is_empty() && scopes.iter().all(|scope| may.contains(scope)), "{scopes:?}, {may:?}");
+}

@@ -225,3 +225,34 @@ async fn a_long_poll_gives_the_same_as_the_stream() {
     assert_eq!((&desired["offers"][0]["job_id"], &desired["offers"][0]["attempt"]), (&json!(job), &json!(1)));
     assert_eq!(server.get(&key, "/api/workers/queue").await.ok(200)["has_jobs"], true);
 }
+
+#[tokio::test]
+async fn an_agent_is_told_that_its_ephemeral_worker_has_run_its_job() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let body = json!({"name": "once", "worker_type": "ephemeral"});
+    let made = server.post(&By::Admin, "/api/admin/workers", body).await.ok(201);
+    let key = By::worker(made["token"].as_str().expect("text"));
+    server.register(&key, json!([])).await;
+    let mut events = server.stream(&key).await;
+    let job = server.submit("digits").await;
+    events.offer().await;
+    server.report(&key, &job, json!({"status": "running", "attempt": 1})).await.ok(200);
+    assert!(!server.heartbeat(&key, json!([{"job_id": job, "attempt": 1}])).await.spent);
+    server.report(&key, &job, json!({"status": "completed", "attempt": 1})).await.ok(200);
+    assert!(server.heartbeat(&key, json!([])).await.spent);
+}
+
+#[tokio::test]
+async fn a_status_may_say_how_the_training_stands() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (_, key, mut events) = server.online("gpu-1").await;
+    let job = server.submit("digits").await;
+    events.offer().await;
+    let point = json!({"step": 3, "total_steps": 10, "at": "2024-01-15T10:30:00Z", "loss": 0.5});
+    let report = json!({"status": "running", "attempt": 1, "progress": point});
+    server.report(&key, &job, report).await.ok(200);
+    let progress = &server.job(&job).await["progress"];
+    assert_eq!((&progress["step"], &progress["loss"]), (&json!(3), &json!(0.5)), "{progress}");
+}

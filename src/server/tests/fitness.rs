@@ -135,3 +135,29 @@ async fn an_agent_that_registers_anew_all_the_time_is_told_to_wait() {
     let trail = server.get(&By::Admin, &format!("/api/audit?action=worker.registered&target={id}")).await.ok(200);
     assert_eq!(trail["entries"].as_array().expect("a list").len(), 7);
 }
+
+/// A worker that gives jobs directories of these names.
+async fn giving(server: &Server, name: &str, paths: Value) -> (String, super::harness::Events) {
+    let (id, key) = server.worker(name).await;
+    let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cpu", "paths": paths});
+    server.post(&key, "/api/workers/register", body).await.ok(200);
+    (id, server.stream(&key).await)
+}
+
+#[tokio::test]
+async fn a_job_waits_for_a_worker_that_has_its_directories() {
+    let server = Server::start().await;
+    let backend =
+        json!([{"instance_data_dir": "{data_root}/cats", "cache_dir_vae": "{output_dir}/vae", "caption": "{x}"}]);
+    let files = json!({"files": {"config.json": "{}", "multidatabackend.json": backend.to_string()}});
+    server.call(&By::Admin, "PUT", "/api/configs/cats", files.to_string()).await.ok(200);
+    let (bare, _events) = giving(&server, "bare", json!([])).await;
+    let job = server.submit("cats").await;
+    assert_eq!(server.status_of(&job).await, "queued", "it fails there in 20 ms");
+    let explained = server.get(&By::Admin, &format!("/api/queue/{job}/explain")).await.ok(200);
+    let says = explained["workers"].as_array().expect("a list").iter().find(|says| says["worker_id"] == bare);
+    let blocker = &says.expect("every worker answers")["blockers"][0];
+    assert_eq!((&blocker["code"], &blocker["found"]), (&json!("lacks_paths"), &json!("{data_root}")));
+    let (_, mut events) = giving(&server, "with-data", json!(["data_root"])).await;
+    assert_eq!(events.offer().await.job_id.as_str(), job);
+}

@@ -22,6 +22,13 @@ pub async fn connect(server: &Server, key: &By, host: [u8; 4]) -> Events {
     Events::of(answer)
 }
 
+/// Until the server has seen the end of the worker's stream.
+async fn until_gone(server: &Server, worker: &str) {
+    while server.get(&By::Admin, &format!("/api/admin/workers/{worker}")).await.ok(200)["status"] != "connecting" {
+        tokio::task::yield_now().await;
+    }
+}
+
 /// An older agent that listens here.
 pub async fn older(server: &Server) -> (String, By, Events) {
     let (id, key) = server.worker("old").await;
@@ -85,6 +92,7 @@ async fn twins_that_register_before_they_listen_do_not_take_turns_for_ever() {
     for _ in 0..5 {
         register(&server, &key, ELSEWHERE, Some(&job)).await.ok(200);
         assert_eq!(server.stream_from(&key, ELSEWHERE).await.status().as_u16(), 200, "its own host comes and goes");
+        until_gone(&server, &id).await;
     }
 }
 
@@ -127,9 +135,7 @@ async fn who_does_not_listen_any_more_holds_no_place() {
     let (id, key) = server.worker("old").await;
     for host in [HERE, ELSEWHERE, HERE, ELSEWHERE, HERE, ELSEWHERE] {
         drop(connect(&server, &key, host).await);
-        while server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200)["status"] != "connecting" {
-            tokio::task::yield_now().await;
-        }
+        until_gone(&server, &id).await;
     }
 }
 
@@ -197,6 +203,7 @@ async fn a_refused_report_is_answered_by_the_stream() {
     assert_eq!(recorded(&server, &id, "worker.astray").await, 3, "it said that it runs what nobody knows of");
     report(&server, &key, &next, "starting").await.ok(200);
     report(&server, &key, &next, "completed").await.ok(200);
+    server.pass(Millis::seconds(2)).await;
     let last = server.submit("digits").await;
     assert_eq!(only_offer(&mut events).await, last);
 }
@@ -232,6 +239,7 @@ async fn who_has_taken_a_job_is_not_astray() {
     report(&server, &key, &old, "training").await.problem(409, "job_ended");
     assert_eq!(recorded(&server, &id, "worker.astray").await, 0);
     report(&server, &key, &job, "completed").await.ok(200);
+    server.pass(Millis::seconds(2)).await;
     let next = server.submit("digits").await;
     assert_eq!(only_offer(&mut events).await, next);
 }

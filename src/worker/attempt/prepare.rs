@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
+use app::domain::config_paths::OF_THE_JOB;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
 use super::{Attempt, blocking, launch};
 use crate::api::{ApiError, until_answered};
 use crate::bundle::places::{self, Misplaced, Places};
-use crate::config::paths::OF_THE_JOB;
 use crate::files::{AttemptDir, Exit, StopCause, VERSION};
 use crate::{bundle, clock, environment, process};
 

@@ -7,15 +7,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use app::domain::config_paths::{DATA_ROOT, named};
 use serde_json::Value;
-
-use crate::config::paths::{DATA_ROOT, is_name};
 
 /// What names stand for.
 pub type Places = BTreeMap<String, PathBuf>;
-
-/// Ends of keys whose values are paths.
-const PATH_KEYS: [&str; 5] = ["dir", "path", "root", "file", "folder"];
 
 /// Why a configuration does not work on this host.
 #[derive(Debug, thiserror::Error)]
@@ -89,7 +85,7 @@ type Unknown = (String, String);
 fn replace_all(value: &mut Value, key: &str, places: &Places) -> Result<(), Unknown> {
     match value {
         Value::String(text) => {
-            if let Some(name) = missing(text, key, places) {
+            if let Some(name) = named(key, text).find(|name| !places.contains_key(*name)) {
                 return Err((name.to_owned(), text.clone()));
             }
             *text = replaced(text, places);
@@ -117,16 +113,6 @@ fn replaced(text: &str, places: &Places) -> String {
         }
     }
     whole + rest
-}
-
-/// A name that must mean a directory, and is not known: `{data_root}` anywhere, another one where a path begins with it.
-fn missing<'a>(text: &'a str, key: &str, places: &Places) -> Option<&'a str> {
-    if text.contains("{data_root}") && !places.contains_key(DATA_ROOT) {
-        return Some(DATA_ROOT);
-    }
-    let (name, rest) = text.strip_prefix('{')?.split_once('}')?;
-    let is_path = rest.starts_with('/') || rest.is_empty() && PATH_KEYS.iter().any(|end| key.ends_with(end));
-    (is_name(name) && is_path && !places.contains_key(name)).then_some(name)
 }
 
 #[cfg(test)]

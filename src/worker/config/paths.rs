@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use app::domain::config_paths::{DATA_ROOT, OF_THE_JOB, is_name};
+
 /// Directories of this host by the names that configurations use.
 pub type Paths = BTreeMap<String, Directory>;
 
@@ -14,11 +16,6 @@ pub struct Directory {
     /// Whether a confined trainer may change what is there.
     pub writable: bool,
 }
-
-/// The name that has a flag of its own.
-pub const DATA_ROOT: &str = "data_root";
-/// What every job has a value of its own for.
-pub const OF_THE_JOB: [&str; 2] = ["output_dir", "job_id"];
 
 /// From the variable (`name=dir:name2=dir2:rw`), `--data-root`, and `--path`: the later wins. A directory can be read by jobs;
 /// `:rw` after it lets them write too.
@@ -108,12 +105,6 @@ pub fn changeable_above<'a>(paths: &'a Paths, path: &Path) -> Option<(&'a str, &
     let inner = real(path);
     let holds = |dir: &&Directory| dir.writable && inner != real(&dir.path) && inner.starts_with(real(&dir.path));
     paths.iter().find(|(_, dir)| holds(dir)).map(|(name, dir)| (name.as_str(), dir.path.as_path()))
-}
-
-/// Whether this can stand between braces.
-pub fn is_name(text: &str) -> bool {
-    text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-        && text.chars().all(|found| found.is_ascii_alphanumeric() || found == '_')
 }
 
 #[cfg(test)]

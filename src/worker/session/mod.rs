@@ -61,6 +61,20 @@ pub struct Context {
     pub shared: crate::service::Shared,
 }
 
+/// Why the token was refused, and what to do: in the orchestrator's words, unless it said no more than a code.
+fn token_refused(detail: &str) -> String {
+    if detail.starts_with("Invalid token") {
+        detail.to_owned()
+    } else if detail.contains(' ') {
+        format!("Invalid token: {detail}")
+    } else {
+        format!(
+            "Invalid token ({detail}): it may have been rotated, or its worker deleted. Get a new one from the orchestrator, \
+             and start again."
+        )
+    }
+}
+
 impl Context {
     /// Why this host takes no new job, if it takes none.
     pub fn unfit(&self) -> Option<String> {
@@ -143,11 +157,10 @@ impl Session {
             never = self.watch_contact() => match never {},
         };
         self.context.refused.store(true, Ordering::Relaxed);
-        let sentence = format!(
-            "Invalid token: the orchestrator refuses it ({sentence}). It may have been rotated, or the worker deleted: \
-             get a new token from the orchestrator and start again"
-        );
-        tracing::error!("{sentence}");
+        let sentence = token_refused(&sentence);
+        if !self.attempts.borrow().is_empty() {
+            tracing::error!("{sentence} What runs here goes on, and its agent ends after it.");
+        }
         self.tell(Input::Refused(sentence)).await;
     }
 
@@ -226,10 +239,11 @@ impl Session {
             protocol: Some(PROTOCOL),
             boot_id: Some(self.context.boot_id.clone()),
             install_id: Some(self.context.install_id.clone()),
-            tls_verify: Some(config.trust != Trust::Anything),
+            tls_verify: (config.url.scheme() == "https").then_some(config.trust != Trust::Anything),
             max_jobs: Some(config.max_jobs.on(hardware.gpus.len())),
             unfit: self.context.unfit(),
             sandbox: Some(self.context.sandbox()),
+            paths: Some(config.paths.keys().cloned().collect()),
             attempts,
         };
         let sent = crate::clock::boot_ms();

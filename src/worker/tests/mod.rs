@@ -3,6 +3,7 @@
 mod adoption;
 mod backlog;
 mod bad_input;
+mod begun;
 mod checkpoints;
 mod code;
 mod deploy;

@@ -25,6 +25,7 @@ async fn names_of_places_become_this_hosts_directories() -> io::Result<()> {
     fake.offer("j_1", 1, &config());
     agent.end().await?;
     assert_eq!(fake.words(), ["starting", "running", "completed"]);
+    assert_eq!(fake.shared().registers[0]["paths"], json!(["data_root", "w"]), "which it has, it says");
     let log = String::from_utf8_lossy(&fake.shared().log).into_owned();
     let cache = format!("{}/j_1", host.attempt("j_1", 1).output().display());
     for part in ["\"/mnt/data/cats\"", "\"/flag/a\"", &cache, "\"{subject}\"", "{data_root}"] {

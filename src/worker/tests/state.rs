@@ -180,6 +180,18 @@ fn drain_and_shutdown() {
 }
 
 #[test]
+fn an_agent_leaves_when_the_orchestrator_says_that_its_worker_was_for_one_job() {
+    let spent = || desired(Desired { spent: true, ..Desired::default() });
+    for persistent in [true, false] {
+        assert_eq!(agent(persistent).step(spent()), [leave(0)]);
+        let mut busy = agent(persistent);
+        busy.step(Input::Offer(offer("j_1", 1)));
+        assert_eq!(busy.step(spent()), []);
+        assert_eq!(busy.step(Input::Ended(key("j_1", 1), true)), [leave(0)]);
+    }
+}
+
+#[test]
 fn in_a_year_no_more_is_remembered_than_in_a_day() {
     let mut agent = agent(true);
     let job = |n: usize| format!("j_{n}");

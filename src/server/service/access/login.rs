@@ -218,7 +218,8 @@ impl Core {
                 unit.tx.insert_session(&session, &tokens::digest(cookie)).await?;
                 let name = opened.user.name.clone();
                 unit.touch(Topic::Access(opened.user.id.clone()));
-                unit.record(Action::LoggedIn, &name, &json!({"session": id, "host": browser.host})).await?;
+                let detail = json!({"session": id, "host": browser.host});
+                unit.record_by(&name, Action::LoggedIn, &name, &detail).await?;
                 if opened.token.is_none() {
                     note_login(unit, &opened.user, browser, id).await?;
                 }

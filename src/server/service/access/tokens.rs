@@ -122,6 +122,9 @@ impl Core {
                 };
                 let owner = unit.tx.user(&token.user).await?.ok_or_else(|| Refusal::NoUser(token.user.clone()))?;
                 check_room(unit, &owner, &token.name).await?;
+                // No more than its owner may now: it must not grow when they are promoted.
+                let scopes = token.scopes.map(|scopes| scopes.and(owner.role.permissions()));
+                let token = &StoredToken { scopes, ..token.clone() };
                 unit.tx.insert_api_token(token, digest).await?;
                 let for_another = person.user.as_ref() != Some(&token.user);
                 let detail = json!({

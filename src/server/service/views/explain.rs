@@ -183,6 +183,17 @@ fn blocker(blocker: &Blocker) -> BlockerView {
                 "Install the newest simpletuner-worker on its host.".to_owned(),
             )
         },
+        Blocker::LacksPaths { names } => {
+            let names = braced(names);
+            BlockerView {
+                found: Some(names.clone()),
+                ..says(
+                    BlockerCode::LacksPaths,
+                    format!("It gives jobs no directory for {names}, which the configuration needs."),
+                    "Start its agent with --data-root DIR, or --path NAME=DIR.".to_owned(),
+                )
+            }
+        }
         Blocker::Draining => says(
             BlockerCode::Draining,
             "It drains: a person wants it to take nothing new.".to_owned(),
@@ -354,6 +365,11 @@ fn withheld_words(withheld: &Withheld) -> String {
         (WithheldReason::Quarantined, "") => "quarantined".to_owned(),
         (WithheldReason::Quarantined, error) => format!("quarantined: {error}"),
     }
+}
+
+/// Names of directories, as configurations write them.
+pub(super) fn braced(names: &[String]) -> String {
+    names.iter().map(|name| format!("{{{name}}}")).collect::<Vec<_>>().join(", ")
 }
 
 pub(super) fn gpus(count: u32) -> String {

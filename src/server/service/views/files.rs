@@ -1,6 +1,7 @@
 //! Events, artifacts and configurations of jobs as clients see them.
 
 use app::domain::ids::JobId;
+use app::domain::text::in_order;
 use app::protocol::artifacts::{ArtifactView, ArtifactsPage};
 use app::protocol::audit::TrailEvent;
 use app::protocol::configs::ConfigDetail;
@@ -29,7 +30,8 @@ impl Core {
         let mut tx = self.read().await?;
         let job = tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
         let artifacts = tx.artifacts(id).await?;
-        let artifacts = artifacts.into_iter().map(|artifact| artifact_view(id, artifact)).collect();
+        let mut artifacts: Vec<_> = artifacts.into_iter().map(|artifact| artifact_view(id, artifact)).collect();
+        artifacts.sort_by(|a, b| in_order(&a.path, &b.path).then(a.attempt.cmp(&b.attempt)));
         Ok(ArtifactsPage { artifacts, resumes_from: resume_point(&mut *tx, &job).await? })
     }
 

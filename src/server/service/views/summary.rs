@@ -4,7 +4,7 @@ use app::domain::explain::{Ask, Step, Summary};
 use app::domain::job::Target;
 use app::protocol::explain::{AskCode, SummaryStep, SummaryView};
 
-use super::explain::gpus;
+use super::explain::{braced, gpus};
 
 /// As clients see it.
 pub(super) fn view(summary: &Summary) -> SummaryView {
@@ -27,6 +27,7 @@ fn step(Step { ask, left }: &Step) -> SummaryStep {
         Ask::Vram { gb, gpus } => SummaryStep { gpus: Some(*gpus), ..wanting(AskCode::Vram, gb.to_string()) },
         Ask::Sandbox(level) => wanting(AskCode::Sandbox, level.as_str().to_owned()),
         Ask::NewerAgent => plain(AskCode::NewerAgent),
+        Ask::Paths(names) => wanting(AskCode::Paths, braced(names)),
         Ask::Ready => plain(AskCode::Ready),
         Ask::Free => plain(AskCode::Free),
     }
@@ -53,6 +54,7 @@ fn does(ask: &Ask, count: usize) -> String {
         Ask::Vram { gb, gpus: count } => format!("{has} {} with {gb} GB", gpus(*count)),
         Ask::Sandbox(level) => format!("{has} a sandbox of level {}", level.as_str()),
         Ask::NewerAgent => format!("{has} a new enough agent"),
+        Ask::Paths(names) => format!("{has} a directory for {}", braced(names)),
         Ask::Ready => format!("{is} online and {takes} new jobs"),
         Ask::Free => format!("{is} free"),
     }

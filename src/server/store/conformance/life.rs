@@ -53,6 +53,7 @@ fn capability() -> Capability {
         driver: Some("570.1".to_owned()),
         runtime: Some("13.0".to_owned()),
         install_id: Some("4f".to_owned()),
+        paths: Some(vec!["data_root".to_owned()]),
         sandbox: Some(Sandbox {
             least: SandboxLevel::Files,
             most: SandboxLevel::Full,

@@ -172,6 +172,7 @@ fn job(n: u8) -> Job {
         secrets: None,
         shared_secrets_only: false,
         files: vec!["lycoris_config.json".to_owned()],
+        paths: vec!["data_root".to_owned()],
     };
     let at = Timestamp(NOW.0 + i64::from(n));
     let job = Job::submitted(JobId::new(at, [n; 10]), spec, at, "ada".to_owned());

@@ -27,7 +27,7 @@ enum FailureJson {
 }
 
 /// The columns of a job that never change, in the order of [`pinned_values`].
-pub const PINNED: [&str; 21] = [
+pub const PINNED: [&str; 22] = [
     "config_name",
     "config_revision",
     "target",
@@ -45,6 +45,7 @@ pub const PINNED: [&str; 21] = [
     "secrets",
     "shared_secrets_only",
     "files",
+    "paths",
     "submitted_at",
     "submitted_by",
     "retry_of",
@@ -88,6 +89,7 @@ pub fn pinned_values(job: &Job) -> Vec<Value> {
         spec.secrets.as_ref().map(to_json).into(),
         spec.shared_secrets_only.into(),
         to_json(&spec.files).into(),
+        to_json(&spec.paths).into(),
         job.submitted_at.0.into(),
         (&job.submitted_by).into(),
         job.retry_of.as_ref().map(JobId::as_str).into(),
@@ -207,6 +209,7 @@ fn spec(row: &Named<'_>) -> Result<Spec> {
         secrets: row.optional_json("secrets")?,
         shared_secrets_only: row.flag("shared_secrets_only")?,
         files: row.optional_json("files")?.unwrap_or_default(),
+        paths: row.optional_json("paths")?.unwrap_or_default(),
     })
 }
 

@@ -38,6 +38,8 @@ struct CapabilityJson {
     unfit: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sandbox: Option<Sandbox>,
+    #[serde(default)]
+    paths: Option<Vec<String>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -210,6 +212,7 @@ fn capability(row: &Named<'_>) -> Result<Capability> {
         max_jobs: kept.max_jobs,
         unfit: kept.unfit,
         sandbox: kept.sandbox,
+        paths: kept.paths,
     })
 }
 
@@ -262,5 +265,6 @@ fn capability_text(capability: &Capability) -> String {
         max_jobs: capability.max_jobs,
         unfit: capability.unfit.clone(),
         sandbox: capability.sandbox.clone(),
+        paths: capability.paths.clone(),
     })
 }
