@@ -59,8 +59,7 @@ pub struct SubmitJob {
     /// How urgent it is, 0 to 50.
     #[serde(default = "ten")]
     pub priority: u8,
-    /// The revision of the configuration that you have looked at, which must be its newest. It is needed where somebody
-    /// else has changed the configuration since you last ran it.
+    /// The newest revision, which you have looked at: needed where somebody else has changed it since you last ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_revision: Option<u32>,
     /// Only say what would become of it: nothing is submitted, and the answer is an explanation.
@@ -129,7 +128,6 @@ pub struct Submitted {
     /// The worker it was offered to.
     pub allocated_worker_id: Option<WorkerId>,
     /// Why no worker there is can take it, if none can.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }
 

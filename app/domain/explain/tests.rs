@@ -216,7 +216,7 @@ prop_compose! {
         site in prop::option::of(prop_oneof![Just("graz"), Just("wien"), Just("linz")]),
     ) -> Job {
         let labels = site.map(|site| label("site", site)).unwrap_or_default();
-        let demand = Demand { gpu_count, min_vram_gb, labels, ..Demand::default() };
+        let demand = Demand { labels, gpu_count, min_vram_gb, ..Demand::default() };
         Job { spec: Spec { target, ..spec(demand) }, ..any(n) }
     }
 }

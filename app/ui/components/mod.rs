@@ -5,7 +5,6 @@ pub(crate) mod artifacts;
 pub(crate) mod attempts;
 pub(crate) mod attention;
 pub(crate) mod blocker_words;
-#[cfg(feature = "ssr")]
 pub(crate) mod chart;
 #[cfg(feature = "ssr")]
 pub(crate) mod code;

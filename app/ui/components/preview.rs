@@ -78,6 +78,8 @@ fn verdict(explanation: &ExplanationView) -> String {
         VerdictCode::Fits => words.fits.of(taker.map(|answer| answer.name.as_str()).unwrap_or_default()),
         VerdictCode::Limited => words.limited.to_owned(),
         VerdictCode::Busy => words.busy.to_owned(),
+        // Of those that have never connected nobody knows whether they match.
+        VerdictCode::Away if !explanation.workers.iter().any(|answer| answer.matches) => t().why.away.to_owned(),
         VerdictCode::Away => words.away.to_owned(),
         VerdictCode::Never => words.never.to_owned(),
         VerdictCode::NoLocalWorker => t().why.no_local_worker.to_owned(),

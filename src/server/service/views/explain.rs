@@ -123,8 +123,8 @@ fn answer(answer: Answer) -> WorkerAnswer {
 }
 
 /// What does not fit, and the nearest change that would help; parameters are added by whoever has some.
-fn says(code: BlockerCode, text: String, change: String) -> BlockerView {
-    let withheld = Vec::new();
+fn says(code: BlockerCode, text: impl Into<String>, change: impl Into<String>) -> BlockerView {
+    let (text, change, withheld) = (text.into(), change.into(), Vec::new());
     BlockerView { code, key: None, wanted: None, found: None, why: None, gpus: None, withheld, text, change }
 }
 
@@ -145,124 +145,113 @@ fn sandbox(wanted: SandboxLevel, found: SandboxLevel, why: Option<&str>) -> Bloc
 
 /// A blocker's code, its parameters, what does not fit, and the nearest change that would help.
 fn blocker(blocker: &Blocker) -> BlockerView {
+    let found = |found: String, view| BlockerView { found: Some(found), ..view };
     match blocker {
         Blocker::WrongTarget { wanted } => wrong_target(*wanted),
         Blocker::Label { key, wanted, found } => label(key, wanted, found.as_deref()),
-        Blocker::Accelerator { wanted, found } => BlockerView {
-            wanted: Some(wanted.clone()),
-            found: Some(found.clone()),
-            ..says(
-                BlockerCode::Accelerator,
-                format!("The job asks for {wanted}, and this worker has {found}."),
-                format!("Ask for {found}, or leave accelerator_type out."),
-            )
-        },
+        Blocker::Accelerator { wanted, found } => accelerator(wanted, found),
         Blocker::Gpus { wanted, found } => gpu_count(*wanted, *found),
         Blocker::Vram { wanted_gb, gpus, found_gb } => vram(*wanted_gb, *gpus, *found_gb),
         Blocker::GpusWithheld { wanted, left, why } => gpus_withheld(*wanted, *left, why),
         Blocker::Sandbox { wanted, found, why } => sandbox(*wanted, *found, why.as_deref()),
-        Blocker::Spent => says(
-            BlockerCode::Spent,
-            "It is an ephemeral worker and has run its job.".to_owned(),
-            "Start another worker.".to_owned(),
-        ),
+        Blocker::Spent => {
+            says(BlockerCode::Spent, "It is an ephemeral worker and has run its job.", "Start another worker.")
+        }
         Blocker::CannotStop => says(
             BlockerCode::CannotStop,
-            "The job is exclusive, and its agent cannot stop by itself when it loses contact: it is an older one."
-                .to_owned(),
-            "Install the newest simpletuner-worker on its host, or submit without exclusive.".to_owned(),
+            "The job is exclusive, and its agent cannot stop by itself when it loses contact: it is an older one.",
+            "Install the newest simpletuner-worker on its host, or submit without exclusive.",
         ),
-        Blocker::LacksFiles { files } => BlockerView {
-            found: Some(files.join(", ")),
-            ..says(
-                BlockerCode::LacksFiles,
-                format!(
-                    "Its older agent gets only config.json and the data loader. This configuration also names {}.",
-                    files.join(", ")
-                ),
-                "Install the newest simpletuner-worker on its host.".to_owned(),
-            )
-        },
-        Blocker::LacksPaths { names } => {
-            let names = braced(names);
-            BlockerView {
-                found: Some(names.clone()),
-                ..says(
-                    BlockerCode::LacksPaths,
-                    format!("It gives jobs no directory for {names}, which the configuration needs."),
-                    "Start its agent with --data-root DIR, or --path NAME=DIR.".to_owned(),
-                )
-            }
+        Blocker::LacksFiles { files } => lacks_files(files.join(", ")),
+        Blocker::LacksPaths { names } => lacks_paths(braced(names)),
+        Blocker::Draining => {
+            says(BlockerCode::Draining, "It drains: a person wants it to take nothing new.", "Resume it.")
         }
-        Blocker::Draining => says(
-            BlockerCode::Draining,
-            "It drains: a person wants it to take nothing new.".to_owned(),
-            "Resume it.".to_owned(),
-        ),
-        Blocker::Unfit { why } => BlockerView {
-            found: Some(why.clone()),
-            ..says(
+        Blocker::Unfit { why } => found(
+            why.clone(),
+            says(
                 BlockerCode::Unfit,
                 format!("Its agent takes no new job: {}.", why.trim_end_matches('.')),
-                "See to it on its host; its agent takes jobs again when that is mended.".to_owned(),
-            )
-        },
+                "See to it on its host; its agent takes jobs again when that is mended.",
+            ),
+        ),
         Blocker::NeverConnected => says(
             BlockerCode::NeverConnected,
-            "Its agent has never connected, so its GPUs are not known.".to_owned(),
-            "Start the agent on its host.".to_owned(),
+            "Its agent has never connected, so its GPUs are not known.",
+            "Start the agent on its host.",
         ),
-        Blocker::Offline => says(
-            BlockerCode::Offline,
-            "Its agent is not connected.".to_owned(),
-            "Start the agent on its host.".to_owned(),
-        ),
+        Blocker::Offline => says(BlockerCode::Offline, "Its agent is not connected.", "Start the agent on its host."),
         Blocker::Connecting => says(
             BlockerCode::Connecting,
-            "Its agent has registered and does not listen yet.".to_owned(),
-            "It listens in a moment, or counts as offline after the heartbeat timeout.".to_owned(),
+            "Its agent has registered and does not listen yet.",
+            "It listens in a moment, or counts as offline after the heartbeat timeout.",
         ),
-        Blocker::Astray { job } => BlockerView {
-            found: Some(job.to_string()),
-            ..says(
+        Blocker::Astray { job } => found(
+            job.to_string(),
+            says(
                 BlockerCode::Astray,
                 format!("Its agent trains {job}, which it does not hold; it was told to stop."),
-                "It is free when its agent says that it runs nothing; if it never does, restart the agent.".to_owned(),
-            )
-        },
-        Blocker::Finishing => says(
-            BlockerCode::Finishing,
-            "Its agent is finishing its last job.".to_owned(),
-            "It is free in a few seconds.".to_owned(),
+                "It is free when its agent says that it runs nothing; if it never does, restart the agent.",
+            ),
         ),
-        Blocker::Occupied { max_jobs } => BlockerView {
-            found: Some(max_jobs.to_string()),
-            ..says(
-                BlockerCode::Occupied,
-                match max_jobs {
-                    1 => "It has a job.".to_owned(),
-                    _ => format!("It has {max_jobs} jobs, as many as it takes."),
-                },
-                "It is free when a job of its ends.".to_owned(),
-            )
-        },
-        Blocker::GpusBusy { wanted, free } => BlockerView {
-            wanted: Some(wanted.to_string()),
-            found: Some(free.to_string()),
-            ..says(
-                BlockerCode::GpusBusy,
-                format!("The job takes {}, and {free} that would do are free.", gpus(*wanted)),
-                "They are free when jobs on it end.".to_owned(),
-            )
-        },
-        Blocker::Reserved { job } => BlockerView {
-            found: Some(job.to_string()),
-            ..says(
+        Blocker::Finishing => {
+            says(BlockerCode::Finishing, "Its agent is finishing its last job.", "It is free in a few seconds.")
+        }
+        Blocker::Occupied { max_jobs } => found(max_jobs.to_string(), occupied(*max_jobs)),
+        Blocker::GpusBusy { wanted, free } => gpus_busy(*wanted, *free),
+        Blocker::Reserved { job } => found(
+            job.to_string(),
+            says(
                 BlockerCode::Reserved,
                 format!("It is kept free for {job}, which has waited too long."),
-                "It is free when that job has run; a higher priority comes before it.".to_owned(),
-            )
-        },
+                "It is free when that job has run; a higher priority comes before it.",
+            ),
+        ),
+    }
+}
+
+fn accelerator(wanted: &str, found: &str) -> BlockerView {
+    BlockerView {
+        wanted: Some(wanted.to_owned()),
+        found: Some(found.to_owned()),
+        ..says(
+            BlockerCode::Accelerator,
+            format!("The job asks for {wanted}, and this worker has {found}."),
+            format!("Ask for {found}, or leave accelerator_type out."),
+        )
+    }
+}
+
+fn lacks_files(files: String) -> BlockerView {
+    let text =
+        format!("Its older agent gets only config.json and the data loader. This configuration also names {files}.");
+    let change = "Install the newest simpletuner-worker on its host.";
+    BlockerView { found: Some(files), ..says(BlockerCode::LacksFiles, text, change) }
+}
+
+fn lacks_paths(names: String) -> BlockerView {
+    let text = format!("It gives jobs no directory for {names}, which the configuration needs.");
+    let change = "Start its agent with --data-root DIR, or --path NAME=DIR.";
+    BlockerView { found: Some(names), ..says(BlockerCode::LacksPaths, text, change) }
+}
+
+fn occupied(max_jobs: u32) -> BlockerView {
+    let text = match max_jobs {
+        1 => "It has a job.".to_owned(),
+        _ => format!("It has {max_jobs} jobs, as many as it takes."),
+    };
+    says(BlockerCode::Occupied, text, "It is free when a job of its ends.")
+}
+
+fn gpus_busy(wanted: u32, free: u32) -> BlockerView {
+    BlockerView {
+        wanted: Some(wanted.to_string()),
+        found: Some(free.to_string()),
+        ..says(
+            BlockerCode::GpusBusy,
+            format!("The job takes {}, and {free} that would do are free.", gpus(wanted)),
+            "They are free when jobs on it end.",
+        )
     }
 }
 
