@@ -48,8 +48,13 @@ impl Count {
 
     /// The sentence about so many, and something else, which is `{1}`.
     pub fn with(self, count: u64, thing: &str) -> String {
+        self.about(count, &self.locale.whole(count), thing)
+    }
+
+    /// The sentence about so many, who are called so, which is `{0}`, and something else, which is `{1}`.
+    pub fn about(self, count: u64, who: &str, thing: &str) -> String {
         let form = if self.locale.takes_first_form(count) { self.one } else { self.other };
-        fill(form, &[&self.locale.whole(count), thing])
+        fill(form, &[who, thing])
     }
 }
 

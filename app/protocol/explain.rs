@@ -21,8 +21,72 @@ pub struct ExplanationView {
     /// Which limit is reached (`limited`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<JobLimit>,
+    /// How many workers are left after each thing that the job asks for; left out if it does not wait, or if there are no
+    /// workers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<SummaryView>,
     /// Every worker, the one that is nearest to taking it first.
     pub workers: Vec<WorkerAnswer>,
+}
+
+/// How many workers are left after each thing that a job asks for, in words and in numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SummaryView {
+    /// In a sentence: `8 workers: 3 have site=graz, 0 of them have 16 GPUs.`
+    pub text: String,
+    /// How many workers there are.
+    pub workers: u64,
+    /// One thing after the other, until no worker is left.
+    pub steps: Vec<SummaryStep>,
+}
+
+/// How many workers are left after one thing that a job asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SummaryStep {
+    /// What is asked of those that were left before.
+    pub ask: AskCode,
+    /// Which label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// How much, or which one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted: Option<String>,
+    /// On how many GPUs (`vram`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<u32>,
+    /// How many of them have it.
+    pub left: u64,
+}
+
+/// What is asked of workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum AskCode {
+    /// To be a remote worker (`wanted` is `worker`), or the server's own (`local`).
+    Target,
+    /// To have a label.
+    Label,
+    /// To have connected at least once.
+    HasConnected,
+    /// To have this kind of accelerator.
+    Accelerator,
+    /// To have so many GPUs.
+    GpuCount,
+    /// To have so many GPUs with so much memory.
+    Vram,
+    /// To confine the trainer as closely.
+    Sandbox,
+    /// To have an agent that is not an older one.
+    NewerAgent,
+    /// To give jobs directories of these names.
+    Paths,
+    /// To be connected and to take new jobs.
+    Ready,
+    /// To be free.
+    Free,
 }
 
 /// How many jobs may run at once.
@@ -54,8 +118,10 @@ pub enum VerdictCode {
     Busy,
     /// A worker would take it if somebody saw to that worker.
     Away,
-    /// No worker there is can ever take it.
+    /// No worker can take it as it was submitted, as far as it is known what they have.
     Never,
+    /// It is for the server's own GPUs (`target: local`), and the server runs no jobs itself.
+    NoLocalWorker,
     /// There are no workers.
     NoWorkers,
 }
@@ -70,6 +136,9 @@ pub struct WorkerAnswer {
     pub name: String,
     /// Whether it would take the job now.
     pub fits: bool,
+    /// Whether it is what the job asks for, however it stands now. One that has never connected is not known to be.
+    #[serde(default)]
+    pub matches: bool,
     /// Everything in the way, the most telling first.
     pub blockers: Vec<BlockerView>,
 }
@@ -146,6 +215,8 @@ pub enum BlockerCode {
     Draining,
     /// Its agent says that the host is fit for no new job.
     Unfit,
+    /// It has never connected, so its GPUs are not known.
+    NeverConnected,
     /// It is not connected.
     Offline,
     /// It is about to connect.

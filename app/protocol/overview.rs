@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::explain::SummaryView;
 use super::gpus::GpuCounts;
 use super::workers::{WorkerCounts, WorkerView};
 use crate::domain::ids::{JobId, WorkerId};
@@ -72,15 +73,19 @@ pub struct AttentionView {
     /// The worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_id: Option<WorkerId>,
-    /// The job: of `stuck` the one that waits, of `offline_with_job` the one that the worker had.
+    /// The job: of `stuck` the one that has waited for longest, of `offline_with_job` the one that the worker had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_id: Option<JobId>,
     /// The worker's name, or that of the job's configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// How many: workers, where none is named; else attempts (`fast_failures`) or GPUs (`gpus_withheld`).
+    /// How many: jobs (`stuck`, `more_stuck`), attempts (`fast_failures`) or GPUs (`gpus_withheld`); else workers, where none
+    /// is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
+    /// Why no worker takes them (`stuck`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<SummaryView>,
     /// What is said of it: an error, a host, a version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
@@ -104,7 +109,8 @@ pub enum AttentionKind {
     OfflineWithJob,
     /// Attempts failed one after the other on the worker, each within a minute.
     FastFailures,
-    /// No worker can take the job, and it has waited for more than 30 minutes.
+    /// Jobs that ask for the same have waited for more than a minute, and no worker takes them unless somebody does
+    /// something.
     Stuck,
     /// GPUs of the worker showed errors, and are given to no job.
     GpusWithheld,
@@ -124,6 +130,8 @@ pub enum AttentionKind {
     TokenOld,
     /// Signed checkpoints of the audit trail do not reach the place where they are kept (`--audit-ship`).
     AuditNotShipped,
+    /// As `stuck`: jobs that ask for other things, together.
+    MoreStuck,
 }
 
 /// How urgent something is.

@@ -59,8 +59,7 @@ pub struct SubmitJob {
     /// How urgent it is, 0 to 50.
     #[serde(default = "ten")]
     pub priority: u8,
-    /// The revision of the configuration that you have looked at, which must be its newest. It is needed where somebody
-    /// else has changed the configuration since you last ran it.
+    /// The newest revision, which you have looked at: needed where somebody else has changed it since you last ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_revision: Option<u32>,
     /// Only say what would become of it: nothing is submitted, and the answer is an explanation.
@@ -128,6 +127,8 @@ pub struct Submitted {
     pub queue_position: Option<u64>,
     /// The worker it was offered to.
     pub allocated_worker_id: Option<WorkerId>,
+    /// Why no worker there is can take it, if none can.
+    pub warning: Option<String>,
 }
 
 /// The answer to a submit with `dry_run`.
@@ -293,7 +294,7 @@ pub struct JobView {
     pub ended_at: Option<Timestamp>,
     /// Its place among the waiting, from 1.
     pub queue_position: Option<u64>,
-    /// Whether it waits and no worker there is can ever take it: only where one job is asked for.
+    /// Whether it waits, and no worker can take it as it was submitted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fits_none: bool,
     /// How far the newest attempt is.

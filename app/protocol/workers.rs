@@ -123,6 +123,9 @@ pub struct WorkersPage {
 pub struct FleetLabels {
     /// The values that workers have, by key.
     pub labels: BTreeMap<String, BTreeSet<String>>,
+    /// Whether this server runs jobs itself (`target: local`).
+    #[serde(default)]
+    pub local: bool,
 }
 
 /// Workers by status.

@@ -9,10 +9,10 @@ test('the preview follows what is typed, and so does the address', async ({ page
   await page.goto('/train');
   await live(page);
   const summary = page.locator('.preview-summary');
-  await expect(summary).toContainText('1 of 1 workers match');
+  await expect(summary).toContainText('1 worker: 1 is remote,');
   await page.evaluate(() => Object.assign(window, { sameDocument: true }));
   await page.getByLabel('GPUs', { exact: true }).fill('3');
-  await expect(summary).toContainText('0 of 1 workers match');
+  await expect(summary).toContainText('1 worker: 1 is remote, 0 of them have 3 GPUs.');
   await expect(page).toHaveURL(/gpus=3/);
   await expect(page.locator('pre', { hasText: 'jobs submit' })).toContainText('--gpus 3');
   await expect(page.getByLabel('GPUs', { exact: true })).toBeFocused();
@@ -27,11 +27,11 @@ test('the preview follows what is typed, and so does the address', async ({ page
   await page.getByLabel('GPUs', { exact: true }).fill('64');
   await slow;
   await page.getByLabel('GPUs', { exact: true }).fill('2');
-  await expect(summary).toContainText('1 of 1 workers match');
+  await expect(summary).toContainText('1 of them has 2 GPUs');
   const answered = page.waitForResponse(/gpus=64/);
   release();
   await answered;
-  await expect(summary).toContainText('1 of 1 workers match');
+  await expect(summary).toContainText('1 of them has 2 GPUs');
   await expect(page).toHaveURL(/gpus=2/);
   // Another configuration's text.
   await page.getByText('What is submitted').click();

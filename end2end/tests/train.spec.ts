@@ -26,7 +26,7 @@ test('a form is filled in by its address, and its button checks', async ({ page,
   await page.getByLabel('GPUs', { exact: true }).fill('3');
   await page.getByRole('button', { name: 'Check' }).click();
   await expect(page).toHaveURL(/gpus=3/);
-  await expect(page.locator('.preview-summary')).toContainText('0 of 2 workers match');
+  await expect(page.locator('.preview-summary')).toContainText('2 workers: 1 has team=nlp, 0 of them have 3 GPUs.');
   const row = (name: string) => page.getByRole('table', { name: /Workers, and what/ }).getByRole('row').filter({ hasText: name });
   await expect(row('gpu-1')).toContainText('the worker has 2');
   await expect(row('gpu-2')).toContainText('the worker has team=vision');

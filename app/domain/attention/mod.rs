@@ -2,9 +2,12 @@
 //!
 //! Only what is known is told: where nobody knows since when it is so, no moment is given.
 
+mod stuck;
 #[cfg(test)]
 mod tests;
 
+pub use self::stuck::stuck;
+use super::explain::Summary;
 use super::gpu::{Gpu, WithheldReason};
 use super::ids::{JobId, WorkerId};
 use super::time::{Millis, Timestamp};
@@ -19,8 +22,6 @@ const LONG_DRAIN: Millis = Millis::seconds(3_600);
 const SOON: Millis = Millis::seconds(7 * 86_400);
 /// A token that is older is due for another one.
 const OLD_TOKEN: Millis = Millis::seconds(90 * 86_400);
-/// A job that has waited longer, and that no worker can take, waits in vain.
-pub const LONG_WAIT: Millis = Millis::seconds(1_800);
 /// Of what is only worth knowing, so many workers are named; more are one entry.
 const NAMED: usize = 3;
 
@@ -36,7 +37,7 @@ pub enum Severity {
 }
 
 /// What somebody should look at.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Concern {
     /// The server's disk is almost full: no new jobs are taken.
     DiskFull,
@@ -59,8 +60,18 @@ pub enum Concern {
         /// How many, since one went well.
         attempts: u64,
     },
-    /// No worker can take the job, and it has waited for long.
-    Stuck,
+    /// Jobs that ask for the same wait, and no worker takes them unless somebody does something.
+    Stuck {
+        /// How many.
+        jobs: u64,
+        /// How many workers are left after each thing that they ask for; none if there are no workers.
+        summary: Option<Summary>,
+    },
+    /// So do others, which ask for something else.
+    MoreStuck {
+        /// How many.
+        jobs: u64,
+    },
     /// GPUs of the worker showed errors, and are given to no job.
     GpusWithheld {
         /// How many.
@@ -104,12 +115,12 @@ pub enum About {
     Worker(WorkerId, String),
     /// Several workers.
     Workers(u64),
-    /// A job, with its configuration's name.
+    /// A job, with its configuration's name; of several the one that has waited for longest.
     Job(JobId, String),
 }
 
 /// An entry of the list.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// What.
     pub concern: Concern,
@@ -120,7 +131,7 @@ pub struct Entry {
 }
 
 /// The list, bounded.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Attention {
     /// The most urgent first, of those the oldest.
     pub entries: Vec<Entry>,
@@ -138,7 +149,8 @@ impl Concern {
             | Self::Offline { .. }
             | Self::FastFailures { .. } => Severity::Alarm,
             Self::AuditNotShipped
-            | Self::Stuck
+            | Self::Stuck { .. }
+            | Self::MoreStuck { .. }
             | Self::GpusWithheld { .. }
             | Self::Unfit { .. }
             | Self::DrainOverdue

@@ -2,8 +2,11 @@
 
 use super::*;
 use crate::domain::capability::Capability;
-use crate::domain::fixtures::{NOW, job_id, unseen, withholding, worker, worker_id};
+use crate::domain::explain::{Ask, Outlooks};
+use crate::domain::fixtures::{NOW, job, job_id, label, unseen, wants, withholding, worker, worker_id};
 use crate::domain::gpu::Withheld;
+use crate::domain::job::{Demand, Job};
+use crate::domain::plan::{Fleet, Limits};
 use crate::domain::worker::{Kind, OfflineCause};
 
 const HOUR: Millis = Millis::seconds(3_600);
@@ -152,4 +155,69 @@ fn what_is_only_worth_knowing_of_many_is_one_entry() {
 fn the_list_is_bounded_and_says_how_much_is_left_out() {
     let long = list((1..=25).map(|n| entry(n, Concern::Unverified, None)).collect());
     assert_eq!((long.entries.len(), long.more), (MOST, 5));
+}
+
+fn in_site(site: &str) -> Demand {
+    Demand { labels: label("site", site), ..Demand::default() }
+}
+
+#[test]
+fn jobs_that_nobody_takes_are_told_after_a_minute_by_what_they_ask_for() {
+    let workers = [worker(1, &[80], 1), worker(2, &[80], 1).drained(NOW, None, None)];
+    let jobs = [job(1, in_site("graz")), job(2, Demand::default()), job(3, wants(2)), job(4, in_site("graz"))];
+    let at = |now: Timestamp| {
+        let fleet = Fleet::new(&workers, &[], Limits::default());
+        let told = stuck(&jobs, &mut Outlooks::within(fleet, 1_000), now);
+        told.into_iter().map(|entry| match entry.concern {
+            Concern::Stuck { jobs, summary } => {
+                let last = summary.and_then(|summary| summary.steps.last().cloned()).expect("a step");
+                assert_eq!(last.left, 0);
+                (entry.about, jobs, last.ask, entry.since)
+            }
+            other => panic!("{other:?}"),
+        })
+    };
+    assert_eq!(at(NOW).count(), 0, "they have waited for less than a minute");
+    let graz = Ask::Label { key: "site".to_owned(), wanted: "graz".to_owned() };
+    let since = |n: usize| Some(jobs[n].submitted_at);
+    let about = |n: u16| About::Job(job_id(n), "digits".to_owned());
+    let both = [(about(1), 2, graz, since(0)), (about(3), 1, Ask::Gpus(2), since(2))];
+    assert_eq!(at(NOW + Millis::seconds(1)).collect::<Vec<_>>(), both);
+}
+
+#[test]
+fn jobs_that_wait_for_somebody_who_sees_to_a_worker_are_told_too() {
+    let workers = [worker(1, &[80], 1).drained(NOW, None, None), unseen(2)];
+    let jobs = [job(1, Demand::default())];
+    let mut outlooks = Outlooks::within(Fleet::new(&workers, &[], Limits::default()), 1_000);
+    let told = stuck(&jobs, &mut outlooks, NOW + HOUR);
+    let [Entry { concern: Concern::Stuck { jobs: 1, summary: Some(summary) }, .. }] = &told[..] else {
+        panic!("{told:?}")
+    };
+    let steps: Vec<_> = summary.steps.iter().map(|step| (&step.ask, step.left)).collect();
+    assert_eq!(steps, [(&Ask::HasConnected, 1), (&Ask::Ready, 0)]);
+}
+
+#[test]
+fn ten_thousand_jobs_of_four_hundred_demands_are_a_few_entries_and_bounded_work() {
+    let workers: Vec<Worker> = (1..=50).map(|n| worker(n, &[80], 1)).collect();
+    let demand = |n: u16| match n % 400 {
+        // These a worker takes.
+        0 => Demand::default(),
+        other => in_site(&format!("s{other}")),
+    };
+    let jobs: Vec<Job> = (1..=10_000).map(|n| job(n, demand(n))).collect();
+    let told = |most| -> (Vec<u64>, usize) {
+        let mut outlooks = Outlooks::within(Fleet::new(&workers, &[], Limits::default()), most);
+        let number = |entry: Entry| match entry.concern {
+            Concern::Stuck { jobs, .. } | Concern::MoreStuck { jobs } => jobs,
+            other => panic!("{other:?}"),
+        };
+        let entries = list(stuck(&jobs, &mut outlooks, NOW + HOUR)).entries;
+        (entries.into_iter().map(number).collect(), outlooks.compared())
+    };
+    // The sum is that of all that nobody takes. One of each demand is judged, and those that are told once more.
+    assert_eq!(told(100_000), (vec![25, 25, 25, 25, 25, 394 * 25], 399 * 50 + 1 + 5 * 50));
+    // What is not judged is not told.
+    assert_eq!(told(1_000), (vec![25, 25, 25, 25, 25, 15 * 25], 20 * 50 + 5 * 50));
 }

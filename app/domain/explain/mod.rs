@@ -1,11 +1,16 @@
 //! Why a job waits, and what would change it.
 
+mod outlook;
+mod summary;
 #[cfg(test)]
 mod tests;
 
+use self::outlook::distance;
+pub use self::outlook::{Outlook, Outlooks};
+pub use self::summary::{Ask, Step, Summary};
 use super::ids::WorkerId;
 use super::job::{Job, State};
-use super::matching::{Blocker, Remedy, blockers};
+use super::matching::Blocker;
 use super::plan::{Fleet, Limited, Plan, plan, rank};
 use super::time::Timestamp;
 use super::worker::Worker;
@@ -15,6 +20,8 @@ use super::worker::Worker;
 pub struct Explanation {
     /// In short.
     pub verdict: Verdict,
+    /// How many workers are left after each thing that the job asks for; none if it does not wait or there are none.
+    pub summary: Option<Summary>,
     /// What each worker says to it, the one that is nearest to fitting first.
     pub workers: Vec<Answer>,
 }
@@ -56,8 +63,10 @@ pub enum Verdict {
     Busy,
     /// A worker would take it if somebody saw to that worker.
     Away,
-    /// No worker there is can ever take it.
+    /// No worker can take it as it was submitted, as far as it is known what they have.
     Never,
+    /// It is for the server's own GPUs, and the server runs no jobs itself.
+    NoLocalWorker,
     /// There are no workers.
     NoWorkers,
 }
@@ -70,7 +79,7 @@ pub fn explain<'w>(
     now: Timestamp,
 ) -> Explanation {
     let State::Queued { .. } = job.state else {
-        return Explanation { verdict: Verdict::NotWaiting, workers: Vec::new() };
+        return Explanation { verdict: Verdict::NotWaiting, summary: None, workers: Vec::new() };
     };
     let mut waiting: Vec<&Job> = waiting.into_iter().filter(|other| other.id != job.id).chain([job]).collect();
     waiting.sort_by_key(|job| rank(job));
@@ -84,50 +93,29 @@ pub fn explain<'w>(
             answer.blockers.clear();
         }
     }
-    workers.sort_by(|a, b| distance(a).cmp(&distance(b)).then_with(|| a.name.cmp(&b.name)));
+    let summary = Summary::of(&job.spec, workers.iter().map(|answer| answer.blockers.as_slice()));
+    workers.sort_by_cached_key(|answer| (distance(&answer.blockers), answer.name.clone()));
     let verdict = match (placed, job.due()) {
         (Some(placed), _) => Verdict::Fits { worker: placed.worker.clone() },
         (None, Some(until)) if until > now && job.kept_back == Some(until) => Verdict::KeptBack { until },
         (None, Some(until)) if until > now => Verdict::BackOff { until },
         (None, _) => waits(job, &plan, &workers),
     };
-    Explanation { verdict, workers }
-}
-
-/// What has to happen for any worker to take the job, whoever is before it: nothing but time, if one would; none if there
-/// are no workers. It asks no more workers than it must.
-pub fn nearest(job: &Job, fleet: &mut Fleet<'_>) -> Option<Remedy> {
-    let mut nearest = None;
-    let mut place = 0;
-    while let Some(candidate) = fleet.nth(place) {
-        let hardest = blockers(&job.spec, candidate).map(|blocker| blocker.remedy()).max().unwrap_or(Remedy::Time);
-        if hardest == Remedy::Time {
-            return Some(hardest);
-        }
-        nearest = Some(nearest.map_or(hardest, |before: Remedy| before.min(hardest)));
-        place += 1;
-    }
-    nearest
+    Explanation { verdict, summary, workers }
 }
 
 fn answer(worker: &Worker, blockers: Vec<Blocker>) -> Answer {
     Answer { worker: worker.id.clone(), name: worker.name.clone(), blockers }
 }
 
-/// How far a worker is from taking the job: the hardest remedy first, then how much of it is in the way.
-fn distance(answer: &Answer) -> (Option<Remedy>, usize) {
-    let hardest = answer.blockers.iter().map(Blocker::remedy).max();
-    let as_hard = answer.blockers.iter().filter(|blocker| Some(blocker.remedy()) == hardest).count();
-    (hardest, as_hard)
-}
-
 fn waits(job: &Job, plan: &Plan<'_>, workers: &[Answer]) -> Verdict {
-    let nearest = workers.first().map(|answer| distance(answer).0);
-    match (nearest, plan.fleet.limited(&job.submitted_by)) {
-        (None, _) => Verdict::NoWorkers,
-        (Some(Some(Remedy::Demand)), _) => Verdict::Never,
-        (Some(Some(Remedy::Worker)), _) => Verdict::Away,
-        (Some(_), Some(limited)) => Verdict::Limited(limited),
-        (Some(_), None) => Verdict::Busy,
+    let nearest = workers.first().map(|answer| distance(&answer.blockers));
+    let has_local = plan.fleet.candidates.iter().any(|candidate| candidate.worker.local);
+    match Outlook::of(job.spec.target, nearest, has_local) {
+        Outlook::Busy => plan.fleet.limited(&job.submitted_by).map_or(Verdict::Busy, Verdict::Limited),
+        Outlook::Away => Verdict::Away,
+        Outlook::Never => Verdict::Never,
+        Outlook::NoLocalWorker => Verdict::NoLocalWorker,
+        Outlook::NoWorkers => Verdict::NoWorkers,
     }
 }

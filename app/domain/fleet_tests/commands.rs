@@ -25,6 +25,8 @@ pub(super) struct Host {
     pub local: bool,
     /// Whether its agent is an older one: while its stream is open it needs no heartbeats.
     pub older: bool,
+    /// Whether it has registered when the story begins.
+    pub comes: bool,
 }
 
 /// What somebody asks for.
@@ -170,14 +172,9 @@ pub(super) fn story() -> impl Strategy<Value = Story> {
 fn host() -> impl Strategy<Value = Host> {
     let gpus = collection::vec(sample::select(vec![24_u32, 80]), 0..4);
     let kind = prop_oneof![3 => Just(Kind::Persistent), 1 => Just(Kind::Ephemeral)];
-    let older = prop::bool::weighted(0.2);
-    (gpus, 1_u32..4, kind, prop::bool::weighted(0.2), older).prop_map(|(gpus, max_jobs, kind, local, older)| Host {
-        gpus,
-        max_jobs,
-        kind,
-        local,
-        older,
-    })
+    let how = (prop::bool::weighted(0.2), prop::bool::weighted(0.2), prop::bool::weighted(0.9));
+    let host = |(gpus, max_jobs, kind, (local, older, comes))| Host { gpus, max_jobs, kind, local, older, comes };
+    (gpus, 1_u32..4, kind, how).prop_map(host)
 }
 
 fn ask() -> impl Strategy<Value = Ask> {

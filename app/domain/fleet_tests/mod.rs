@@ -15,20 +15,20 @@ mod words;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-use self::commands::{Claims, Command, Story, story};
+use self::commands::{Claims, Command, Host, Story, story};
 use self::model::{How, Link, Model, NEVER, Stands};
 use self::planning::Round;
 use self::server::{Planning, Server};
-use super::explain::{Verdict, explain};
+use super::explain::{Outlook, Outlooks, Verdict, explain};
 use super::fixtures::job_id;
 use super::ids::{Attempt, JobId};
 use super::job::{Failure, Job, State};
 use super::time::Timestamp;
 use super::worker::{self, Kind, Worker};
 
-/// Every worker has registered and listens when the story begins.
-fn beginning(workers: usize) -> impl Iterator<Item = Command> {
-    (0..workers).flat_map(|worker| {
+/// Most workers have registered and listen when the story begins.
+fn beginning(hosts: &[Host]) -> impl Iterator<Item = Command> {
+    hosts.iter().enumerate().filter(|(_, host)| host.comes).flat_map(|(worker, _)| {
         let register = Command::Register { worker, elsewhere: false, claims: Claims::Nothing };
         [register, Command::Listen(worker, 0)]
     })
@@ -38,7 +38,7 @@ proptest! {
     #[test]
     fn a_fleet_does_what_its_model_does(Story { hosts, limits, commands } in story()) {
         let (mut server, mut model) = (Server::new(&hosts, limits), Model::new(&hosts, limits));
-        for command in beginning(hosts.len()).chain(commands) {
+        for command in beginning(&hosts).chain(commands) {
             step(&mut server, &mut model, &command).map_err(|error| error_at(&command, error))?;
         }
     }
@@ -63,6 +63,7 @@ fn step(server: &mut Server, model: &mut Model, command: &Command) -> Result<(),
             server.offer(job, worker, gpus);
         }
         nothing_waits_that_fits(server)?;
+        outlooks_are_those_that_are_explained(server)?;
     }
     for (before, after) in jobs.iter().zip(&server.jobs) {
         lives_on(before, after)?;
@@ -104,6 +105,25 @@ fn nothing_waits_that_fits(server: &Server) -> Result<(), TestCaseError> {
         let explanation = explain(job, server.waiting(), server.fleet(), server.now);
         let told = !matches!(explanation.verdict, Verdict::Fits { .. } | Verdict::NotWaiting);
         prop_assert!(told, "{:?} waits, and is told {:?} (I4)", job.id, explanation.verdict);
+    }
+    Ok(())
+}
+
+/// Lists and the overview say of a job what its explanation says.
+fn outlooks_are_those_that_are_explained(server: &Server) -> Result<(), TestCaseError> {
+    let waiting = server.waiting();
+    let mut outlooks = Outlooks::within(server.fleet(), usize::MAX);
+    for job in &waiting {
+        let explanation = explain(job, waiting.iter().copied(), server.fleet(), server.now);
+        let outlook = match explanation.verdict {
+            Verdict::Busy | Verdict::Limited(_) => Outlook::Busy,
+            Verdict::Away => Outlook::Away,
+            Verdict::Never => Outlook::Never,
+            Verdict::NoLocalWorker => Outlook::NoLocalWorker,
+            Verdict::NoWorkers => Outlook::NoWorkers,
+            Verdict::NotWaiting | Verdict::Fits { .. } | Verdict::BackOff { .. } | Verdict::KeptBack { .. } => continue,
+        };
+        prop_assert_eq!(outlooks.of(job), Some(outlook));
     }
     Ok(())
 }

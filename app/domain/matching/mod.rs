@@ -2,15 +2,15 @@
 //!
 //! The planner, explanations and previews all ask here, so that none of them can disagree.
 
+mod blocker;
 #[cfg(test)]
 mod tests;
 
+pub use self::blocker::{Blocker, Remedy};
 use super::capability::Capability;
 use super::glob;
-use super::gpu::{Gpu, Withheld};
-use super::ids::JobId;
+use super::gpu::Gpu;
 use super::job::{Demand, Spec, Target};
-use super::sandbox::SandboxLevel;
 use super::worker::{Link, Worker};
 
 /// A worker as the planner sees it, and the ledger of its GPUs.
@@ -24,160 +24,14 @@ pub struct Candidate<'w> {
     pub reported: bool,
 }
 
-/// One thing that keeps a job from a worker.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Blocker {
-    /// The job wants a remote worker and this is the orchestrator's own, or the other way round.
-    WrongTarget {
-        /// What the job wants.
-        wanted: Target,
-    },
-    /// A label is missing or different.
-    Label {
-        /// The label's key.
-        key: String,
-        /// The glob that was asked for.
-        wanted: String,
-        /// What the worker has.
-        found: Option<String>,
-    },
-    /// Another kind of accelerator.
-    Accelerator {
-        /// What was asked for.
-        wanted: String,
-        /// What it has.
-        found: String,
-    },
-    /// It has fewer GPUs.
-    Gpus {
-        /// How many were asked for.
-        wanted: u32,
-        /// How many it has.
-        found: u32,
-    },
-    /// Too few of its GPUs have that much memory.
-    Vram {
-        /// What was asked for, in GB.
-        wanted_gb: f64,
-        /// On how many GPUs.
-        gpus: u32,
-        /// What it has on so many GPUs, in GB; none where it does not say.
-        found_gb: Option<f64>,
-    },
-    /// Too few of its GPUs are given out: its agent withholds the others.
-    GpusWithheld {
-        /// How many were asked for.
-        wanted: u32,
-        /// How many that would do are left.
-        left: u32,
-        /// The others that would do: their numbers on the host, and why.
-        why: Vec<(u32, Withheld)>,
-    },
-    /// It cannot confine the trainer as closely.
-    Sandbox {
-        /// What was asked for.
-        wanted: SandboxLevel,
-        /// The most that it can do.
-        found: SandboxLevel,
-        /// Why it is not more, in the agent's words.
-        why: Option<String>,
-    },
-    /// An ephemeral worker whose job has ended.
-    Spent,
-    /// Its older agent cannot stop by itself when it loses contact, as an exclusive job's has to.
-    CannotStop,
-    /// Its older agent would not get all files of the configuration.
-    LacksFiles {
-        /// Those that it would not get.
-        files: Vec<String>,
-    },
-    /// It gives jobs no directory of these names, which the configuration needs.
-    LacksPaths {
-        /// Those that it lacks.
-        names: Vec<String>,
-    },
-    /// A person wants it to drain.
-    Draining,
-    /// Its agent takes no new job: the host is not fit for one.
-    Unfit {
-        /// Why, in the agent's words.
-        why: String,
-    },
-    /// Never contacted, or gone.
-    Offline,
-    /// Registered, not listening yet.
-    Connecting,
-    /// Its older agent runs a job that it does not hold, and would not hear of an offer.
-    Astray {
-        /// That job.
-        job: JobId,
-    },
-    /// Its older agent has just reported the end of a job, and is not free for the next yet.
-    Finishing,
-    /// It has as many jobs as it takes.
-    Occupied {
-        /// How many it takes.
-        max_jobs: u32,
-    },
-    /// Its GPUs are with other jobs.
-    GpusBusy {
-        /// How many were asked for.
-        wanted: u32,
-        /// How many that would do are free.
-        free: u32,
-    },
-    /// It is kept free for a job that has waited too long.
-    Reserved {
-        /// That job.
-        job: JobId,
-    },
-}
-
-/// What has to happen for a blocker to go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Remedy {
-    /// It passes by itself.
-    Time,
-    /// Somebody sees to the worker.
-    Worker,
-    /// The job asks for less, or the worker becomes another one.
-    Demand,
-}
-
-impl Blocker {
-    /// What has to happen for it to go.
-    pub const fn remedy(&self) -> Remedy {
-        match self {
-            Self::Connecting
-            | Self::Astray { .. }
-            | Self::Finishing
-            | Self::Occupied { .. }
-            | Self::GpusBusy { .. }
-            | Self::Reserved { .. } => Remedy::Time,
-            Self::CannotStop
-            | Self::LacksFiles { .. }
-            | Self::LacksPaths { .. }
-            | Self::Draining
-            | Self::Offline
-            | Self::Unfit { .. }
-            | Self::GpusWithheld { .. } => Remedy::Worker,
-            Self::WrongTarget { .. }
-            | Self::Label { .. }
-            | Self::Accelerator { .. }
-            | Self::Gpus { .. }
-            | Self::Vram { .. }
-            | Self::Sandbox { .. }
-            | Self::Spent => Remedy::Demand,
-        }
-    }
-}
-
 type Rule = fn(&Spec, &Candidate<'_>) -> Option<Blocker>;
 
-/// First what only a change of job or worker helps against, then what a person sees to, then what passes by itself.
-const RULES: [Rule; 17] = [
+/// First what only a change of job or worker helps against, then what a person sees to, then what passes by itself. What
+/// follows [`never_connected`] is known of workers that have reported it.
+const RULES: [Rule; 18] = [
     target,
     label,
+    never_connected,
     accelerator,
     gpus,
     vram,
@@ -284,7 +138,9 @@ fn label(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
     })
 }
 
-// What a worker that was never seen has, nobody knows: that it is offline says it all.
+fn never_connected(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    matches!(candidate.worker.link, Link::NeverSeen).then_some(Blocker::NeverConnected)
+}
 
 fn accelerator(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
     let (wanted, found) = (spec.demand.accelerator.as_ref()?, &candidate.worker.capability()?.accelerator);
@@ -378,9 +234,10 @@ fn withheld(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
 
 fn contact(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
     match candidate.worker.link {
-        Link::NeverSeen | Link::Offline { .. } => Some(Blocker::Offline),
+        Link::Offline { .. } => Some(Blocker::Offline),
         Link::Connecting { .. } => Some(Blocker::Connecting),
-        Link::Online { .. } => None,
+        // That it has never connected was said by an earlier rule.
+        Link::NeverSeen | Link::Online { .. } => None,
     }
 }
 

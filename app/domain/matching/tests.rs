@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::fixtures::{NOW, job_id, label, spec, unseen, wants, withheld, withholding, worker};
-use crate::domain::sandbox::Sandbox;
+use crate::domain::sandbox::{Sandbox, SandboxLevel};
 use crate::domain::worker::OfflineCause;
 
 fn found(demand: Demand, worker: &Worker) -> Vec<Blocker> {
@@ -101,7 +101,8 @@ fn what_a_worker_may_be_like() {
         (idle().gone(NOW, OfflineCause::Silent), vec![Blocker::Offline]),
         (Worker { astray: Some(job_id(1)), ..idle() }, vec![Blocker::Astray { job: job_id(1) }]),
         (Worker { finishing: Some(NOW), ..idle() }, vec![Blocker::Finishing]),
-        (unseen(1), vec![Blocker::Offline]),
+        (unseen(1), vec![Blocker::NeverConnected]),
+        (unseen(1).drained(NOW, None, None), vec![Blocker::NeverConnected, Blocker::Draining]),
     ];
     for (worker, expected) in rows {
         assert_eq!(found(Demand::default(), &worker), expected, "{worker:?}");
@@ -109,8 +110,13 @@ fn what_a_worker_may_be_like() {
     // Of a worker that was never seen nobody knows what it has.
     assert_eq!(
         found(Demand { gpu_count: Some(8), accelerator: Some("cuda".to_owned()), ..memory(80.0) }, &unseen(1)),
-        [Blocker::Offline]
+        [Blocker::NeverConnected]
     );
+    // But for the labels that an admin gave it.
+    let vision = Worker { labels: label("team", "vision"), ..unseen(1) };
+    let demand = Demand { labels: label("team", "nlp"), ..wants(8) };
+    let other = Blocker::Label { key: "team".to_owned(), wanted: "nlp".to_owned(), found: Some("vision".to_owned()) };
+    assert_eq!(found(demand, &vision), [other, Blocker::NeverConnected]);
 }
 
 #[test]
@@ -250,6 +256,7 @@ fn what_helps() {
         (Blocker::LacksFiles { files: vec![] }, Remedy::Worker),
         (Blocker::LacksPaths { names: vec![] }, Remedy::Worker),
         (Blocker::Offline, Remedy::Worker),
+        (Blocker::NeverConnected, Remedy::Worker),
         (Blocker::Spent, Remedy::Demand),
         (Blocker::WrongTarget { wanted: Target::Local }, Remedy::Demand),
         (Blocker::Label { key: String::new(), wanted: String::new(), found: None }, Remedy::Demand),
@@ -261,6 +268,14 @@ fn what_helps() {
         assert_eq!(blocker.remedy(), remedy, "{blocker:?}");
     }
     assert!(Remedy::Time < Remedy::Worker && Remedy::Worker < Remedy::Demand);
+}
+
+#[test]
+fn who_is_away_or_busy_matches_and_who_is_not_known_to_do_does_not() {
+    let matching = [Blocker::Draining, Blocker::Offline, Blocker::Finishing, Blocker::Occupied { max_jobs: 1 }];
+    assert!(!matching.iter().any(Blocker::is_mismatch));
+    let lasting = [Blocker::NeverConnected, Blocker::CannotStop, Blocker::LacksFiles { files: vec![] }, Blocker::Spent];
+    assert!(lasting.iter().all(Blocker::is_mismatch));
 }
 
 #[test]

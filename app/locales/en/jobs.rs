@@ -19,6 +19,7 @@ pub(super) const JOBS: Jobs = Jobs {
     submitted: "Submitted",
     took: "Time",
     position: Phrase("No. {0} in line"),
+    fits_none: "Fits no worker",
     attempt: Phrase("attempt {0} of {1}"),
     none_yet: "No job yet",
     none_yet_hint: "A job is one training run of a configuration. It waits here until a worker is free.",

@@ -19,6 +19,7 @@ pub(super) const JOBS: Jobs = Jobs {
     submitted: "Enviado",
     took: "Duración",
     position: Phrase("{0}.º en la cola"),
+    fits_none: "No encaja en ningún worker",
     attempt: Phrase("intento {0} de {1}"),
     none_yet: "Aún no hay trabajos",
     none_yet_hint: "Un trabajo es una ejecución de entrenamiento de una configuración. Espera aquí hasta que haya un worker libre.",

@@ -19,6 +19,7 @@ pub(super) const JOBS: Jobs = Jobs {
     submitted: "सबमिट की गई",
     took: "समय",
     position: Phrase("कतार में नंबर {0}"),
+    fits_none: "किसी वर्कर से मेल नहीं",
     attempt: Phrase("प्रयास {0} (कुल {1})"),
     none_yet: "अभी तक कोई जॉब नहीं है",
     none_yet_hint: "जॉब किसी कॉन्फ़िगरेशन का एक ट्रेनिंग रन होती है। वर्कर खाली होने तक वह यहाँ प्रतीक्षा करती है।",

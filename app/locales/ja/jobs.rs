@@ -19,6 +19,7 @@ pub(super) const JOBS: Jobs = Jobs {
     submitted: "送信日時",
     took: "所要時間",
     position: Phrase("キューの{0}番目"),
+    fits_none: "合うワーカーがありません",
     attempt: Phrase("試行 {0} / {1}"),
     none_yet: "ジョブはまだありません",
     none_yet_hint: "ジョブとは、1つの設定による1回の学習です。ワーカーが空くまで、ここで待機します。",

@@ -19,6 +19,7 @@ pub(super) const JOBS: Jobs = Jobs {
     submitted: "Enviado",
     took: "Duração",
     position: Phrase("{0}º na fila"),
+    fits_none: "Não serve em nenhum worker",
     attempt: Phrase("tentativa {0} de {1}"),
     none_yet: "Nenhum trabalho ainda",
     none_yet_hint: "Um trabalho é uma execução de treinamento de uma configuração. Ele espera aqui até que um worker esteja livre.",

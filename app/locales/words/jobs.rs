@@ -18,6 +18,7 @@ words! {
         submitted: Text,
         took: Text,
         position: Phrase,
+        fits_none: Text,
         attempt: Phrase,
         none_yet: Text,
         none_yet_hint: Text,

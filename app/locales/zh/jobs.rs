@@ -19,6 +19,7 @@ pub(super) const JOBS: Jobs = Jobs {
     submitted: "提交时间",
     took: "用时",
     position: Phrase("队列第{0}位"),
+    fits_none: "没有符合的工作节点",
     attempt: Phrase("第{0}次尝试，共{1}次"),
     none_yet: "还没有任务",
     none_yet_hint: "一个任务就是按一份配置进行的一次训练。任务会在这里等待，直到有工作节点空闲。",

@@ -3,10 +3,15 @@
 use leptos::prelude::*;
 
 use super::icon::{Glyph, Icon};
+use super::summary::summary_words;
 use super::time::Moment;
+use crate::protocol::explain::AskCode;
 use crate::protocol::overview::{AttentionKind, AttentionView, OverviewView, Severity};
+use crate::protocol::queue::JobsQuery;
+use crate::protocol::status::Phase;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
+use crate::ui::pages::jobs::jobs_address;
 
 /// The list; where nothing is to be done it says so.
 #[component]
@@ -61,14 +66,26 @@ fn Concern(entry: AttentionView) -> impl IntoView {
 
 fn whose(entry: &AttentionView) -> String {
     let words = &t().overview;
+    let count = entry.count.unwrap_or_default();
+    match entry.kind {
+        AttentionKind::Stuck if count > 1 => return words.jobs_wait.of(count),
+        AttentionKind::MoreStuck => return words.more_jobs_wait.of(count),
+        _ => {}
+    }
     let several = || entry.count.map(|count| words.several_workers.of(count));
     entry.name.clone().or_else(several).unwrap_or_else(|| words.this_server.to_owned())
 }
 
 /// Numbers and words of machines, behind the sentence.
 fn particulars(entry: &AttentionView) -> String {
-    let count = entry.count.filter(|_| entry.name.is_some()).map(|count| format!("{count}×"));
-    let parts = [count, entry.at.map(|at| t().moment(at)), entry.detail.clone()];
+    let counts = entry.name.is_some() && entry.kind != AttentionKind::Stuck;
+    let count = entry.count.filter(|_| counts).map(|count| format!("{count}×"));
+    let parts = [
+        count,
+        entry.summary.as_ref().map(|summary| summary_words(t(), summary)),
+        entry.at.map(|at| t().moment(at)),
+        entry.detail.clone(),
+    ];
     parts.into_iter().flatten().fold(String::new(), |text, part| text + " · " + &part)
 }
 
@@ -82,8 +99,18 @@ fn place(entry: &AttentionView) -> (String, bool) {
         (Some(id), _, AttentionKind::FastFailures) => (format!("/admin/workers/{id}/jobs"), true),
         (Some(id), _, AttentionKind::GpusWithheld) => (format!("/admin/workers/{id}?show=gpus"), false),
         (Some(id), _, _) => (format!("/admin/workers/{id}"), false),
+        (None, Some(_), AttentionKind::Stuck) if entry.count > Some(1) => (jobs_address(&waiting(entry)), false),
+        (None, None, AttentionKind::MoreStuck) => (jobs_address(&waiting(entry)), false),
         (None, Some(id), _) => (format!("/jobs/{id}#why"), false),
         (None, None, AttentionKind::DiskFull | AttentionKind::AuditNotShipped) => ("/admin/system".to_owned(), true),
         (None, None, _) => ("/admin/workers".to_owned(), false),
     }
+}
+
+/// Those that wait; where a label is what no worker has, those that ask for it.
+fn waiting(entry: &AttentionView) -> JobsQuery {
+    let last = entry.summary.as_ref().and_then(|summary| summary.steps.last());
+    let label = last.filter(|step| step.ask == AskCode::Label);
+    let label = label.and_then(|step| Some(format!("{}={}", step.key.as_ref()?, step.wanted.as_ref()?)));
+    JobsQuery { phase: Some(Phase::Waiting), label, ..JobsQuery::default() }
 }

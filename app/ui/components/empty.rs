@@ -11,7 +11,7 @@ use crate::ui::erase::Erase;
 pub(crate) fn Empty(
     glyph: Glyph,
     title: &'static str,
-    text: &'static str,
+    #[prop(into)] text: String,
     #[prop(optional)] children: Option<Children>,
 ) -> impl IntoView {
     view! {

@@ -36,11 +36,12 @@ pub(crate) fn Choice(
     checked: bool,
     label: &'static str,
     text: &'static str,
+    #[prop(optional)] disabled: bool,
 ) -> impl IntoView {
     let id = format!("{name}-{value}");
     view! {
         <div class="choice">
-            <input type="radio" class="radio radio-sm radio-primary" id=id.clone() name=name value=value checked=checked/>
+            <input type="radio" class="radio radio-sm radio-primary" id=id.clone() name=name value=value checked=checked disabled=disabled/>
             <label for=id><span class="font-medium">{label}</span><span class="choice-text">{text}</span></label>
         </div>
     }

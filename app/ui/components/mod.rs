@@ -5,8 +5,6 @@ pub(crate) mod artifacts;
 pub(crate) mod attempts;
 pub(crate) mod attention;
 pub(crate) mod blocker_words;
-#[cfg(feature = "ssr")]
-pub(crate) mod blockers;
 pub(crate) mod chart;
 #[cfg(feature = "ssr")]
 pub(crate) mod code;
@@ -59,6 +57,7 @@ pub(crate) mod start_steps;
 pub(crate) mod status;
 pub(crate) mod steady;
 pub(crate) mod subject;
+pub(crate) mod summary;
 pub(crate) mod tab_links;
 pub(crate) mod theme_switch;
 pub(crate) mod time;

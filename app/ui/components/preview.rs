@@ -3,11 +3,11 @@
 use leptos::prelude::*;
 
 use super::blocker_words::{change, wrong};
-use super::blockers::is_lasting;
 use super::copy::Command;
 use super::failure::Refusal;
 use super::icon::{Glyph, Icon};
 use super::status::{Look, Status};
+use super::summary::summary_words;
 use crate::protocol::explain::{ExplanationView, VerdictCode, WorkerAnswer};
 use crate::protocol::problem::Problem;
 use crate::protocol::queue::Previewed;
@@ -54,35 +54,17 @@ pub(crate) fn Preview(outcome: Result<Drafted, Problem>, children: Children) -> 
     .erased()
 }
 
-/// How many workers say what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Tally {
-    matching: u64,
-    free: u64,
-}
-
-fn tally(answers: &[WorkerAnswer]) -> Tally {
-    let count = |is: fn(&WorkerAnswer) -> bool| answers.iter().filter(|answer| is(answer)).count() as u64;
-    Tally { matching: count(matches), free: count(|answer| answer.fits) }
-}
-
-fn matches(answer: &WorkerAnswer) -> bool {
-    !answer.blockers.iter().any(|blocker| is_lasting(blocker.code))
-}
-
 #[component]
 fn Summary(preview: Previewed) -> impl IntoView {
     let words = &t().plain().train;
-    let Tally { matching, free } = tally(&preview.explanation.workers);
-    let count = preview.explanation.workers.len() as u64;
-    let language = t();
-    let numbers = words.matching.with(&[&language.whole(matching), &language.whole(count), &language.whole(free)]);
-    let place = preview.queue_position.filter(|_| preview.allocated_worker_id.is_none());
+    let explanation = &preview.explanation;
+    let in_line = !matches!(explanation.verdict, VerdictCode::Fits | VerdictCode::Never | VerdictCode::NoLocalWorker);
+    let place = preview.queue_position.filter(|_| in_line);
     view! {
-        {(count > 0).then(|| view! { <p class="preview-count">{numbers}</p> })}
+        {explanation.summary.as_ref().map(|summary| view! { <p class="preview-count wrap-anywhere">{summary_words(t(), summary)}</p> })}
         <p class="text-muted">
-            {verdict(&preview.explanation)}
-            {place.map(|place| format!(" {}", words.place.of(language.whole(place))))}
+            {verdict(explanation)}
+            {place.map(|place| format!(" {}", words.place.of(t().whole(place))))}
         </p>
     }
     .erased()
@@ -96,8 +78,11 @@ fn verdict(explanation: &ExplanationView) -> String {
         VerdictCode::Fits => words.fits.of(taker.map(|answer| answer.name.as_str()).unwrap_or_default()),
         VerdictCode::Limited => words.limited.to_owned(),
         VerdictCode::Busy => words.busy.to_owned(),
+        // Of those that have never connected nobody knows whether they match.
+        VerdictCode::Away if !explanation.workers.iter().any(|answer| answer.matches) => t().why.away.to_owned(),
         VerdictCode::Away => words.away.to_owned(),
         VerdictCode::Never => words.never.to_owned(),
+        VerdictCode::NoLocalWorker => t().why.no_local_worker.to_owned(),
         VerdictCode::NoWorkers => words.no_workers.to_owned(),
         // What is not submitted yet was not tried, nor has it ended.
         VerdictCode::NotWaiting | VerdictCode::BackOff | VerdictCode::KeptBack => explanation.text.clone(),
@@ -128,7 +113,7 @@ fn Answer(answer: WorkerAnswer) -> impl IntoView {
     let words = &t().plain().train;
     let look = if answer.fits {
         Look { class: "status status-good", glyph: Glyph::CheckCircle, word: words.takes }
-    } else if matches(&answer) {
+    } else if answer.matches {
         Look { class: "status status-wait", glyph: Glyph::HalfCircle, word: words.waits }
     } else {
         Look { class: "status status-off", glyph: Glyph::CrossCircle, word: words.no_match }
@@ -155,46 +140,4 @@ pub(crate) fn LookLink(href: String, name: String) -> impl IntoView {
         <a class="look-link" href=href aria-label=format!("{look}: {name}")><Icon glyph=Glyph::File/>{look}</a>
     }
     .erased()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::ids::WorkerId;
-    use crate::domain::time::Timestamp;
-    use crate::protocol::explain::{BlockerCode, BlockerView};
-
-    fn says(codes: &[BlockerCode]) -> WorkerAnswer {
-        let blocker = |code: &BlockerCode| BlockerView {
-            code: *code,
-            key: None,
-            wanted: None,
-            found: None,
-            why: None,
-            gpus: None,
-            withheld: Vec::new(),
-            text: String::new(),
-            change: String::new(),
-        };
-        let blockers: Vec<_> = codes.iter().map(blocker).collect();
-        WorkerAnswer {
-            worker_id: WorkerId::new(Timestamp(1), [1; 10]),
-            name: "w".to_owned(),
-            fits: blockers.is_empty(),
-            blockers,
-        }
-    }
-
-    #[test]
-    fn who_is_only_busy_matches_and_who_lacks_a_label_never_does() {
-        let answers = [
-            says(&[]),
-            says(&[BlockerCode::Occupied]),
-            says(&[BlockerCode::Offline, BlockerCode::Draining]),
-            says(&[BlockerCode::Label]),
-            says(&[BlockerCode::Offline, BlockerCode::GpuCount]),
-        ];
-        assert_eq!(tally(&answers), Tally { matching: 3, free: 1 });
-        assert_eq!(tally(&[]), Tally::default());
-    }
 }

@@ -227,13 +227,19 @@ fn Tile(
 fn RunningNow(now: RwSignal<Snapshot>) -> impl IntoView {
     let words = &t().overview;
     let running = Memo::new(move |_| now.with(|now| now.running.jobs.clone()));
+    let waiting = Memo::new(move |_| now.with(|now| now.recent.counts.waiting));
+    // What waits does so for a reason, which the next job may have too.
+    let hint = move || match waiting.get() {
+        0 => words.nothing_running_hint.to_owned(),
+        count => words.nothing_running_waiting.of(count),
+    };
     view! {
         <section class="panel" aria-labelledby="running">
             <h2 id="running" class="panel-head">{words.now_running}</h2>
             {move || {
                 if running.with(Vec::is_empty) {
                     view! {
-                        <Empty glyph=Glyph::Train title=words.nothing_running text=words.nothing_running_hint>
+                        <Empty glyph=Glyph::Train title=words.nothing_running text=hint()>
                             <TrainLink/>
                         </Empty>
                     }

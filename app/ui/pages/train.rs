@@ -228,6 +228,7 @@ fn Content(chosen: ConfigDetail) -> impl IntoView {
 fn Needs(fields: Fields, labels: FleetLabels) -> impl IntoView {
     let (words, status) = (&t().plain().train, &t().status);
     let target = Target::parse(&fields.text("target")).unwrap_or(Target::Worker);
+    let local_text = if labels.local { words.target_local } else { words.target_local_missing };
     let (gpus, min_vram, accelerator) = (fields.text("gpus"), fields.text("min_vram"), fields.text("accelerator"));
     let kinds = ["cuda", "rocm", "mps", "xpu", "cpu"].map(|kind| {
         let selected = accelerator == kind;
@@ -239,7 +240,7 @@ fn Needs(fields: Fields, labels: FleetLabels) -> impl IntoView {
             <div class="choices">
                 <Choice name="target" value="worker" checked={target == Target::Worker} label=status.target_worker text=words.target_worker/>
                 <Choice name="target" value="auto" checked={target == Target::Auto} label=status.target_auto text=words.target_auto/>
-                <Choice name="target" value="local" checked={target == Target::Local} label=status.target_local text=words.target_local/>
+                <Choice name="target" value="local" checked={target == Target::Local} label=status.target_local text=local_text disabled={!labels.local && target != Target::Local}/>
             </div>
         </fieldset>
         <div class="needs">

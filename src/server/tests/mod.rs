@@ -63,6 +63,7 @@ mod tokens;
 mod trace;
 mod uploads;
 mod usage;
+mod waiting;
 mod worker_forms;
 mod worker_history;
 mod workers;

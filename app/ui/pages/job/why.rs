@@ -6,13 +6,14 @@ use leptos_router::hooks::use_query_map;
 use crate::domain::access::Permission;
 use crate::domain::ids::JobId;
 use crate::domain::time::Timestamp;
-use crate::protocol::explain::{BlockerView, ExplanationView, VerdictCode, WorkerAnswer};
+use crate::protocol::explain::{BlockerCode, BlockerView, ExplanationView, VerdictCode, WorkerAnswer};
 use crate::protocol::topic::Topic;
 use crate::ui::clock::use_clock;
 use crate::ui::components::action::ButtonLink;
 use crate::ui::components::blocker_words::{change, reasons, wrong};
 use crate::ui::components::failure::Failure;
 use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::summary::summary_words;
 use crate::ui::components::worker_link::NamedWorker;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
@@ -84,6 +85,7 @@ fn Shown(id: JobId, why: RwSignal<ExplanationView>) -> impl IntoView {
             view! { {table} {more} }.erased()
         })
     };
+    let summary = Memo::new(move |_| why.with(|why| why.summary.clone()));
     let create = move || {
         let none = why.with(|why| why.verdict == VerdictCode::NoWorkers);
         (none && creates)
@@ -93,7 +95,10 @@ fn Shown(id: JobId, why: RwSignal<ExplanationView>) -> impl IntoView {
         <section class="panel" aria-labelledby="why">
             <h2 id="why" class="panel-head">{words.title}</h2>
             <div class="why-verdict">
-                <p aria-live="polite">{move || why.with(|why| verdict(why, clock.now()))}</p>
+                <div>
+                    <p aria-live="polite">{move || why.with(|why| verdict(why, clock.now()))}</p>
+                    {move || summary.get().map(|summary| view! { <p class="text-muted wrap-anywhere">{summary_words(t(), &summary)}</p> })}
+                </div>
                 {create}
             </div>
             {workers}
@@ -120,6 +125,7 @@ fn verdict(why: &ExplanationView, now: Timestamp) -> String {
         VerdictCode::Busy => words.busy.to_owned(),
         VerdictCode::Away => words.away.to_owned(),
         VerdictCode::Never => words.never.to_owned(),
+        VerdictCode::NoLocalWorker => words.no_local_worker.to_owned(),
         VerdictCode::NoWorkers => words.no_workers.to_owned(),
     }
 }
@@ -142,9 +148,12 @@ fn AnswerRows(answer: WorkerAnswer) -> impl IntoView {
         .erased();
     };
     let count = answer.blockers.len().to_string();
+    // Of one that has never connected nobody knows whether it does.
+    let is_unknown = answer.blockers.iter().any(|blocker| blocker.code == BlockerCode::NeverConnected);
+    let rest = if is_unknown { "" } else { words.rest_fits };
     view! {
         <tr>
-            <th scope="row" rowspan=count>{name(words.rest_fits)}</th>
+            <th scope="row" rowspan=count>{name(rest)}</th>
             {cells(first)}
         </tr>
         {others.iter().map(|blocker| view! { <tr class="is-more">{cells(blocker)}</tr> }).collect_view()}

@@ -190,12 +190,21 @@ fn submitted(document: &Value, screen: &mut Screen<'_>) -> Result<(), Exit> {
     }
 }
 
+fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
+}
+
 fn standing(new: &Submitted) -> String {
-    match (&new.allocated_worker_id, new.queue_position) {
-        (Some(worker), _) => format!("Submitted, and offered to {worker}."),
-        (None, Some(place)) => {
+    match (&new.allocated_worker_id, new.queue_position, &new.warning) {
+        (Some(worker), ..) => format!("Submitted, and offered to {worker}."),
+        (None, _, Some(warning)) => format!(
+            "Submitted; no worker can take it. {} `simpletuner jobs explain {}` says more.",
+            printable(warning),
+            new.job_id
+        ),
+        (None, Some(place), None) => {
             format!("Submitted; it waits at place {place}. `simpletuner jobs explain {}` says why.", new.job_id)
         }
-        (None, None) => "Submitted.".to_owned(),
+        (None, None, None) => "Submitted.".to_owned(),
     }
 }

@@ -6,6 +6,7 @@ use app::protocol::queue::JobView;
 use app::protocol::status::JobStatus;
 use app::ui::terminal;
 
+use super::printable;
 use crate::cli::screen::Screen;
 use crate::cli::table::{Cell, Paint, Table};
 
@@ -89,8 +90,8 @@ pub fn explanation(explanation: &ExplanationView, screen: &Screen<'_>) -> String
         }
     }
     let table = if explanation.workers.is_empty() { String::new() } else { format!("\n{}", screen.table(&table)) };
-    let sentence: String = explanation.text.chars().filter(|c| !c.is_control()).collect();
-    format!("{sentence}\n{table}")
+    let summary = explanation.summary.as_ref().map(|summary| format!("{}\n", printable(&summary.text)));
+    format!("{}\n{}{table}", printable(&explanation.text), summary.unwrap_or_default())
 }
 
 fn text(text: Option<&String>) -> Cell {
@@ -111,7 +112,10 @@ fn status(status: JobStatus) -> Cell {
 
 fn progress(job: &JobView) -> String {
     let Some(progress) = &job.progress else {
-        return job.queue_position.map(|place| format!("place {place}")).unwrap_or_default();
+        return match job.queue_position {
+            Some(_) if job.fits_none => "fits no worker".to_owned(),
+            place => place.map(|place| format!("place {place}")).unwrap_or_default(),
+        };
     };
     let share = progress.percent.map_or_else(|| format!("step {}", progress.step), terminal::percent);
     let loss = progress.loss.map(|loss| format!(" loss {}", terminal::number(loss))).unwrap_or_default();

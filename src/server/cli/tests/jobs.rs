@@ -75,6 +75,15 @@ async fn why_a_job_waits_is_said_before_and_after() {
     assert_eq!(explained, preview);
     let document = desk.run(&["jobs", "explain", &job, "--json"]).await.json();
     assert_eq!(document["workers"][0]["fits"], false);
+    let why = document["summary"]["text"].as_str().expect("text");
+    assert_eq!(why, "1 worker: 0 have room=b.");
+    assert!(explained.contains(&format!("\n{why}\n")), "{explained}");
+    let again = desk.run(&asked).await;
+    assert!(again.err.contains(&format!("no worker can take it. {why}")), "{}", again.err);
+    let listed = desk.run(&["jobs", "list"]).await.ok();
+    assert!(listed.contains("fits no worker") && !listed.contains("place 1"), "{listed}");
+    let local = desk.run(&["jobs", "submit", "digits", "--target", "local"]).await.err;
+    assert!(local.contains("This server runs no jobs itself") && local.contains("--local on"), "{local}");
     assert!(desk.run(&["jobs", "explain", &job, "-q"]).await.ok().is_empty(), "nobody takes it");
 }
 

@@ -13,6 +13,7 @@ use app::protocol::explain::{
 use app::protocol::gpu;
 use app::protocol::queue::{Previewed, SubmitJob};
 
+use super::summary;
 use crate::service::Core;
 use crate::service::refusal::Refusal;
 use crate::store::known::Known;
@@ -42,7 +43,7 @@ impl Core {
 }
 
 fn view(job: &Job, explanation: Explanation) -> ExplanationView {
-    let text = sentence(job, &explanation);
+    let (text, summary) = (sentence(job, &explanation), explanation.summary.as_ref().map(summary::view));
     let limit = match &explanation.verdict {
         Verdict::Limited(Limited::InAll(jobs)) => Some(JobLimit { jobs: *jobs, per_user: false }),
         Verdict::Limited(Limited::PerUser(jobs)) => Some(JobLimit { jobs: *jobs, per_user: true }),
@@ -57,11 +58,16 @@ fn view(job: &Job, explanation: Explanation) -> ExplanationView {
         Verdict::Busy => (VerdictCode::Busy, None, None),
         Verdict::Away => (VerdictCode::Away, None, None),
         Verdict::Never => (VerdictCode::Never, None, None),
+        Verdict::NoLocalWorker => (VerdictCode::NoLocalWorker, None, None),
         Verdict::NoWorkers => (VerdictCode::NoWorkers, None, None),
     };
     let workers = explanation.workers.into_iter().map(answer).collect();
-    ExplanationView { verdict, text, worker_id, until, limit, workers }
+    ExplanationView { verdict, text, worker_id, until, limit, summary, workers }
 }
+
+/// Why nobody takes a job with the target `local`.
+pub(super) const NO_LOCAL_WORKER: &str = "This server runs no jobs itself: it needs a GPU and a trainer, or start it with \
+                                          --local on; or submit with target auto.";
 
 fn sentence(job: &Job, explanation: &Explanation) -> String {
     let nearest = explanation.workers.first();
@@ -99,8 +105,9 @@ fn sentence(job: &Job, explanation: &Explanation) -> String {
                 }
                 _ => "No idle workers that match",
             };
-            format!("{what}: none there is can ever take it; it waits until one can. Nearest is {name}: {why} {change}")
+            format!("{what}: no worker can take it as it was submitted. Nearest is {name}: {why} {change}")
         }
+        Verdict::NoLocalWorker => NO_LOCAL_WORKER.to_owned(),
         Verdict::NoWorkers => "No idle workers: there are none. Create one, and start its agent.".to_owned(),
     }
 }
@@ -110,13 +117,14 @@ fn answer(answer: Answer) -> WorkerAnswer {
         worker_id: answer.worker,
         name: answer.name,
         fits: answer.blockers.is_empty(),
+        matches: !answer.blockers.iter().any(Blocker::is_mismatch),
         blockers: answer.blockers.iter().map(blocker).collect(),
     }
 }
 
 /// What does not fit, and the nearest change that would help; parameters are added by whoever has some.
-fn says(code: BlockerCode, text: String, change: String) -> BlockerView {
-    let withheld = Vec::new();
+fn says(code: BlockerCode, text: impl Into<String>, change: impl Into<String>) -> BlockerView {
+    let (text, change, withheld) = (text.into(), change.into(), Vec::new());
     BlockerView { code, key: None, wanted: None, found: None, why: None, gpus: None, withheld, text, change }
 }
 
@@ -137,119 +145,113 @@ fn sandbox(wanted: SandboxLevel, found: SandboxLevel, why: Option<&str>) -> Bloc
 
 /// A blocker's code, its parameters, what does not fit, and the nearest change that would help.
 fn blocker(blocker: &Blocker) -> BlockerView {
+    let found = |found: String, view| BlockerView { found: Some(found), ..view };
     match blocker {
         Blocker::WrongTarget { wanted } => wrong_target(*wanted),
         Blocker::Label { key, wanted, found } => label(key, wanted, found.as_deref()),
-        Blocker::Accelerator { wanted, found } => BlockerView {
-            wanted: Some(wanted.clone()),
-            found: Some(found.clone()),
-            ..says(
-                BlockerCode::Accelerator,
-                format!("The job asks for {wanted}, and this worker has {found}."),
-                format!("Ask for {found}, or leave accelerator_type out."),
-            )
-        },
+        Blocker::Accelerator { wanted, found } => accelerator(wanted, found),
         Blocker::Gpus { wanted, found } => gpu_count(*wanted, *found),
         Blocker::Vram { wanted_gb, gpus, found_gb } => vram(*wanted_gb, *gpus, *found_gb),
         Blocker::GpusWithheld { wanted, left, why } => gpus_withheld(*wanted, *left, why),
         Blocker::Sandbox { wanted, found, why } => sandbox(*wanted, *found, why.as_deref()),
-        Blocker::Spent => says(
-            BlockerCode::Spent,
-            "It is an ephemeral worker and has run its job.".to_owned(),
-            "Start another worker.".to_owned(),
-        ),
+        Blocker::Spent => {
+            says(BlockerCode::Spent, "It is an ephemeral worker and has run its job.", "Start another worker.")
+        }
         Blocker::CannotStop => says(
             BlockerCode::CannotStop,
-            "The job is exclusive, and its agent cannot stop by itself when it loses contact: it is an older one."
-                .to_owned(),
-            "Install the newest simpletuner-worker on its host, or submit without exclusive.".to_owned(),
+            "The job is exclusive, and its agent cannot stop by itself when it loses contact: it is an older one.",
+            "Install the newest simpletuner-worker on its host, or submit without exclusive.",
         ),
-        Blocker::LacksFiles { files } => BlockerView {
-            found: Some(files.join(", ")),
-            ..says(
-                BlockerCode::LacksFiles,
-                format!(
-                    "Its older agent gets only config.json and the data loader. This configuration also names {}.",
-                    files.join(", ")
-                ),
-                "Install the newest simpletuner-worker on its host.".to_owned(),
-            )
-        },
-        Blocker::LacksPaths { names } => {
-            let names = names.iter().map(|name| format!("{{{name}}}")).collect::<Vec<_>>().join(", ");
-            BlockerView {
-                found: Some(names.clone()),
-                ..says(
-                    BlockerCode::LacksPaths,
-                    format!("It gives jobs no directory for {names}, which the configuration needs."),
-                    "Start its agent with --data-root DIR, or --path NAME=DIR.".to_owned(),
-                )
-            }
+        Blocker::LacksFiles { files } => lacks_files(files.join(", ")),
+        Blocker::LacksPaths { names } => lacks_paths(braced(names)),
+        Blocker::Draining => {
+            says(BlockerCode::Draining, "It drains: a person wants it to take nothing new.", "Resume it.")
         }
-        Blocker::Draining => says(
-            BlockerCode::Draining,
-            "It drains: a person wants it to take nothing new.".to_owned(),
-            "Resume it.".to_owned(),
-        ),
-        Blocker::Unfit { why } => BlockerView {
-            found: Some(why.clone()),
-            ..says(
+        Blocker::Unfit { why } => found(
+            why.clone(),
+            says(
                 BlockerCode::Unfit,
                 format!("Its agent takes no new job: {}.", why.trim_end_matches('.')),
-                "See to it on its host; its agent takes jobs again when that is mended.".to_owned(),
-            )
-        },
-        Blocker::Offline => says(
-            BlockerCode::Offline,
-            "Its agent is not connected.".to_owned(),
-            "Start the agent on its host.".to_owned(),
+                "See to it on its host; its agent takes jobs again when that is mended.",
+            ),
         ),
+        Blocker::NeverConnected => says(
+            BlockerCode::NeverConnected,
+            "Its agent has never connected, so its GPUs are not known.",
+            "Start the agent on its host.",
+        ),
+        Blocker::Offline => says(BlockerCode::Offline, "Its agent is not connected.", "Start the agent on its host."),
         Blocker::Connecting => says(
             BlockerCode::Connecting,
-            "Its agent has registered and does not listen yet.".to_owned(),
-            "It listens in a moment, or counts as offline after the heartbeat timeout.".to_owned(),
+            "Its agent has registered and does not listen yet.",
+            "It listens in a moment, or counts as offline after the heartbeat timeout.",
         ),
-        Blocker::Astray { job } => BlockerView {
-            found: Some(job.to_string()),
-            ..says(
+        Blocker::Astray { job } => found(
+            job.to_string(),
+            says(
                 BlockerCode::Astray,
                 format!("Its agent trains {job}, which it does not hold; it was told to stop."),
-                "It is free when its agent says that it runs nothing; if it never does, restart the agent.".to_owned(),
-            )
-        },
-        Blocker::Finishing => says(
-            BlockerCode::Finishing,
-            "Its agent is finishing its last job.".to_owned(),
-            "It is free in a few seconds.".to_owned(),
+                "It is free when its agent says that it runs nothing; if it never does, restart the agent.",
+            ),
         ),
-        Blocker::Occupied { max_jobs } => BlockerView {
-            found: Some(max_jobs.to_string()),
-            ..says(
-                BlockerCode::Occupied,
-                match max_jobs {
-                    1 => "It has a job.".to_owned(),
-                    _ => format!("It has {max_jobs} jobs, as many as it takes."),
-                },
-                "It is free when a job of its ends.".to_owned(),
-            )
-        },
-        Blocker::GpusBusy { wanted, free } => BlockerView {
-            wanted: Some(wanted.to_string()),
-            found: Some(free.to_string()),
-            ..says(
-                BlockerCode::GpusBusy,
-                format!("The job takes {}, and {free} that would do are free.", gpus(*wanted)),
-                "They are free when jobs on it end.".to_owned(),
-            )
-        },
-        Blocker::Reserved { job } => BlockerView {
-            found: Some(job.to_string()),
-            ..says(
+        Blocker::Finishing => {
+            says(BlockerCode::Finishing, "Its agent is finishing its last job.", "It is free in a few seconds.")
+        }
+        Blocker::Occupied { max_jobs } => found(max_jobs.to_string(), occupied(*max_jobs)),
+        Blocker::GpusBusy { wanted, free } => gpus_busy(*wanted, *free),
+        Blocker::Reserved { job } => found(
+            job.to_string(),
+            says(
                 BlockerCode::Reserved,
                 format!("It is kept free for {job}, which has waited too long."),
-                "It is free when that job has run; a higher priority comes before it.".to_owned(),
-            )
-        },
+                "It is free when that job has run; a higher priority comes before it.",
+            ),
+        ),
+    }
+}
+
+fn accelerator(wanted: &str, found: &str) -> BlockerView {
+    BlockerView {
+        wanted: Some(wanted.to_owned()),
+        found: Some(found.to_owned()),
+        ..says(
+            BlockerCode::Accelerator,
+            format!("The job asks for {wanted}, and this worker has {found}."),
+            format!("Ask for {found}, or leave accelerator_type out."),
+        )
+    }
+}
+
+fn lacks_files(files: String) -> BlockerView {
+    let text =
+        format!("Its older agent gets only config.json and the data loader. This configuration also names {files}.");
+    let change = "Install the newest simpletuner-worker on its host.";
+    BlockerView { found: Some(files), ..says(BlockerCode::LacksFiles, text, change) }
+}
+
+fn lacks_paths(names: String) -> BlockerView {
+    let text = format!("It gives jobs no directory for {names}, which the configuration needs.");
+    let change = "Start its agent with --data-root DIR, or --path NAME=DIR.";
+    BlockerView { found: Some(names), ..says(BlockerCode::LacksPaths, text, change) }
+}
+
+fn occupied(max_jobs: u32) -> BlockerView {
+    let text = match max_jobs {
+        1 => "It has a job.".to_owned(),
+        _ => format!("It has {max_jobs} jobs, as many as it takes."),
+    };
+    says(BlockerCode::Occupied, text, "It is free when a job of its ends.")
+}
+
+fn gpus_busy(wanted: u32, free: u32) -> BlockerView {
+    BlockerView {
+        wanted: Some(wanted.to_string()),
+        found: Some(free.to_string()),
+        ..says(
+            BlockerCode::GpusBusy,
+            format!("The job takes {}, and {free} that would do are free.", gpus(wanted)),
+            "They are free when jobs on it end.",
+        )
     }
 }
 
@@ -354,6 +356,11 @@ fn withheld_words(withheld: &Withheld) -> String {
     }
 }
 
-fn gpus(count: u32) -> String {
+/// Names of directories, as configurations write them.
+pub(super) fn braced(names: &[String]) -> String {
+    names.iter().map(|name| format!("{{{name}}}")).collect::<Vec<_>>().join(", ")
+}
+
+pub(super) fn gpus(count: u32) -> String {
     if count == 1 { "1 GPU".to_owned() } else { format!("{count} GPUs") }
 }

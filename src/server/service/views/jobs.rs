@@ -1,18 +1,19 @@
 //! Jobs as clients see them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use app::domain::access::Permission;
-use app::domain::explain::nearest;
+use app::domain::explain::{Outlook, Outlooks};
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Job, Previous, State, Target as DomainTarget};
-use app::domain::matching::Remedy;
 use app::domain::time::Timestamp;
 use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, ProgressView, Submitted};
 use app::protocol::status::{JobStatus, Phase, Target};
 use app::protocol::worker::ProgressPoint;
 
 use super::attempts::{attempt_view, moments};
+use super::explain::NO_LOCAL_WORKER;
+use super::summary;
 use crate::service::Core;
 use crate::service::access::Person;
 use crate::service::desired::policy;
@@ -27,12 +28,16 @@ use crate::store::known::Known;
 const PAGE: u32 = 100;
 /// Jobs on a page at most.
 const LONGEST_PAGE: u32 = 1_000;
+/// So often a job is held against a worker for one answer: enough for a thousand different demands and a hundred workers.
+const COMPARISONS: usize = 100_000;
 
 /// What the views of several jobs share.
 struct Around {
     places: HashMap<JobId, u64>,
     names: HashMap<WorkerId, String>,
     attempts: HashMap<JobId, StoredAttempt>,
+    /// The jobs that wait and that no worker can take.
+    fit_none: HashSet<JobId>,
 }
 
 impl Core {
@@ -48,6 +53,8 @@ impl Core {
         let counted = |(word, _): &&(String, u64)| filter.states.is_empty() || filter.states.contains(&word.as_str());
         let total = of_filter.iter().filter(counted).map(|(_, number)| number).sum();
         let around = Around::load(&mut *tx, &jobs).await?;
+        drop(tx);
+        let around = Around { fit_none: self.fit_none(&jobs).await?, ..around };
         Ok(JobsPage {
             next_cursor: jobs.last().filter(|_| more).map(|last| cursor(&filter.order, last)),
             jobs: jobs.iter().map(|job| around.view(job)).collect(),
@@ -68,8 +75,11 @@ impl Core {
     pub async fn job_view(&self, id: &JobId) -> Result<JobView, Refusal> {
         let mut tx = self.read().await?;
         let job = tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
-        let around = Around::load(&mut *tx, std::slice::from_ref(&job)).await?;
-        Ok(around.view(&job))
+        let jobs = [job];
+        let around = Around::load(&mut *tx, &jobs).await?;
+        drop(tx);
+        let around = Around { fit_none: self.fit_none(&jobs).await?, ..around };
+        Ok(around.view(&jobs[0]))
     }
 
     /// Those of these jobs that somebody may see, as of one moment.
@@ -82,6 +92,8 @@ impl Core {
             jobs.extend(job.filter(|job| only.as_ref().is_none_or(|only| *only == job.submitted_by)));
         }
         let around = Around::load(&mut *tx, &jobs).await?;
+        drop(tx);
+        let around = Around { fit_none: self.fit_none(&jobs).await?, ..around };
         Ok(jobs.iter().map(|job| around.view(job)).collect())
     }
 
@@ -90,12 +102,16 @@ impl Core {
         let mut tx = self.recent().await?;
         let job = tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
         let waits = matches!(job.state, State::Queued { .. });
+        let queue_position = if waits { Some(tx.place(&job).await?) } else { None };
+        drop(tx);
+        let warning = if waits { self.recent().await?.see(|known| self.warning(known, &job)).await? } else { None };
         Ok(Submitted {
             success: true,
             job_id: job.id.clone(),
             status: status(&job),
-            queue_position: if waits { Some(tx.place(&job).await?) } else { None },
+            queue_position,
             allocated_worker_id: job.last_lease().filter(|_| !waits).map(|lease| lease.worker.clone()),
+            warning,
         })
     }
 
@@ -103,7 +119,6 @@ impl Core {
     pub async fn job_detail(&self, id: &JobId) -> Result<JobView, Refusal> {
         let mut job = self.job_view(id).await?;
         let mut tx = self.read().await?;
-        job.fits_none = tx.see(|known| self.fits_none(known, id)).await?;
         let (stored, moments) = (tx.attempts(id).await?, moments(tx.audit_of(id.as_str()).await?));
         drop(tx);
         let mut attempts = Vec::new();
@@ -116,10 +131,33 @@ impl Core {
         Ok(job)
     }
 
-    /// Whether a job waits that no worker can take, whatever becomes of them.
-    fn fits_none(&self, known: &Known, id: &JobId) -> bool {
-        let waiting = known.job(id).filter(|job| matches!(job.state, State::Queued { .. }));
-        waiting.is_some_and(|job| nearest(job, &mut self.policy.fleet(known)) == Some(Remedy::Demand))
+    /// What becomes of jobs on the fleet as it is.
+    pub(super) fn outlooks<'j, 'k>(&self, known: &'k Known) -> Outlooks<'j, 'k> {
+        Outlooks::within(self.policy.fleet(known), COMPARISONS)
+    }
+
+    /// Why no worker can take a job that waits; nothing if one can.
+    fn warning(&self, known: &Known, job: &Job) -> Option<String> {
+        let mut outlooks = self.outlooks(known);
+        match outlooks.of(job)? {
+            Outlook::Busy | Outlook::Away | Outlook::NoWorkers => None,
+            Outlook::Never => Some(summary::view(&outlooks.summary(job)?).text),
+            Outlook::NoLocalWorker => Some(NO_LOCAL_WORKER.to_owned()),
+        }
+    }
+
+    /// Those of these jobs that wait and that no worker can take. Take it while no other view is open: it may need one.
+    async fn fit_none(&self, jobs: &[Job]) -> Result<HashSet<JobId>, Refusal> {
+        let waiting: Vec<&Job> = jobs.iter().filter(|job| matches!(job.state, State::Queued { .. })).collect();
+        if waiting.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let fit_none = |known: &Known| {
+            let mut outlooks = self.outlooks(known);
+            let fits_none = |job| outlooks.of(job).is_some_and(Outlook::fits_none).then(|| job.id.clone());
+            waiting.into_iter().filter_map(fits_none).collect()
+        };
+        Ok(self.recent().await?.see(fit_none).await?)
     }
 }
 
@@ -135,6 +173,7 @@ impl Around {
             places,
             names: attempts.iter().map(|a| (a.worker.clone(), a.worker_name.clone())).collect(),
             attempts: attempts.into_iter().map(|attempt| (attempt.job.clone(), attempt)).collect(),
+            fit_none: HashSet::new(),
         })
     }
 
@@ -174,7 +213,7 @@ impl Around {
             started_at: attempt.and_then(|attempt| attempt.started_at),
             ended_at: job.has_ended().then(|| job.since()),
             queue_position: self.places.get(&job.id).copied(),
-            fits_none: false,
+            fits_none: self.fit_none.contains(&job.id),
             progress: attempt.and_then(progress),
             error: error(job),
             attempts: None,

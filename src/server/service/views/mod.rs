@@ -8,5 +8,6 @@ pub mod jobs;
 mod metrics;
 mod overview;
 pub mod roster;
+mod summary;
 mod worker_history;
 pub mod workers;

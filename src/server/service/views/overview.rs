@@ -2,12 +2,9 @@
 
 use std::collections::HashMap;
 
-use app::domain::attention::{self, About, Concern, Entry, LONG_WAIT, Severity, Subject};
-use app::domain::explain::nearest;
+use app::domain::attention::{self, About, Concern, Entry, Severity, Subject};
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Job, Loss, Previous, State};
-use app::domain::matching::Remedy;
-use app::domain::plan::{Class, class};
 use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::Status;
 use app::protocol::gpus::GpuCounts;
@@ -16,6 +13,7 @@ use app::protocol::status::{JobStatus, Phase};
 use app::protocol::workers::WorkerCounts;
 
 use super::gpus::states;
+use super::summary;
 use super::workers::{held, status};
 use crate::service::Core;
 use crate::service::access::Person;
@@ -32,10 +30,6 @@ pub(super) const DAY: Millis = Millis::seconds(86_400);
 const QUICK: Millis = Millis::seconds(60);
 /// So many such failures in a row are one too many.
 const REPEATED: u64 = 3;
-/// So often a demand is held against a worker at most: jobs that ask for the same are judged once, and a fleet of a hundred
-/// workers for a thousand different demands.
-const JUDGEMENTS: usize = 100_000;
-
 /// At least so many failures in a row, lately and at once.
 pub(super) fn streak(now: Timestamp, least: u64) -> Streak {
     Streak { since: Timestamp(now.0 - DAY.0), now, quick: QUICK, least }
@@ -129,28 +123,10 @@ impl Core {
         Survey { workers, gpus, jobs: jobs(known, own), entries, fleet, leased }
     }
 
-    /// The jobs that have waited for long and that no worker can take, unless somebody does something.
+    /// The jobs that no worker takes, unless somebody does something.
     fn stuck(&self, known: &Known, own: Option<&str>) -> Vec<Entry> {
-        let now = self.now();
-        let long = |job: &&Job| now - job.since() > LONG_WAIT && sees(own, job);
-        let mut waiting: Vec<&Job> = known.waiting().filter(long).collect();
-        waiting.sort_by_key(|job| job.since());
-        let mut fleet = self.policy.fleet(known);
-        let mut judged: HashMap<Class<'_>, bool> = HashMap::new();
-        let most = JUDGEMENTS / known.workers().count().max(1);
-        let mut entries = Vec::new();
-        for job in waiting {
-            let class = class(&job.spec);
-            if judged.len() >= most && !judged.contains_key(&class) {
-                continue;
-            }
-            let judge = || nearest(job, &mut fleet).is_none_or(|remedy| remedy > Remedy::Time);
-            if *judged.entry(class).or_insert_with(judge) {
-                let about = About::Job(job.id.clone(), job.spec.config_name.clone());
-                entries.push(Entry { concern: Concern::Stuck, about, since: Some(job.since()) });
-            }
-        }
-        entries
+        let mut outlooks = self.outlooks(known);
+        attention::stuck(known.waiting().filter(|job| sees(own, job)), &mut outlooks, self.now())
     }
 }
 
@@ -228,6 +204,7 @@ fn view(entry: Entry) -> AttentionView {
         job_id,
         name,
         count: several,
+        summary: None,
         detail: None,
         at: None,
     };
@@ -241,7 +218,11 @@ fn view(entry: Entry) -> AttentionView {
         Concern::FastFailures { attempts } => {
             AttentionView { count: Some(attempts), ..plain(AttentionKind::FastFailures) }
         }
-        Concern::Stuck => plain(AttentionKind::Stuck),
+        Concern::Stuck { jobs, summary } => {
+            let summary = summary.as_ref().map(summary::view);
+            AttentionView { count: Some(jobs), summary, ..plain(AttentionKind::Stuck) }
+        }
+        Concern::MoreStuck { jobs } => AttentionView { count: Some(jobs), ..plain(AttentionKind::MoreStuck) },
         Concern::GpusWithheld { gpus, first, detail } => {
             let detail = if detail.is_empty() { format!("GPU {first}") } else { format!("GPU {first}: {detail}") };
             AttentionView { count: Some(gpus), detail: Some(detail), ..plain(AttentionKind::GpusWithheld) }

@@ -88,7 +88,8 @@ impl Core {
     /// The labels that workers have, by key.
     pub async fn fleet_labels(&self) -> Result<FleetLabels, Refusal> {
         let rows = self.recent().await?.see(Row::all).await?;
-        let mut labels = FleetLabels::default();
+        let local = rows.iter().any(|row| row.worker().local);
+        let mut labels = FleetLabels { local, ..FleetLabels::default() };
         for (key, value) in rows.iter().flat_map(|row| self.entry(row).labels()) {
             let values = labels.labels.entry(key.to_owned()).or_default();
             if !values.contains(value) {

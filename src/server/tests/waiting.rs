@@ -1,0 +1,189 @@
+//! Why a job waits is said alike by explanation, preview, page, list and overview.
+
+use app::domain::time::Millis;
+use serde_json::{Value, json};
+
+use super::harness::{By, Server};
+use super::pages::{log_in, page};
+
+/// A worker with these GPUs in a site, that listens.
+async fn with_gpus(server: &Server, name: &str, site: &str, count: u32) -> (String, super::harness::Events) {
+    let (id, key) = labelled(server, name, site).await;
+    let gpu = |n: u32| json!({"index": n, "uuid": format!("GPU-{name}-{n}"), "name": "A100", "vram_gb": 40.0});
+    let gpus: Vec<Value> = (0..count).map(gpu).collect();
+    let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cuda", "gpus": gpus, "max_jobs": 1});
+    server.post(&key, "/api/workers/register", body).await.ok(200);
+    (id, server.stream(&key).await)
+}
+
+/// A worker that has never connected, in a site.
+async fn labelled(server: &Server, name: &str, site: &str) -> (String, By) {
+    let body = json!({"name": name, "labels": {"site": site}});
+    let made = server.post(&By::Admin, "/api/admin/workers", body).await.ok(201);
+    let text = |key: &str| made[key].as_str().expect("text").to_owned();
+    (text("worker_id"), By::worker(text("token")))
+}
+
+fn with(body: &Value, more: &Value) -> String {
+    let mut body = body.clone();
+    body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    body.to_string()
+}
+
+/// What is answered to a submit, and to what would become of it.
+async fn submit(server: &Server, asks: Value) -> (Value, Value) {
+    let send = async |more| {
+        let body = with(&with_config(&asks), &more);
+        server.call(&By::Admin, "POST", "/api/queue/submit", body).await
+    };
+    let preview = send(json!({"dry_run": true})).await.ok(200);
+    (send(json!({})).await.ok(201), preview)
+}
+
+fn with_config(asks: &Value) -> Value {
+    serde_json::from_str(&with(&json!({"config_name": "digits"}), asks)).expect("an object")
+}
+
+async fn explain(server: &Server, submitted: &Value) -> Value {
+    let id = submitted["job_id"].as_str().expect("text");
+    server.get(&By::Admin, &format!("/api/queue/{id}/explain")).await.ok(200)
+}
+
+async fn stuck(server: &Server) -> Vec<Value> {
+    let overview = server.get(&By::Admin, "/api/overview").await.ok(200);
+    let of_jobs = |entry: &&Value| matches!(entry["kind"].as_str(), Some("stuck" | "more_stuck"));
+    overview["attention"].as_array().expect("a list").iter().filter(of_jobs).cloned().collect()
+}
+
+#[tokio::test]
+async fn workers_that_have_never_connected_match_nothing_and_hide_nothing() {
+    const WHY: &str = "4 workers: 3 have site=graz, 1 of them has connected before, 0 of them have 16 GPUs.";
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (_, _events) = with_gpus(&server, "large", "graz", 8).await;
+    let (_, _other) = with_gpus(&server, "small", "wien", 1).await;
+    labelled(&server, "never-1", "graz").await;
+    labelled(&server, "never-2", "graz").await;
+    let asks = json!({"gpu_count": 16, "worker_labels": {"site": "graz"}});
+    let (waits, preview) = submit(&server, asks).await;
+    let explained = explain(&server, &waits).await;
+    assert_eq!(explained["workers"], preview["explanation"]["workers"]);
+    for said in [&explained, &preview["explanation"]] {
+        assert_eq!((&said["verdict"], &said["summary"]["text"]), (&json!("never"), &json!(WHY)));
+        let text = said["text"].as_str().expect("text");
+        assert!(text.starts_with("GPU requirements not met") && text.contains("Nearest is large"), "{text}");
+        let answers = said["workers"].as_array().expect("a list");
+        assert!(answers.iter().all(|answer| answer["matches"] == false), "{answers:?}");
+        let names: Vec<_> = answers.iter().map(|answer| &answer["name"]).collect();
+        assert_eq!(names, ["large", "small", "never-1", "never-2"]);
+        let blocker = &answers[3]["blockers"][0];
+        assert_eq!(blocker["code"], "never_connected");
+        assert_eq!(blocker["text"], "Its agent has never connected, so its GPUs are not known.");
+    }
+    let steps: Vec<_> =
+        explained["summary"]["steps"].as_array().expect("a list").iter().map(|step| &step["left"]).collect();
+    assert_eq!(steps, [3, 1, 0]);
+    assert_eq!(waits["warning"], WHY);
+
+    // Everywhere else it is the same.
+    let id = waits["job_id"].as_str().expect("text");
+    assert_eq!(server.job(id).await["fits_none"], true);
+    assert_eq!(server.get(&By::Admin, "/api/queue").await.ok(200)["jobs"][0]["fits_none"], true);
+    let cookies = log_in(&server).await;
+    let shown = page(&server, &cookies, &format!("/jobs/{id}")).await;
+    assert!(shown.contains(WHY) && !shown.contains("No. 1 in line") && !shown.contains("Next in line"), "{shown}");
+    assert!(!page(&server, &cookies, "/jobs").await.contains("No. 1 in line"));
+    let train = page(&server, &cookies, "/train?config=digits&target=auto&gpus=16&labels=site%3Dgraz").await;
+    assert!(train.contains(WHY) && !train.contains("Its place in the queue"), "{train}");
+    assert_eq!(stuck(&server).await, [] as [Value; 0]);
+    server.pass(Millis::seconds(61)).await;
+    let told = stuck(&server).await;
+    assert_eq!((told.len(), &told[0]["count"], &told[0]["job_id"]), (1, &json!(1), &waits["job_id"]));
+    assert_eq!(
+        told[0]["summary"]["steps"].as_array().and_then(|steps| steps.last()).expect("a step")["ask"],
+        "gpu_count"
+    );
+}
+
+#[tokio::test]
+async fn a_worker_that_has_never_connected_is_what_to_see_to_where_there_is_no_other() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    labelled(&server, "never-1", "graz").await;
+    let (waits, _) = submit(&server, json!({"gpu_count": 16})).await;
+    let explained = explain(&server, &waits).await;
+    assert_eq!((&explained["verdict"], &waits["warning"]), (&json!("away"), &json!(null)));
+    assert_eq!(explained["summary"]["text"], "1 worker: 0 have connected before.");
+    assert_eq!(server.job(waits["job_id"].as_str().expect("text")).await.get("fits_none"), None);
+}
+
+#[tokio::test]
+async fn a_server_that_runs_no_jobs_itself_says_so_to_those_that_are_for_it_alone() {
+    const WHY: &str = "This server runs no jobs itself: it needs a GPU and a trainer, or start it with --local on; or submit \
+                       with target auto.";
+    let server = Server::start().await;
+    server.config("digits").await;
+    let missing = "Not available: this server runs no jobs itself.";
+    let cookies = log_in(&server).await;
+    assert!(page(&server, &cookies, "/train").await.contains(missing));
+    let (waits, preview) = submit(&server, json!({"target": "local"})).await;
+    for said in [&explain(&server, &waits).await, &preview["explanation"]] {
+        assert_eq!((&said["verdict"], &said["text"]), (&json!("no_local_worker"), &json!(WHY)));
+    }
+    assert_eq!(waits["warning"], WHY);
+    let train = page(&server, &cookies, "/train?config=digits&target=local").await;
+    assert!(train.contains("This server runs no jobs itself: it needs a GPU"), "{train}");
+
+    // With a remote worker it is the same.
+    let (_, _events) = with_gpus(&server, "gpu-1", "graz", 1).await;
+    let (waits, _) = submit(&server, json!({"target": "local"})).await;
+    assert_eq!(explain(&server, &waits).await["text"], WHY);
+    server.app.core.local_worker("local-here").await.expect("made");
+    assert!(!page(&server, &cookies, "/train").await.contains(missing));
+    assert_eq!(explain(&server, &waits).await["verdict"], "away");
+}
+
+#[tokio::test]
+async fn many_jobs_that_ask_for_the_same_are_told_once_with_their_number() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let (_, _events) = with_gpus(&server, "gpu-1", "wien", 1).await;
+    let ask = async |site: &str, count: usize| {
+        for _ in 0..count {
+            submit(&server, json!({"worker_labels": {"site": site}})).await;
+        }
+    };
+    ask("graz", 12).await;
+    let cookies = log_in(&server).await;
+    let shown = page(&server, &cookies, "/").await;
+    assert!(
+        shown.contains("12 jobs wait for a worker.") && !shown.contains("starts on the next free worker"),
+        "{shown}"
+    );
+    for place in 1..=12 {
+        assert!(!shown.contains(&format!("No. {place} in line")), "{place}");
+    }
+    server.pass(Millis::seconds(61)).await;
+    let told = stuck(&server).await;
+    assert_eq!((told.len(), &told[0]["count"]), (1, &json!(12)));
+    assert_eq!(told[0]["summary"]["text"], "1 worker: 0 have site=graz.");
+    let shown = page(&server, &cookies, "/").await;
+    for words in [
+        "12 jobs wait",
+        "No worker can take this now",
+        "1 worker: 0 have site=graz.",
+        "phase=waiting&amp;label=site%3Dgraz",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    for site in ["a", "b", "c", "d", "e", "f"] {
+        ask(site, 2).await;
+    }
+    server.pass(Millis::seconds(61)).await;
+    let told = stuck(&server).await;
+    let counts: Vec<_> = told.iter().map(|entry| (entry["kind"].as_str().expect("text"), &entry["count"])).collect();
+    assert_eq!(counts.len(), 6);
+    assert!(counts.contains(&("stuck", &json!(12))));
+    assert_eq!(counts[5], ("more_stuck", &json!(4)));
+    assert!(page(&server, &cookies, "/").await.contains("4 more jobs wait"));
+}
