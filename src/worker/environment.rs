@@ -220,9 +220,10 @@ mod tests {
 
     #[test]
     fn no_proxy_stands_between_a_trainer_and_its_host() {
+        type Row<'a> = (&'a [(&'a str, &'a str)], &'a str, &'a str);
         let without = environment(&[("NO_PROXY", "a.example"), ("HTTP_PROXY", "")], &[]);
         assert_eq!(without.get("NO_PROXY").map(String::as_str), Some("a.example"), "there is no proxy");
-        let rows: [(&[(&str, &str)], &str, &str); 4] = [
+        let rows: [Row; 4] = [
             (&[("HTTPS_PROXY", "http://p")], "127.0.0.1,localhost", "127.0.0.1,localhost"),
             (
                 &[("http_proxy", "http://p"), ("NO_PROXY", "a, b,")],

@@ -1,6 +1,7 @@
 //! Training configurations: directories of text files, each change a revision.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use app::domain::access::Permission;
@@ -276,7 +277,8 @@ pub fn named_files(config: &StoredConfig) -> Vec<String> {
 /// The names of the host's directories that a configuration needs.
 pub fn named_paths(config: &StoredConfig) -> Vec<String> {
     let mut names = BTreeSet::new();
-    for file in config.files.keys().filter(|file| file.ends_with(".json")) {
+    let is_json = |file: &&String| Path::new(file).extension().is_some_and(|extension| extension == "json");
+    for file in config.files.keys().filter(is_json) {
         if let Some(content) = json_file(config, file) {
             gather_paths("", &content, &mut names);
         }

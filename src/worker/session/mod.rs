@@ -69,8 +69,8 @@ fn token_refused(detail: &str) -> String {
         format!("Invalid token: {detail}")
     } else {
         format!(
-            "Invalid token ({detail}): it may have been rotated, or its worker deleted. Get a new one from the orchestrator, \
-             and start again."
+            "Invalid token ({detail}): it may have been rotated, or its worker deleted. Get a new token from the \
+             orchestrator, and start again."
         )
     }
 }

@@ -19,14 +19,10 @@ pub fn line(event: &Value) -> Option<String> {
 }
 
 fn fault(fault: &Value) -> String {
-    let mut line = format!("[event] ERROR GPU fault: {}", said(&fault["type"]).unwrap_or_else(|| "unknown".to_owned()));
-    if let Some(gpu) = said(&fault["gpu"]) {
-        line.push_str(&format!(" on GPU {gpu}"));
-    }
-    if let Some(action) = said(&fault["action_taken"]) {
-        line.push_str(&format!("; action: {action}"));
-    }
-    line
+    let kind = said(&fault["type"]).unwrap_or_else(|| "unknown".to_owned());
+    let gpu = said(&fault["gpu"]).map(|gpu| format!(" on GPU {gpu}")).unwrap_or_default();
+    let action = said(&fault["action_taken"]).map(|action| format!("; action: {action}")).unwrap_or_default();
+    format!("[event] ERROR GPU fault: {kind}{gpu}{action}")
 }
 
 fn notice(kind: &str, event: &Value) -> Option<String> {

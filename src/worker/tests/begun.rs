@@ -38,11 +38,14 @@ async fn the_documents_command_works_where_the_agent_is_all_there_is() -> io::Re
 
 #[tokio::test]
 async fn what_changes_nothing_is_said() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    let mut host = Host::with_script("true")?.flags(&["--name", "from-flag"]);
-    host.variables.push(("SIMPLETUNER_HEARTBEAT_TIMEOUT".to_owned(), "60".to_owned()));
-    let mut agent = host.start(&fake)?;
-    agent.line("SIMPLETUNER_HEARTBEAT_TIMEOUT changes nothing here").await?;
-    agent.line("--name from-flag changes nothing: the orchestrator knows this worker as test").await?;
-    agent.kill().await
+    for words in [
+        "SIMPLETUNER_HEARTBEAT_TIMEOUT changes nothing here",
+        "--name from-flag changes nothing: the orchestrator knows this worker as test",
+    ] {
+        let fake = Fake::start().await?;
+        let mut host = Host::with_script("true")?.flags(&["--name", "from-flag"]);
+        host.variables.push(("SIMPLETUNER_HEARTBEAT_TIMEOUT".to_owned(), "60".to_owned()));
+        host.start(&fake)?.says(words).await?;
+    }
+    Ok(())
 }

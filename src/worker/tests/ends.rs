@@ -20,7 +20,7 @@ async fn a_refused_token_ends_it_with_77() -> io::Result<()> {
     for flags in [&[][..], &["--persistent"]] {
         let (code, said) = Host::with_script("")?.flags(flags).start(&fake)?.end().await?;
         assert_eq!(code, Some(77), "{said}");
-        assert!(said.contains("get a new token") && !said.contains("wt_test_token"), "{said}");
+        assert!(said.contains("Get a new token") && !said.contains("wt_test_token"), "{said}");
     }
     Ok(())
 }
