@@ -10,6 +10,7 @@ pub mod audit;
 pub mod capability;
 pub mod code;
 pub mod config_files;
+pub mod ending;
 pub mod explain;
 pub mod factor;
 #[cfg(test)]
