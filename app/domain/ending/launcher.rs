@@ -75,11 +75,11 @@ pub fn is_table(headline: &str) -> bool {
     headline.starts_with("torch.distributed.elastic.multiprocessing.errors.ChildFailedError")
 }
 
-/// Whether a command that has failed is a launcher.
+/// Whether a command that has failed is a trainer's, or a launcher: whatever that said above is why.
 fn starts_trainers(headline: &str) -> bool {
-    ["accelerate'", "'torchrun'", "/torchrun'", "torch.distributed", "deepspeed'"]
-        .iter()
-        .any(|name| headline.contains(name))
+    let command = headline.split_once("Command '['").and_then(|(_, command)| command.split('\'').next());
+    let program = command.and_then(|command| command.rsplit('/').next()).unwrap_or_default();
+    ["python", "accelerate", "torchrun", "deepspeed", "mpirun", "srun"].iter().any(|name| program.starts_with(name))
 }
 
 /// Who fell first, by the last table.

@@ -35,11 +35,6 @@ impl Line {
     pub fn text(&self) -> &str {
         &self.whole[self.from..]
     }
-
-    /// Whether it says nothing.
-    pub fn is_blank(&self) -> bool {
-        self.text().trim().is_empty()
-    }
 }
 
 /// All lines of a text.

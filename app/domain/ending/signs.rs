@@ -9,7 +9,7 @@ use super::lines::Line;
 /// So many lines of a crash are kept.
 const MOST: usize = 40;
 /// So near to the end an error of the log is the end's.
-const NEAR: usize = 40;
+const NEAR: usize = 12;
 
 type Stream<'s> = &'s [usize];
 

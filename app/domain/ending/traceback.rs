@@ -10,6 +10,9 @@ const CHAINS: [&str; 2] = [
     "During handling of the above exception, another exception occurred:",
     "The above exception was the direct cause of the following exception:",
 ];
+/// How Python begins several that were raised together, and what it draws before their lines.
+const GROUP: &str = "+ Exception Group Traceback (most recent call last):";
+const MARGIN: [char; 4] = [' ', '|', '+', '-'];
 /// How a data loader shows what its worker raised.
 const ORIGINAL: &str = "Original Traceback (most recent call last):";
 /// So many lines of others may stand in the middle of one.
@@ -42,7 +45,11 @@ pub fn all(lines: &[Line], stream: &[usize]) -> (Vec<Found>, Vec<Found>) {
     while at < stream.len() {
         if is_header(lines[stream[at]].text()) {
             let mut reader = Reader { lines, stream, at, block: Vec::new(), headline: None };
-            reader.chain();
+            if lines[stream[at]].text().ends_with(GROUP) {
+                reader.group()
+            } else {
+                reader.chain()
+            }
             at = reader.at.max(at + 1);
             found.extend(reader.found());
         } else {
@@ -90,6 +97,17 @@ impl<'l> Reader<'l> {
                 self.take(base);
             }
         }
+    }
+
+    /// Reads several that were raised together: the first of them is why.
+    fn group(&mut self) {
+        let has_margin = |text: &str| text.starts_with("  ") && text.trim_start().starts_with(['|', '+']);
+        while self.text(self.at).is_some_and(has_margin) {
+            self.take(2);
+        }
+        let mut raised = (0..self.block.len()).filter(|place| is_exception(self.block[*place].1.trim_matches(MARGIN)));
+        let (group, first) = (raised.next(), raised.next());
+        self.headline = first.or(group).map(|place| (place, 0));
     }
 
     /// How far it is indented.
@@ -187,6 +205,7 @@ impl<'l> Reader<'l> {
     fn found(self) -> Option<Found> {
         let (place, message) = self.headline?;
         let (at, headline) = self.block.get(place)?.clone();
+        let headline = headline.trim_start_matches(MARGIN).to_owned();
         let said: Vec<&str> = self.block[place..].iter().take(message + 1).map(|(_, line)| line.as_str()).collect();
         let kind = kind::of(&headline, &said.join("\n"));
         let class = match kind {
