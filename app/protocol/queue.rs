@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::audit::TrailEvent;
 use super::dispatch::CheckpointPolicy;
 use super::explain::ExplanationView;
 use super::status::{JobStatus, Phase, Target};
@@ -394,12 +393,4 @@ pub struct ProgressSeries {
     pub attempt: Attempt,
     /// In order of steps.
     pub points: Vec<ProgressPoint>,
-}
-
-/// `GET /api/queue/{id}/events`: everything that happened to a job, oldest first.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct JobEvents {
-    /// As the audit trail has it.
-    pub events: Vec<TrailEvent>,
 }

@@ -117,7 +117,7 @@ pub struct Secrets {
 }
 
 /// What the orchestrator has acknowledged: `state.json`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// [`VERSION`].
     pub version: u32,
