@@ -75,12 +75,11 @@ fn own_end(exit: &Exit, log_end: &str) -> Own {
         }
         (code, signal) => {
             let end = code.map_or(End::Signal(signal.unwrap_or_default()), End::Code);
-            match cause(log_end, end) {
-                Some(cause) => because(exit, &cause),
-                None => {
-                    let error = with_output(unexplained(end)) + hint(exit, &last);
-                    Own { status: "failed", error: Some(error), line: None }
-                }
+            if let Some(cause) = cause(log_end, end) {
+                because(exit, &cause)
+            } else {
+                let error = with_output(unexplained(end)) + hint(exit, &last);
+                Own { status: "failed", error: Some(error), line: None }
             }
         }
     }
@@ -108,12 +107,11 @@ fn unexplained(end: End) -> String {
 /// What more is known of an end with an exit code.
 fn hint(exit: &Exit, said: &str) -> &'static str {
     match exit.code {
-        None => "",
         Some(_) if exit.out_of_memory => ". Meanwhile the kernel killed a process for want of memory",
         Some(_) if said.contains("No module named 'simpletuner'") => {
             ". Install SimpleTuner into the Python that the worker uses, or name the trainer with --trainer"
         }
-        Some(_) => "",
+        _ => "",
     }
 }
 

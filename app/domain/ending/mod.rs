@@ -93,7 +93,7 @@ pub fn cause(log_end: &str, end: End) -> Option<Cause> {
             Class::Logged,
         ],
     };
-    order.iter().find_map(|class| log.first_of(*class)).map(told)
+    order.iter().find_map(|class| log.first_of(*class)).as_ref().map(told)
 }
 
 /// The lines that are the trainer's own, as a terminal showed them: without what launchers say of its end.
@@ -104,7 +104,7 @@ pub fn own_lines(log_end: &str) -> Vec<String> {
     lines.into_iter().enumerate().filter(own).map(|(_, line)| line.whole).collect()
 }
 
-fn told(found: Found) -> Cause {
+fn told(found: &Found) -> Cause {
     let is_all = found.block.is_empty() || found.block == [found.headline.as_str()];
     Cause {
         kind: found.kind,

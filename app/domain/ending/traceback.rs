@@ -46,9 +46,9 @@ pub fn all(lines: &[Line], stream: &[usize]) -> (Vec<Found>, Vec<Found>) {
         if is_header(lines[stream[at]].text()) {
             let mut reader = Reader { lines, stream, at, block: Vec::new(), headline: None };
             if lines[stream[at]].text().ends_with(GROUP) {
-                reader.group()
+                reader.group();
             } else {
-                reader.chain()
+                reader.chain();
             }
             at = reader.at.max(at + 1);
             found.extend(reader.found());
