@@ -11,6 +11,7 @@ pub mod capability;
 pub mod code;
 pub mod config_files;
 pub mod config_paths;
+pub mod ending;
 pub mod explain;
 pub mod factor;
 #[cfg(test)]

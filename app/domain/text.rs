@@ -70,6 +70,11 @@ pub fn escaped_lines(text: &str) -> Cow<'_, str> {
     written(text, |c| acts(c) && !matches!(c, '\n' | '\t'))
 }
 
+/// The line that says it, and those below it that belong to it.
+pub fn headline(text: &str) -> (&str, &str) {
+    text.split_once('\n').unwrap_or((text, ""))
+}
+
 fn written(text: &str, out: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !text.chars().any(&out) {
         return Cow::Borrowed(text);
@@ -103,6 +108,13 @@ mod tests {
         assert_eq!(escaped("a\u{1b}[31mb\nc"), "a\\u{1b}[31mb\\nc");
         assert_eq!(escaped_lines("a\n\tb\r"), "a\n\tb\\r");
         assert!(matches!(escaped("naïve 日本語 हिन्दी"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn the_first_line_is_the_headline() {
+        for (text, headline_and_rest) in [("", ("", "")), ("a", ("a", "")), ("a\n b\nc", ("a", " b\nc"))] {
+            assert_eq!(headline(text), headline_and_rest);
+        }
     }
 
     #[test]

@@ -156,3 +156,11 @@ pub struct AuditFault {
     /// What, as a sentence.
     pub what: String,
 }
+
+/// `GET /api/queue/{id}/events`: everything that happened to a job, oldest first.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JobEvents {
+    /// As the audit trail has it.
+    pub events: Vec<TrailEvent>,
+}

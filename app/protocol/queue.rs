@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::audit::TrailEvent;
 use super::dispatch::CheckpointPolicy;
 use super::explain::ExplanationView;
 use super::status::{JobStatus, Phase, Target};
@@ -299,8 +298,11 @@ pub struct JobView {
     pub fits_none: bool,
     /// How far the newest attempt is.
     pub progress: Option<ProgressView>,
-    /// Why it failed, or why it waits again, in words.
+    /// Why it failed, or why it waits again, in words: the first line says it, those below are what belongs to it.
     pub error: Option<String>,
+    /// The line of the newest attempt's log that says so, from 1, if its agent knew it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_line: Option<u64>,
     /// Every attempt, oldest first: only where one job is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<Vec<AttemptView>>,
@@ -354,8 +356,11 @@ pub struct AttemptView {
     pub ended_at: Option<Timestamp>,
     /// How it ended: `completed`, `failed`, `cancelled`, `lost`, `expired`.
     pub outcome: Option<String>,
-    /// What went wrong.
+    /// What went wrong: the first line says it, those below are what belongs to it.
     pub error: Option<String>,
+    /// The line of its log that says so, from 1, if its agent knew it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_line: Option<u64>,
     /// The trainer's exit code.
     pub exit_code: Option<i32>,
     /// The step of the checkpoint that it went on from; none if it began at the beginning.
@@ -389,12 +394,4 @@ pub struct ProgressSeries {
     pub attempt: Attempt,
     /// In order of steps.
     pub points: Vec<ProgressPoint>,
-}
-
-/// `GET /api/queue/{id}/events`: everything that happened to a job, oldest first.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct JobEvents {
-    /// As the audit trail has it.
-    pub events: Vec<TrailEvent>,
 }

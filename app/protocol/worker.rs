@@ -242,6 +242,9 @@ pub struct StatusReport {
     /// What went wrong, in the trainer's or agent's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The line of the attempt's log that says so, from 1, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_line: Option<u64>,
     /// The trainer's exit code, or 128 + signal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,

@@ -146,7 +146,7 @@ pub trait Desk: Send + Sync {
     /// What happened with a worker.
     fn worker_events(&self, id: WorkerId, query: PartQuery) -> Answer<WorkerEvents>;
     /// What happened to a job.
-    fn job_events(&self, id: JobId) -> Answer<crate::protocol::queue::JobEvents>;
+    fn job_events(&self, id: JobId) -> Answer<crate::protocol::audit::JobEvents>;
     /// The configuration that a job was submitted with.
     fn job_config(&self, id: JobId) -> Answer<crate::protocol::configs::ConfigDetail>;
     /// One revision of a configuration, or the newest, with its files.

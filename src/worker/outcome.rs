@@ -1,5 +1,6 @@
 //! What an ended trainer means for its job.
 
+use app::domain::ending::{Cause, End, Kind, cause, own_lines};
 use app::domain::log_text::{last_write, plain};
 use app::protocol::worker::StatusReport;
 
@@ -7,7 +8,7 @@ use crate::config::disk::gib;
 use crate::files::{Disk, Exit, Key, StopCause, TRY_AGAIN};
 
 const SIGKILL: i32 = 9;
-/// The longest error that is reported, in characters.
+/// The longest of a log's last words that are reported, in characters.
 const LONGEST_ERROR: usize = 1_500;
 
 /// Why an exclusive job was stopped that nobody had asked to stop.
@@ -15,12 +16,20 @@ const LEASE: &str = "the worker had no contact with the orchestrator: the job is
                      worker's lease ended";
 /// With less free than this, a disk is full, in bytes.
 const FULL: u64 = crate::supervisor::spool::LOW_DISK;
+/// Who is killed and says nothing has mostly met the kernel.
+const MEMORY: &str = " (SIGKILL: often the host ran out of memory)";
 /// How programs say that a disk is full.
 const NO_SPACE: [&str; 3] = ["No space left on device", "ENOSPC", "[Errno 28]"];
 
-/// What to report; none if the attempt is somebody else's by now. `log_end` is the end of its output.
+/// What to report; none if the attempt is somebody else's by now. `log_end` is the end of its output, and the error's line
+/// is counted in it.
 pub fn report(key: &Key, exit: &Exit, log_end: &str) -> Option<StatusReport> {
     let (status, error) = match (exit.stopped, &exit.error) {
+        (None, None) => {
+            let Own { status, error, line } = own_end(exit, log_end);
+            let exit_code = exit_code(exit);
+            return Some(StatusReport { error, error_line: line, exit_code, ..key.report(status) });
+        }
         (Some(StopCause::Superseded), _) => return None,
         (Some(StopCause::Cancelled), _) => ("cancelled", None),
         (Some(StopCause::Requeue), _) => ("requeue", Some("the worker was asked to leave".to_owned())),
@@ -28,7 +37,6 @@ pub fn report(key: &Key, exit: &Exit, log_end: &str) -> Option<StatusReport> {
         (Some(StopCause::Lease), _) => ("requeue", Some(LEASE.to_owned())),
         (None, Some(error)) if exit.host_fault => ("requeue", Some(error.clone())),
         (None, Some(error)) => ("failed", Some(error.clone())),
-        (None, None) => own_end(exit, log_end),
     };
     Some(StatusReport { error, exit_code: exit_code(exit), ..key.report(status) })
 }
@@ -38,42 +46,72 @@ fn exit_code(exit: &Exit) -> Option<i32> {
     exit.code.or(exit.signal.map(|signal| 128 + signal))
 }
 
-fn own_end(exit: &Exit, log_end: &str) -> (&'static str, Option<String>) {
+/// How a trainer ended by itself.
+struct Own {
+    status: &'static str,
+    error: Option<String>,
+    line: Option<u64>,
+}
+
+fn own_end(exit: &Exit, log_end: &str) -> Own {
     let last = last_lines(log_end);
     let with_output = |what: String| if last.is_empty() { what } else { format!("{what}: {last}") };
+    let plainly = |status, what: String| Own { status, error: Some(with_output(what)), line: None };
     match (exit.code, exit.signal) {
-        (Some(0), _) => ("completed", None),
-        (Some(TRY_AGAIN), _) => {
-            ("requeue", Some(with_output("the trainer asks to be run again (exit code 75)".to_owned())))
-        }
+        (Some(0), _) => Own { status: "completed", error: None, line: None },
+        (Some(TRY_AGAIN), _) => plainly("requeue", "the trainer asks to be run again (exit code 75)".to_owned()),
         _ if exit.out_of_memory && exit.signal == Some(SIGKILL) => {
             let why = match exit.memory_limit.map(gib) {
                 Some(limit) => format!("the job reached its memory limit on this worker, {limit} (--job-memory)"),
                 None => "this host's memory was full (SIGKILL)".to_owned(),
             };
-            ("failed", Some(with_output(format!("the trainer was killed because {why}"))))
+            plainly("failed", format!("the trainer was killed because {why}"))
         }
         _ if let Some(disk) = full_disk(exit, log_end) => {
             let (free, directory) = (disk.free_bytes, disk.directory.display());
             let full =
                 format!("the worker's disk is full ({free} bytes free for {directory}), and the trainer failed of it");
-            ("requeue", Some(with_output(full)))
+            plainly("requeue", full)
         }
-        (Some(code), _) => {
-            let hint = if exit.out_of_memory {
-                ". Meanwhile the kernel killed a process for want of memory"
-            } else if last.contains("No module named 'simpletuner'") {
-                ". Install SimpleTuner into the Python that the worker uses, or name the trainer with --trainer"
+        (code, signal) => {
+            let end = code.map_or(End::Signal(signal.unwrap_or_default()), End::Code);
+            if let Some(cause) = cause(log_end, end) {
+                because(exit, &cause)
             } else {
-                ""
-            };
-            ("failed", Some(with_output(format!("the trainer ended with exit code {code}")) + hint))
+                let error = with_output(unexplained(end)) + hint(exit, &last);
+                Own { status: "failed", error: Some(error), line: None }
+            }
         }
-        (None, signal) => {
-            let number = signal.unwrap_or_default();
-            let hint = if number == SIGKILL { " (SIGKILL: often the host ran out of memory)" } else { "" };
-            ("failed", Some(with_output(format!("the trainer was killed by signal {number}{hint}"))))
+    }
+}
+
+/// What the log says of why.
+fn because(exit: &Exit, cause: &Cause) -> Own {
+    let hint = match hint(exit, &cause.headline) {
+        "" if cause.kind == Kind::Killed => MEMORY,
+        hint => hint,
+    };
+    let block = if cause.block.is_empty() { String::new() } else { format!("\n{}", cause.block) };
+    let error = format!("{}{hint}{block}", cause.headline);
+    Own { status: "failed", error: Some(error), line: u64::try_from(cause.line + 1).ok() }
+}
+
+fn unexplained(end: End) -> String {
+    match end {
+        End::Code(code) => format!("the trainer ended with exit code {code}"),
+        End::Signal(SIGKILL) => format!("the trainer was killed by signal {SIGKILL}{MEMORY}"),
+        End::Signal(number) => format!("the trainer was killed by signal {number}"),
+    }
+}
+
+/// What more is known of an end with an exit code.
+fn hint(exit: &Exit, said: &str) -> &'static str {
+    match exit.code {
+        Some(_) if exit.out_of_memory => ". Meanwhile the kernel killed a process for want of memory",
+        Some(_) if said.contains("No module named 'simpletuner'") => {
+            ". Install SimpleTuner into the Python that the worker uses, or name the trainer with --trainer"
         }
+        _ => "",
     }
 }
 
@@ -83,10 +121,10 @@ fn full_disk<'e>(exit: &'e Exit, log_end: &str) -> Option<&'e Disk> {
     exit.disk.as_ref().filter(|disk| says && disk.free_bytes < FULL)
 }
 
-/// The last up to three lines that say something, as a terminal would show them.
+/// The last up to three lines of the trainer's own that say something, as a terminal would show them.
 fn last_lines(log_end: &str) -> String {
-    let mut lines: Vec<String> =
-        log_end.split('\n').map(visible).filter(|line| line.chars().any(char::is_alphanumeric)).collect();
+    let mut lines = own_lines(log_end);
+    lines.retain(|line| line.chars().any(char::is_alphanumeric));
     let mut last = lines.split_off(lines.len().saturating_sub(3)).join("\n");
     if let Some((cut, _)) = last.char_indices().rev().nth(LONGEST_ERROR) {
         last = format!("…{}", &last[cut..]);
@@ -164,6 +202,47 @@ mod tests {
         assert!(!error(killed(11, true)).contains("memory"));
         let of_a_helper = error(Exit { out_of_memory: true, ..code(1) });
         assert!(of_a_helper.contains("exit code 1: step 3. Meanwhile the kernel killed"), "{of_a_helper}");
+    }
+
+    #[test]
+    fn what_the_log_says_of_why_comes_first_with_what_else_is_known() {
+        let traceback = "step 3\nTraceback (most recent call last):\n  File \"a.py\", line 1\nMemoryError\n";
+        let memory =
+            "MemoryError. Meanwhile the kernel killed a process for want of memory\nTraceback (most recent call last):";
+        let killed = "[launch.py:1] ['python'] exits with return code = -9\n";
+        for (exit, log, begins, line) in [
+            (
+                code(1),
+                traceback,
+                "MemoryError\nTraceback (most recent call last):\n  File \"a.py\", line 1\nMemoryError",
+                Some(4),
+            ),
+            (Exit { out_of_memory: true, ..code(1) }, traceback, memory, Some(4)),
+            (
+                code(1),
+                killed,
+                "['python'] exits with return code = -9 (SIGKILL: often the host ran out of memory)",
+                Some(1),
+            ),
+            (
+                code(1),
+                "python3: No module named 'simpletuner'\n",
+                "python3: No module named 'simpletuner'. Install SimpleTuner",
+                Some(1),
+            ),
+            (code(1), "step 3\n", "the trainer ended with exit code 1: step 3", None),
+            (
+                Exit { signal: Some(9), ..Exit::default() },
+                traceback,
+                "the trainer was killed by signal 9 (SIGKILL: often",
+                None,
+            ),
+        ] {
+            let key = Key { job_id: JobId::parse("j_1").expect("an id"), attempt: Attempt(3) };
+            let report = report(&key, &exit, log).expect("a report");
+            let error = report.error.unwrap_or_default();
+            assert!(error.starts_with(begins) && report.error_line == line, "{error} in line {:?}", report.error_line);
+        }
     }
 
     #[test]

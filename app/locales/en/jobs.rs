@@ -51,6 +51,8 @@ pub(super) const JOB: Job = Job {
     completed_hint: "The trainer ended well.",
     cancelled_hint: "A person cancelled this job.",
     what_went_wrong: "What went wrong",
+    whole_reason: "All that it said",
+    show_in_log: "Show in the log",
     progress: "Progress",
     progress_of: Phrase("Progress of {0}"),
     facts: "Details",

@@ -51,6 +51,8 @@ pub(super) const JOB: Job = Job {
     completed_hint: "El entrenamiento terminó bien.",
     cancelled_hint: "Una persona canceló este trabajo.",
     what_went_wrong: "Qué falló",
+    whole_reason: "Todo lo que dijo",
+    show_in_log: "Mostrar en el registro",
     progress: "Progreso",
     progress_of: Phrase("Progreso de {0}"),
     facts: "Detalles",

@@ -51,6 +51,8 @@ pub(super) const JOB: Job = Job {
     completed_hint: "ट्रेनर सफलतापूर्वक समाप्त हुआ।",
     cancelled_hint: "इस जॉब को किसी व्यक्ति ने रद्द किया।",
     what_went_wrong: "क्या गड़बड़ी हुई",
+    whole_reason: "पूरा विवरण",
+    show_in_log: "लॉग में दिखाएँ",
     progress: "प्रगति",
     progress_of: Phrase("{0} की प्रगति"),
     facts: "विवरण",

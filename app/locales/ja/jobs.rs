@@ -51,6 +51,8 @@ pub(super) const JOB: Job = Job {
     completed_hint: "トレーナーは正常に終了しました。",
     cancelled_hint: "このジョブはユーザーがキャンセルしました。",
     what_went_wrong: "発生した問題",
+    whole_reason: "出力の全文",
+    show_in_log: "ログで表示",
     progress: "進捗",
     progress_of: Phrase("{0}の進捗"),
     facts: "詳細",

@@ -51,6 +51,8 @@ pub(super) const JOB: Job = Job {
     completed_hint: "O treinamento terminou bem.",
     cancelled_hint: "Uma pessoa cancelou este trabalho.",
     what_went_wrong: "O que deu errado",
+    whole_reason: "Tudo o que disse",
+    show_in_log: "Mostrar no log",
     progress: "Progresso",
     progress_of: Phrase("Progresso de {0}"),
     facts: "Detalhes",

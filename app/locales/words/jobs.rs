@@ -50,6 +50,8 @@ words! {
         completed_hint: Text,
         cancelled_hint: Text,
         what_went_wrong: Text,
+        whole_reason: Text,
+        show_in_log: Text,
         progress: Text,
         progress_of: Phrase,
         facts: Text,

@@ -51,6 +51,8 @@ pub(super) const JOB: Job = Job {
     completed_hint: "训练程序已正常结束。",
     cancelled_hint: "此任务已被用户取消。",
     what_went_wrong: "出错原因",
+    whole_reason: "完整输出",
+    show_in_log: "在日志中显示",
     progress: "进度",
     progress_of: Phrase("{0}的进度"),
     facts: "详情",

@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use super::reason::{ReasonLine, log_line};
 use super::status::{Status, outcome_look};
 use super::time::{Elapsed, Moment};
 use super::timeline::Timeline;
@@ -58,7 +59,11 @@ fn AttemptRow(job: JobId, attempt: AttemptView) -> impl IntoView {
     let words = t();
     let exit = attempt.exit_code.filter(|code| *code != 0).map(|code| format!("{} {code}", words.job.exit_code));
     let goes_on = attempt.resumed_from_step.map(|step| words.job.goes_on.of(words.whole(step)));
-    let remark = attempt.error.or(exit);
+    let in_log = attempt.error_line.map(|line| log_line(&job, attempt.attempt, line));
+    let remark = match attempt.error {
+        Some(error) => view! { <ReasonLine error=error/> }.erased(),
+        None => exit.map(|exit| view! { <span class="row-sub">{exit}</span> }).erased(),
+    };
     let name = attempt.worker_name.unwrap_or_else(|| words.job.deleted_worker.to_owned());
     view! {
         <tr>
@@ -69,7 +74,8 @@ fn AttemptRow(job: JobId, attempt: AttemptView) -> impl IntoView {
             </th>
             <td>
                 <Status look=outcome_look(&words.status, attempt.outcome.as_deref())/>
-                <span class="row-sub wrap-anywhere">{remark}</span>
+                {remark}
+                {in_log.map(|href| view! { <span class="row-sub"><a class="sub-link" href=href>{words.job.show_in_log}</a></span> })}
             </td>
             <td class="max-md:hidden"><NamedWorker id=attempt.worker_id name=name/></td>
             <td class="text-muted max-md:hidden"><Moment at=attempt.offered_at/></td>

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::icon::{Glyph, Icon};
+use super::reason::{Reason, log_line};
 use super::scale::BigScale;
 use super::time::Elapsed;
 use crate::domain::time::Millis;
@@ -39,10 +39,16 @@ pub(crate) fn JobHead(detail: Memo<JobView>) -> impl IntoView {
                 <BigScale percent=percent label=label.clone() ended=ended/>
                 <dl class="readings">{move || detail.with(|detail| readings(words, detail))}</dl>
             })}
-            {move || detail.with(|detail| detail.error.clone()).map(|error| view! { <Wrong error=error/> })}
+            {move || detail.with(reason).map(|(error, log)| view! { <Reason error=error log=log/> })}
         </section>
     }
     .erased()
+}
+
+/// Why it failed, and where its log says so.
+fn reason(job: &JobView) -> Option<(String, Option<String>)> {
+    let log = job.error_line.map(|line| log_line(&job.job_id, job.attempt, line));
+    Some((job.error.clone()?, log))
 }
 
 fn note(words: &Job, job: &JobView) -> String {
@@ -93,15 +99,4 @@ fn readings(words: &'static Job, job: &JobView) -> impl IntoView + use<> {
 #[component]
 fn Reading(name: &'static str, value: String) -> impl IntoView {
     view! { <div><dt>{name}</dt><dd>{value}</dd></div> }.erased()
-}
-
-#[component]
-fn Wrong(error: String) -> impl IntoView {
-    view! {
-        <div class="notice notice-bad mt-4 mb-0">
-            <Icon glyph=Glyph::Warning/>
-            <div class="min-w-0"><p class="font-medium">{t().job.what_went_wrong}</p><p class="break-words whitespace-pre-wrap">{error}</p></div>
-        </div>
-    }
-    .erased()
 }

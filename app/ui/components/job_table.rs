@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use super::reason::ReasonLine;
 use super::scale::Scale;
 use super::status::JobBadge;
 use super::time::{Elapsed, Moment};
@@ -51,6 +52,7 @@ fn JobRow(job: JobView) -> impl IntoView {
             <td>
                 <JobBadge status=job.status/>
                 <span class="row-sub">{remark(&job)}</span>
+                {job.error.clone().map(|error| view! { <ReasonLine error=error/> })}
             </td>
             <td class="max-md:hidden"><JobProgress job=job.clone()/></td>
             <td class="max-lg:hidden"><WorkerLink job=job.clone()/></td>

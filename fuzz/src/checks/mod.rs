@@ -5,6 +5,7 @@ pub mod bodies;
 pub mod bundle;
 pub mod certificate;
 pub mod edge;
+pub mod ending;
 pub mod events;
 pub mod glob;
 pub mod mask;

@@ -1,5 +1,7 @@
 //! Tables for a terminal.
 
+use std::borrow::Cow;
+
 use console::{Style, measure_text_width, pad_str, truncate_str};
 
 /// Between two columns.
@@ -48,10 +50,24 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Text in this look. What would steer the terminal is shown and not obeyed: names and errors come from strangers.
+    /// Text in this look. What would steer the terminal is shown and not obeyed: names and errors come from strangers. Only
+    /// a line break stays one, and a tab becomes a space: how they are shown, a table and facts each know.
     pub fn new(text: impl AsRef<str>, paint: Paint) -> Self {
-        let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-        Self { text: text.as_ref().chars().map(shown).collect(), paint }
+        let shown = |c: char| match c {
+            '\n' => c,
+            '\t' => ' ',
+            c if c.is_control() => '\u{fffd}',
+            c => c,
+        };
+        Self { text: text.as_ref().trim_end().chars().map(shown).collect(), paint }
+    }
+
+    /// All that fits into a line.
+    fn line(&self) -> Cow<'_, str> {
+        match self.text.split_once('\n') {
+            Some((first, _)) => Cow::Owned(format!("{first} …")),
+            None => Cow::Borrowed(&self.text),
+        }
     }
 }
 
@@ -96,7 +112,7 @@ impl Table {
 
     fn widths(&self, width: Option<usize>) -> Vec<usize> {
         let wanted = |at: usize, heading: &str| {
-            let cells = self.rows.iter().filter_map(|row| Some(measure_text_width(&row.get(at)?.text)));
+            let cells = self.rows.iter().filter_map(|row| Some(measure_text_width(&row.get(at)?.line())));
             cells.chain([heading.trim_end_matches('!').len()]).max().unwrap_or_default()
         };
         let mut widths: Vec<usize> =
@@ -111,20 +127,24 @@ impl Table {
     }
 }
 
-/// Facts by name, one to a line.
+/// Facts by name, one to a line; the further lines of one stand below its first.
 pub fn facts(pairs: &[(&str, Cell)], colour: bool) -> String {
     let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
-    let line = |(name, cell): &(&str, Cell)| {
+    let line = |name: &str, text: &str, paint: Paint| {
         let name = format!("{name:width$}");
-        let (name, text) =
-            if colour { (Paint::Dim.over(&name), cell.paint.over(&cell.text)) } else { (name, cell.text.clone()) };
+        let (name, text) = if colour { (Paint::Dim.over(&name), paint.over(text)) } else { (name, text.to_owned()) };
         format!("{}\n", format!("{name}{GAP}{text}").trim_end())
     };
-    pairs.iter().map(line).collect()
+    let lines = |(name, cell): &(&str, Cell)| {
+        let names = std::iter::once(*name).chain(std::iter::repeat(""));
+        names.zip(cell.text.split('\n')).map(|(name, text)| line(name, text, cell.paint)).collect::<String>()
+    };
+    pairs.iter().map(lines).collect()
 }
 
 fn fitted(cell: &Cell, width: usize, colour: bool) -> String {
-    let cut = truncate_str(&cell.text, width, "…");
+    let text = cell.line();
+    let cut = truncate_str(&text, width, "…");
     let padded = pad_str(&cut, width, console::Alignment::Left, None);
     let (text, rest) = padded.split_at(cut.len());
     if colour { format!("{}{rest}", cell.paint.over(text)) } else { padded.into_owned() }
@@ -171,7 +191,7 @@ a-very-long-name-ü-日本語  offline  w_1
         assert_eq!(console::strip_ansi_codes(&coloured), table().render(Some(40), false));
         let mut table = Table::new(&["NAME"]);
         table.row(vec!["\u{1b}[2Jx\ny".into()]);
-        assert_eq!(table.render(None, false), "NAME\n\u{fffd}[2Jx\u{fffd}y\n");
+        assert_eq!(table.render(None, false), "NAME\n\u{fffd}[2Jx …\n");
     }
 
     #[test]
@@ -179,5 +199,10 @@ a-very-long-name-ü-日本語  offline  w_1
         let pairs = [("id", Cell::from("w_1")), ("status", Cell::new("idle", Paint::Good)), ("reason", Cell::from(""))];
         assert_eq!(facts(&pairs, false), "id      w_1\nstatus  idle\nreason\n");
         assert!(facts(&pairs, true).contains("\u{1b}[32midle"));
+        let why =
+            [("why", Cell::from("ValueError: x\r\nTraceback:\n  File \"a\"\n\tb\n")), ("config", Cell::from("digits"))];
+        let lines =
+            "why     ValueError: x\u{fffd}\n        Traceback:\n          File \"a\"\n         b\nconfig  digits\n";
+        assert_eq!(facts(&why, false), lines);
     }
 }

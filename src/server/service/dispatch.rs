@@ -100,6 +100,7 @@ async fn make(unit: &mut Unit<'_>, offer: Offer) -> Result<(), Refusal> {
         outcome: None,
         error: None,
         exit_code: None,
+        error_line: None,
         resumed_from_step: None,
         progress: None,
     };

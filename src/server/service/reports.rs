@@ -55,17 +55,20 @@ impl Core {
     ) -> Result<Job, Refusal> {
         let attempt = subject.attempt.or(report.attempt);
         let resumed = resumed_from(&report)?;
+        // It is only where to look.
+        let line = report.error_line.and_then(|line| i64::try_from(line).ok()).filter(|line| *line > 0);
         let points = report.progress.as_ref().map(|point| points_of(std::slice::from_ref(point))).transpose()?;
         let report = parsed(&report)?;
         let (worker, word, who) = (subject.worker.clone(), Word::of(&subject.job, &report), caller.clone());
         let input =
-            Arc::new((Subject { attempt, ..subject }, report, word.clone(), resumed, points.unwrap_or_default()));
+            Arc::new((Subject { attempt, ..subject }, report, word.clone(), resumed, line, points.unwrap_or_default()));
         let reported = self.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
-                let (subject, report, word, resumed, points) = &*input;
+                let (subject, report, word, resumed, line, points) = &*input;
                 let (before, attempt) = current(unit, subject).await?;
                 let report = judged(unit, subject, &before, report.clone()).await?;
+                let line = line.filter(|_| matches!(report, Report::Failed { .. }));
                 let after = before.clone().reported(unit.now, &subject.worker, attempt, report)?;
                 check_place(unit, subject, &before, &after).await?;
                 let resumed = resumed.filter(|_| matches!(after.state, State::Running { .. }));
@@ -74,6 +77,9 @@ impl Core {
                 unit.save_job_noting(&before, &after, particulars).await?;
                 if let Some(step) = resumed {
                     unit.tx.note_resumed(&after.id, attempt, step).await?;
+                }
+                if let Some(line) = line.filter(|_| before != after) {
+                    unit.tx.note_error_line(&after.id, attempt, line).await?;
                 }
                 add_points(unit, &after, attempt, points).await?;
                 if after.has_ended() && !before.has_ended() {

@@ -29,6 +29,8 @@ pub struct StoredAttempt {
     pub outcome: Option<String>,
     /// What went wrong.
     pub error: Option<String>,
+    /// The line of its log that says so, from 1.
+    pub error_line: Option<u64>,
     /// The trainer's exit code.
     pub exit_code: Option<i32>,
     /// The step of the checkpoint that it went on from.
@@ -112,6 +114,8 @@ pub trait Attempts {
     async fn end_attempt(&mut self, job: &JobId, attempt: Attempt, end: &AttemptEnd) -> Result<()>;
     /// It goes on from the checkpoint of this step.
     async fn note_resumed(&mut self, job: &JobId, attempt: Attempt, step: i64) -> Result<()>;
+    /// This line of its log says what went wrong.
+    async fn note_error_line(&mut self, job: &JobId, attempt: Attempt, line: i64) -> Result<()>;
     /// It came back.
     async fn reopen_attempt(&mut self, job: &JobId, attempt: Attempt) -> Result<()>;
     /// Adds points; a step that is there already is replaced.

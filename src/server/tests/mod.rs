@@ -49,6 +49,7 @@ mod proof;
 mod proxies;
 mod queue;
 mod rates;
+mod reasons;
 mod retention;
 mod revocation;
 mod search;

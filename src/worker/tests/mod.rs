@@ -29,6 +29,7 @@ mod odd;
 mod own_log;
 mod places;
 mod proxy;
+mod reasons;
 mod reconnects;
 mod rented;
 mod room;

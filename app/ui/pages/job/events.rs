@@ -8,9 +8,10 @@ use serde_json::Value;
 use super::frame::{JobFrame, unknown};
 use super::tabs::Tab;
 use crate::domain::ids::JobId;
+use crate::domain::text::headline;
 use crate::domain::time::Timestamp;
-use crate::protocol::audit::TrailEvent;
-use crate::protocol::queue::{JobEvents, JobView};
+use crate::protocol::audit::{JobEvents, TrailEvent};
+use crate::protocol::queue::JobView;
 use crate::ui::components::empty::Empty;
 use crate::ui::components::event_entry::{EventEntry, Told, by};
 use crate::ui::components::icon::Glyph;
@@ -93,6 +94,8 @@ fn sentence(event: &TrailEvent, names: &Names) -> String {
         Value::Null => "–".to_owned(),
         other => other.to_string(),
     };
+    // The rest of it is in the record, a fold away.
+    let reason = || headline(&detail("reason")).0.to_owned();
     let attempt = detail("attempt");
     let worker = named(names, &detail("worker_id"));
     let both: &[&dyn std::fmt::Display] = &[&attempt, &worker];
@@ -108,11 +111,11 @@ fn sentence(event: &TrailEvent, names: &Names) -> String {
             let until = Timestamp::parse_rfc3339(&detail("until")).map(|at| t().moment(at));
             words.kept_back.of(until.unwrap_or_else(|| detail("until")))
         }
-        "job.requeued" => words.requeued.with(&[&attempt, &detail("reason")]),
+        "job.requeued" => words.requeued.with(&[&attempt, &reason()]),
         "job.cancelling" => words.cancelling.of(worker),
         "job.cancelled" => words.cancelled.to_owned(),
         "job.completed" => words.completed.with(both),
-        "job.failed" => words.failed.of(detail("reason")),
+        "job.failed" => words.failed.of(reason()),
         "secret.given" => words.secrets_given.with(&[&attempt, &list(&event.detail["names"])]),
         other => other.to_owned(),
     }

@@ -12,6 +12,7 @@ use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::job_table::JobProgress;
 use crate::ui::components::labels::chips;
 use crate::ui::components::picking::{Offer, pick, pick_all};
+use crate::ui::components::reason::ReasonLine;
 use crate::ui::components::status::JobBadge;
 use crate::ui::components::steady::steady;
 use crate::ui::components::time::{Elapsed, Moment};
@@ -114,6 +115,7 @@ fn cells(job: &JobView) -> impl IntoView + use<> {
         <td role="cell" class="jobs-state">
             <JobBadge status=job.status/>
             {remark(job).map(sub)}
+            {job.error.clone().map(|error| view! { <ReasonLine error=error/> })}
         </td>
         <td role="cell" class="jobs-demand"><Demand job=job.clone()/></td>
         <td role="cell" class="num max-xl:hidden">{job.priority}</td>

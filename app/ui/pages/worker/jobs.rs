@@ -15,6 +15,7 @@ use crate::ui::components::empty::Empty;
 use crate::ui::components::figure::Figure;
 use crate::ui::components::icon::Glyph;
 use crate::ui::components::pager::Pager;
+use crate::ui::components::reason::ReasonLine;
 use crate::ui::components::status::{Status, outcome_look};
 use crate::ui::components::time::{Elapsed, Moment};
 use crate::ui::erase::Erase;
@@ -137,7 +138,7 @@ fn Row(attempt: WorkerAttempt) -> impl IntoView {
             </th>
             <td>
                 <Status look=outcome_look(&words.status, attempt.outcome.as_deref())/>
-                <span class="row-sub wrap-anywhere whitespace-normal">{attempt.error.or(exit)}</span>
+                {attempt.error.or(exit).map(|why| view! { <ReasonLine error=why/> })}
             </td>
             <td class="num max-md:hidden">{words.whole(attempt.gpus.into())}</td>
             <td class="text-muted max-md:hidden"><Moment at=attempt.offered_at in_row=true/></td>

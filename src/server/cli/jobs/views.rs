@@ -10,11 +10,14 @@ use super::printable;
 use crate::cli::screen::Screen;
 use crate::cli::table::{Cell, Paint, Table};
 
-/// Many of them.
+/// Many of them, and why those failed that have.
 pub fn table(jobs: &[JobView], now: Timestamp) -> Table {
-    let mut table = Table::new(&["JOB!", "STATUS", "PROGRESS", "CONFIG", "BY", "WORKER", "PRIORITY", "SUBMITTED"]);
+    let headings = ["JOB!", "STATUS", "PROGRESS", "CONFIG", "BY", "WORKER", "PRIORITY", "SUBMITTED", "WHY"];
+    let says_why = jobs.iter().any(|job| job.error.is_some());
+    let mut table = Table::new(if says_why { &headings } else { &headings[..headings.len() - 1] });
     for job in jobs {
-        table.row(vec![
+        let why = says_why.then(|| text(job.error.as_ref()));
+        let mut cells = vec![
             Cell::from(job.job_id.as_str()),
             status(job.status),
             progress(job).into(),
@@ -23,7 +26,9 @@ pub fn table(jobs: &[JobView], now: Timestamp) -> Table {
             job.worker_name.clone().unwrap_or_default().into(),
             job.priority.to_string().into(),
             Cell::new(terminal::ago(job.submitted_at, now), Paint::Dim),
-        ]);
+        ];
+        cells.extend(why);
+        table.row(cells);
     }
     table
 }
@@ -32,11 +37,15 @@ pub fn table(jobs: &[JobView], now: Timestamp) -> Table {
 pub fn whole(job: &JobView, now: Timestamp, screen: &Screen<'_>) -> String {
     let moment = |at: Option<Timestamp>| at.map_or_else(|| "–".to_owned(), terminal::moment);
     let took = job.started_at.map(|start| terminal::span(job.ended_at.unwrap_or(now) - start));
+    let in_log = job.error_line.map(|line| format!("line {line} of the log of attempt {}", job.attempt));
     let asks: Vec<String> = job.worker_labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let facts = screen.facts(&[
+    let mut pairs = vec![
         ("job", Cell::from(job.job_id.as_str())),
         ("status", status(job.status)),
         ("why", job.error.clone().unwrap_or_else(|| "–".to_owned()).into()),
+    ];
+    pairs.extend(in_log.map(|line| ("said in", line.into())));
+    pairs.extend([
         ("progress", progress(job).into()),
         ("config", format!("{} (revision {})", job.config_name, job.config_revision).into()),
         ("target", job.target.as_str().into()),
@@ -52,6 +61,7 @@ pub fn whole(job: &JobView, now: Timestamp, screen: &Screen<'_>) -> String {
         ("ended", moment(job.ended_at).into()),
         ("took", took.unwrap_or_else(|| "–".to_owned()).into()),
     ]);
+    let facts = screen.facts(&pairs);
     let attempts = job.attempts.as_deref().unwrap_or_default();
     if attempts.is_empty() {
         return facts;

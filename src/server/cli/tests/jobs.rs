@@ -59,6 +59,28 @@ j_ID  queued  place 1   digits  admin          20        just now
 }
 
 #[tokio::test]
+async fn why_a_job_failed_is_said_in_lines_and_in_a_table_in_one() {
+    let desk = Desk::open().await;
+    desk.server.config("digits").await;
+    let (_, key, _stream) = desk.server.online("gpu-1").await;
+    let job = desk.server.submit("digits").await;
+    let error = "ValueError: no images\nTraceback (most recent call last):\n  File \"train.py\", line 3";
+    let failed = json!({"status": "failed", "attempt": 1, "exit_code": 1, "error": error, "error_line": 70_123});
+    desk.server.report(&key, &job, failed).await.ok(200);
+    let shown = desk.run(&["jobs", "show", &job]).await.ok();
+    let why = "\
+why        ValueError: no images
+           Traceback (most recent call last):
+             File \"train.py\", line 3
+said in    line 70123 of the log of attempt 1
+";
+    assert!(shown.contains(why), "{shown}");
+    let listed = desk.run(&["jobs", "list"]).await.ok();
+    assert!(listed.contains("SUBMITTED  WHY\n") && listed.trim_end().ends_with("ValueError: no images …"), "{listed}");
+    assert!(!format!("{shown}{listed}").contains('\u{fffd}'), "{shown}{listed}");
+}
+
+#[tokio::test]
 async fn why_a_job_waits_is_said_before_and_after() {
     let desk = Desk::open().await;
     desk.server.config("digits").await;

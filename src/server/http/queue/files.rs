@@ -2,8 +2,9 @@
 
 use app::domain::ids::Attempt;
 use app::protocol::artifacts::ArtifactsPage;
+use app::protocol::audit::JobEvents;
 use app::protocol::configs::ConfigDetail;
-use app::protocol::queue::{JobEvents, LogChunk};
+use app::protocol::queue::LogChunk;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};

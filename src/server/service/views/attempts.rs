@@ -50,6 +50,8 @@ pub fn attempt_view(stored: StoredAttempt, moments: Moments, log_bytes: u64) -> 
         cancelling_at: moments.cancelling,
         ended_at: stored.ended_at,
         outcome: stored.outcome,
+        // What came back has no end any more.
+        error_line: stored.error_line.filter(|_| stored.error.is_some()),
         error: stored.error,
         exit_code: stored.exit_code,
         resumed_from_step: stored.resumed_from_step,

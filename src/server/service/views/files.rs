@@ -3,9 +3,8 @@
 use app::domain::ids::JobId;
 use app::domain::text::in_order;
 use app::protocol::artifacts::{ArtifactView, ArtifactsPage};
-use app::protocol::audit::TrailEvent;
+use app::protocol::audit::{JobEvents, TrailEvent};
 use app::protocol::configs::ConfigDetail;
-use app::protocol::queue::JobEvents;
 use app::protocol::status::ArtifactKind;
 
 use crate::service::Core;

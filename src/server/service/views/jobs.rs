@@ -180,6 +180,8 @@ impl Around {
     fn view(&self, job: &Job) -> JobView {
         let attempt = self.attempts.get(&job.id);
         let worker_id = job.last_lease().map(|lease| lease.worker.clone());
+        let error = error(job);
+        let error_line = attempt.and_then(|attempt| attempt.error_line).filter(|_| error.is_some());
         JobView {
             job_id: job.id.clone(),
             status: status(job),
@@ -215,7 +217,8 @@ impl Around {
             queue_position: self.places.get(&job.id).copied(),
             fits_none: self.fit_none.contains(&job.id),
             progress: attempt.and_then(progress),
-            error: error(job),
+            error,
+            error_line,
             attempts: None,
         }
     }

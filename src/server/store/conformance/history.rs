@@ -32,6 +32,7 @@ pub(super) fn attempt(of: &JobId, number: u32) -> StoredAttempt {
         ended_at: None,
         outcome: None,
         error: None,
+        error_line: None,
         exit_code: None,
         resumed_from_step: None,
         progress: None,
@@ -56,6 +57,7 @@ async fn attempts_are_started_ended_and_reopened(fresh: &Fresh) {
             tx.start_attempt(&id, Attempt(1), Timestamp(5)).await?;
             tx.start_attempt(&id, Attempt(1), Timestamp(6)).await?;
             tx.note_resumed(&id, Attempt(1), 500).await?;
+            tx.note_error_line(&id, Attempt(1), 1_234).await?;
             let end =
                 AttemptEnd { at: Timestamp(7), outcome: "lost", error: Some("gone".to_owned()), exit_code: Some(3) };
             tx.end_attempt(&id, Attempt(1), &end).await
@@ -68,13 +70,19 @@ async fn attempts_are_started_ended_and_reopened(fresh: &Fresh) {
         ended_at: Some(Timestamp(7)),
         outcome: Some("lost".to_owned()),
         error: Some("gone".to_owned()),
+        error_line: Some(1_234),
         exit_code: Some(3),
         ..attempt(&id, 1)
     };
     assert_eq!(fresh.read().await.attempts(&id).await, Ok(vec![ended]));
     let reopen = fresh.write(|tx| Box::pin(async move { tx.reopen_attempt(&job(1).id, Attempt(1)).await }));
     reopen.await.expect("it is there");
-    let open = StoredAttempt { started_at: Some(Timestamp(5)), resumed_from_step: Some(500), ..attempt(&id, 1) };
+    let open = StoredAttempt {
+        started_at: Some(Timestamp(5)),
+        resumed_from_step: Some(500),
+        error_line: Some(1_234),
+        ..attempt(&id, 1)
+    };
     assert_eq!(fresh.read().await.attempts(&id).await, Ok(vec![open]));
     let found = fresh.read().await.attempt_by_token("digest").await;
     assert_eq!(found, Ok(Some((id, Attempt(1), worker(1).id))));

@@ -93,6 +93,11 @@ impl Attempts for Session<'_> {
         self.one(update.bind(step).bind(job.as_str()).bind(attempt.0)).await
     }
 
+    async fn note_error_line(&mut self, job: &JobId, attempt: Attempt, line: i64) -> Result<()> {
+        let update = sql("UPDATE attempts SET error_line = $1 WHERE job_id = $2 AND attempt = $3");
+        self.one(update.bind(line).bind(job.as_str()).bind(attempt.0)).await
+    }
+
     async fn add_points(
         &mut self,
         job: &JobId,
@@ -205,6 +210,7 @@ fn from_row(row: &Row) -> Result<StoredAttempt> {
         ended_at: row.optional_moment("ended_at")?,
         outcome: row.get("outcome")?,
         error: row.get("error")?,
+        error_line: row.optional_number("error_line")?,
         exit_code: row.optional_number("exit_code")?,
         resumed_from_step: row.optional_number("resumed_from_step")?,
         progress: row.get("progress")?,

@@ -1,0 +1,127 @@
+//! A log's lines as they were seen, each with the rank that wrote it.
+
+use std::collections::BTreeMap;
+
+use crate::domain::log_text::{last_write, plain};
+
+/// How Python begins a traceback.
+pub const HEADER: &str = "Traceback (most recent call last):";
+
+/// One line.
+#[derive(Debug)]
+pub struct Line {
+    /// Who wrote it, where its prefix says so.
+    pub rank: Option<u32>,
+    /// Whether the prefix is the one that trainers put before their tracebacks, and before nothing else.
+    pub is_traceback: bool,
+    /// As a terminal showed it last, without colours.
+    pub whole: String,
+    from: usize,
+}
+
+impl Line {
+    fn of(raw: &str) -> Self {
+        let mut whole = plain(&raw[last_write(raw.as_bytes())]).trim_end().to_owned();
+        if let Some(before) = glued(&whole) {
+            whole.drain(..before);
+        }
+        let (rank, from) = prefixes(&whole);
+        let prefix = &whole[..from];
+        let is_traceback = prefix.contains("[rank") && (prefix.ends_with(' ') || from == whole.len());
+        Self { rank, is_traceback, whole, from }
+    }
+
+    /// What it says, without its prefix.
+    pub fn text(&self) -> &str {
+        &self.whole[self.from..]
+    }
+}
+
+/// All lines of a text.
+pub fn read(text: &str) -> Vec<Line> {
+    text.split('\n').map(Line::of).collect()
+}
+
+/// The numbers of the lines of each rank, and of those that have no prefix.
+pub fn streams(lines: &[Line]) -> Vec<Vec<usize>> {
+    let mut streams: BTreeMap<Option<u32>, Vec<usize>> = BTreeMap::new();
+    for (number, line) in lines.iter().enumerate() {
+        streams.entry(line.rank).or_default().push(number);
+    }
+    streams.into_values().collect()
+}
+
+/// Where a traceback begins that stands behind a progress bar or a Ctrl-C, which end no line.
+fn glued(whole: &str) -> Option<usize> {
+    let before = &whole[..whole.find(HEADER)?];
+    if before.starts_with("^C") {
+        return Some("^C".len());
+    }
+    let speed = before.rfind("it/s").or_else(|| before.rfind("s/it"))?;
+    before[speed..].find(']').map(|bar| speed + bar + 1)
+}
+
+/// The rank, and where the text begins. Launchers put theirs before that of the trainer, which knows better.
+fn prefixes(whole: &str) -> (Option<u32>, usize) {
+    let (mut rank, mut from) = (None, 0);
+    while let Some((named, length)) = prefix(&whole[from..]) {
+        rank = Some(named);
+        from += length;
+    }
+    (rank, from)
+}
+
+/// `[rank1]: `, `[default1]:`, `[1,3]<stderr>:`, `3: `: the rank, and how long the prefix is.
+fn prefix(text: &str) -> Option<(u32, usize)> {
+    let Some(inner) = text.strip_prefix('[') else {
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let ends = text[digits..].starts_with(": ") || text[digits..] == *":";
+        return (digits < 5 && ends)
+            .then_some(())
+            .and(text[..digits].parse().ok())
+            .map(|rank| (rank, text.len().min(digits + 2)));
+    };
+    let (name, behind) = inner.split_once(']')?;
+    let mark = ["<stdout>:", "<stderr>:", ":"].into_iter().find(|mark| behind.starts_with(mark))?;
+    let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let (word, number) = name.split_at(name.len() - digits);
+    let job =
+        word.strip_suffix(',').is_some_and(|job| !job.is_empty() && job.bytes().all(|byte| byte.is_ascii_digit()));
+    let role = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    let length = 1 + name.len() + 1 + mark.len();
+    // Only the trainer's own prefix ends with a space.
+    let space = usize::from(word == "rank" && text[length..].starts_with(' '));
+    (job || role).then_some(()).and(number.parse().ok()).map(|rank| (rank, length + space))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_name_the_rank() {
+        for (line, rank, text) in [
+            ("step 3", None, "step 3"),
+            ("[rank1]: Traceback", Some(1), "Traceback"),
+            ("[rank1]:   File \"a\"", Some(1), "  File \"a\""),
+            ("[rank12]:[E1124 x.cpp:1] y", Some(12), "[E1124 x.cpp:1] y"),
+            ("[default0]:  File", Some(0), "  File"),
+            ("[default0]:[rank2]: ValueError", Some(2), "ValueError"),
+            ("[1,3]<stderr>:boom", Some(3), "boom"),
+            ("3: boom", Some(3), "boom"),
+            ("3:", Some(3), ""),
+            ("[rank1]:", Some(1), ""),
+            ("[2024-11-24 00:47:13,123] [INFO]", None, "[2024-11-24 00:47:13,123] [INFO]"),
+            ("[0]:", None, "[0]:"),
+            ("12:30: noon", None, "12:30: noon"),
+            ("[rank99999999999]: x", None, "[rank99999999999]: x"),
+            (" 10%\r 20%|##  | 2/9 [00:01<00:02, 1.0it/s][rank1]: Traceback (most recent call last):", Some(1), HEADER),
+            ("\u{1b}[31mred\u{1b}[0m  \r", None, "red"),
+            ("[", None, "["),
+            ("]:", None, "]:"),
+        ] {
+            let found = Line::of(line);
+            assert_eq!((found.rank, found.text()), (rank, text), "{line:?}");
+        }
+    }
+}

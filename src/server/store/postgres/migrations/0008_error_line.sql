@@ -1,0 +1,2 @@
+-- The line of an attempt's log that says why it failed, from 1; NULL if nobody knows.
+ALTER TABLE attempts ADD COLUMN error_line BIGINT;
