@@ -4,3 +4,5 @@
 pub mod events;
 #[path = "../../src/worker/supervisor/media.rs"]
 mod media;
+#[path = "../../src/worker/supervisor/told.rs"]
+mod told;
