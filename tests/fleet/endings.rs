@@ -12,7 +12,7 @@ const REFUSED: Option<i32> = Some(77);
 async fn assert_refused(agent: &mut Program) {
     assert_eq!(agent.ended().await, REFUSED, "{}", agent.said());
     let said = agent.said();
-    assert!(said.contains("get a new token") && !said.contains("panicked"), "{said}");
+    assert!(said.contains("Invalid token") && !said.contains("panicked"), "{said}");
 }
 
 #[tokio::test]
