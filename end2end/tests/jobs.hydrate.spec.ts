@@ -10,7 +10,7 @@ test('why a job waits is news when workers come and go', async ({ page, server }
   const why = page.getByRole('region', { name: 'Why it waits' });
   await expect(why).toContainText('There are no workers yet');
   const { token } = await makeWorker(server, 'rack-1');
-  await expect(why.getByRole('row').filter({ hasText: 'rack-1' })).toContainText('Its agent is not connected.');
+  await expect(why.getByRole('row').filter({ hasText: 'rack-1' })).toContainText('Its agent has never connected');
   await registerGpus(server, token, 1);
   await expect(why.getByRole('row').filter({ hasText: 'rack-1' })).toContainText('does not listen yet');
 });
