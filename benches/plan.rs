@@ -73,6 +73,8 @@ fn job(n: u32) -> Job {
         checkpoints: Checkpoints::Last,
         secrets: None,
         shared_secrets_only: false,
+        files: Vec::new(),
+        paths: Vec::new(),
     };
     let at = Timestamp(NOW.0 - i64::from(NUMBER) + i64::from(n));
     Job { priority: (n % 7) as u8, ..Job::submitted(JobId::new(NOW, entropy(n)), spec, at, format!("user-{}", n % 30)) }
