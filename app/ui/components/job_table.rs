@@ -68,7 +68,7 @@ fn remark(job: &JobView) -> String {
     let words = &t().jobs;
     match job.status {
         JobStatus::Queued if job.fits_none => words.fits_none.to_owned(),
-        JobStatus::Queued => job.queue_position.map(|place| words.position.of(place)).unwrap_or_default(),
+        JobStatus::Queued => job.queue_position.map(|place| words.position.of(t().whole(place))).unwrap_or_default(),
         _ if job.attempt.0 > 1 => words.attempt.with(&[&job.attempt.0, &job.max_attempts]),
         _ => String::new(),
     }
