@@ -57,6 +57,11 @@ pub struct CreatedWorker {
     pub connection_command: String,
 }
 
+/// Whether a command names the server by an address that only the server's own machine reaches.
+pub fn names_own_host(command: &str) -> bool {
+    ["://127.0.0.1", "://localhost", "://[::1]"].iter().any(|own| command.contains(own))
+}
+
 /// `GET /api/admin/workers`, the query string.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -110,6 +110,7 @@ pub(super) const WORKER: Worker = Worker {
     refused_ended: "Its token has ended. Rotate it below.",
     refused_network: "It came from a network that is not among the allowed ones.",
     refused_else: Phrase("The server said: {0}"),
+    own_address: "This address works only on the server's own machine. On another machine, use one that reaches the server.",
     connected: "Connected",
     first_job: "Submit a job",
     causes_title: "Nothing yet? Usually it is one of these",

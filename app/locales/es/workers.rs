@@ -112,6 +112,7 @@ pub(super) const WORKER: Worker = Worker {
     refused_ended: "Su token ha caducado. Rótelo más abajo.",
     refused_network: "Vino de una red que no está entre las permitidas.",
     refused_else: Phrase("El servidor dijo: {0}"),
+    own_address: "Esta dirección solo funciona en la máquina del servidor. En otra máquina, use una que llegue al servidor.",
     connected: "Conectado",
     first_job: "Enviar un trabajo",
     causes_title: "¿Todavía nada? Suele ser una de estas causas",

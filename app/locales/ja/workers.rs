@@ -110,6 +110,7 @@ pub(super) const WORKER: Worker = Worker {
     refused_ended: "トークンの期限が切れています。下でローテーションしてください。",
     refused_network: "許可されていないネットワークから接続しました。",
     refused_else: Phrase("サーバーの応答：{0}"),
+    own_address: "このアドレスはサーバー自身のマシンでのみ使えます。別のマシンでは、サーバーに到達できるアドレスを指定してください。",
     connected: "接続しました",
     first_job: "ジョブを送信",
     causes_title: "接続されない場合、多くは次のいずれかが原因です",

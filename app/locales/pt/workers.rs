@@ -112,6 +112,7 @@ pub(super) const WORKER: Worker = Worker {
     refused_ended: "O token dele expirou. Rotacione-o abaixo.",
     refused_network: "Ele veio de uma rede que não está entre as permitidas.",
     refused_else: Phrase("O servidor disse: {0}"),
+    own_address: "Este endereço só funciona na própria máquina do servidor. Em outra máquina, use um que alcance o servidor.",
     connected: "Conectado",
     first_job: "Enviar um trabalho",
     causes_title: "Nada ainda? Em geral é uma destas causas",

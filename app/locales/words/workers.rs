@@ -109,6 +109,7 @@ words! {
         refused_ended: Text,
         refused_network: Text,
         refused_else: Phrase,
+        own_address: Text,
         connected: Text,
         first_job: Text,
         causes_title: Text,

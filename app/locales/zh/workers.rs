@@ -110,6 +110,7 @@ pub(super) const WORKER: Worker = Worker {
     refused_ended: "其令牌已到期。请在下方轮换。",
     refused_network: "它来自不在允许范围内的网络。",
     refused_else: Phrase("服务器的答复：{0}"),
+    own_address: "此地址仅在服务器本机上有效。在其他机器上，请使用可以访问服务器的地址。",
     connected: "已连接",
     first_job: "提交任务",
     causes_title: "还没有连接？通常是以下原因之一",

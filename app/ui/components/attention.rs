@@ -58,7 +58,7 @@ fn Concern(entry: AttentionView) -> impl IntoView {
                 <a class="row-link" href=href rel=plain.then_some("external")>{whose(&entry)}</a>
                 <span class="row-sub whitespace-normal">{said}{particulars(&entry)}</span>
             </span>
-            {entry.since.map(|since| view! { <span class="text-muted"><Moment at=since in_row=true/></span> })}
+            {entry.since.map(|since| view! { <span class="text-muted"><Moment at=since/></span> })}
         </li>
     }
     .erased()

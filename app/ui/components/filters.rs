@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 
 use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
 
 /// One filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,10 +23,22 @@ pub(crate) fn Filters(label: &'static str, filters: Vec<Filter>) -> impl IntoVie
             <li>
                 <a class=class href=filter.href aria-current=filter.current.then_some("true")>
                     {filter.label}
-                    {filter.count.map(|count| view! { <span class="filter-count">{count}</span> })}
+                    {filter.count.map(|count| view! { <span class="filter-count">{t().whole(count)}</span> })}
                 </a>
             </li>
         }
     });
     view! { <nav aria-label=label><ul class="filters">{links.collect_view()}</ul></nav> }.erased()
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_grouped() {
+        let filters = vec![Filter { href: "/jobs".to_owned(), label: "All", count: Some(10_000), current: true }];
+        let html = Owner::new().with(|| view! { <Filters label="Show" filters=filters/> }.to_html());
+        assert!(html.contains(">10,000<"), "{html}");
+    }
 }

@@ -59,7 +59,7 @@ fn note(words: &Job, job: &JobView) -> String {
             let place = match job.queue_position {
                 None => words.waiting_for.to_owned(),
                 Some(1) => words.next_in_line.to_owned(),
-                Some(place) => words.position.of(place),
+                Some(place) => words.position.of(t().whole(place)),
             };
             t().common.sentences.with(&[&place, &words.waiting_hint])
         }

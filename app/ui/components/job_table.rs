@@ -46,7 +46,7 @@ fn JobRow(job: JobView) -> impl IntoView {
                 <a class="row-link" href=href>{job.config_name.clone()}</a>
                 <span class="row-sub">
                     <span class="font-mono" title=job.job_id.to_string()>{format::short_id(job.job_id.as_str())}</span>
-                    <span class="md:hidden">" · "<Moment at=job.submitted_at in_row=true/></span>
+                    <span class="md:hidden">" · "<Moment at=job.submitted_at/></span>
                 </span>
             </th>
             <td>
@@ -56,7 +56,7 @@ fn JobRow(job: JobView) -> impl IntoView {
             </td>
             <td class="max-md:hidden"><JobProgress job=job.clone()/></td>
             <td class="max-lg:hidden"><WorkerLink job=job.clone()/></td>
-            <td class="text-muted max-md:hidden"><Moment at=job.submitted_at in_row=true/></td>
+            <td class="text-muted max-md:hidden"><Moment at=job.submitted_at/></td>
             <td class="num text-muted max-lg:hidden">{took}</td>
         </tr>
     }
@@ -68,7 +68,7 @@ fn remark(job: &JobView) -> String {
     let words = &t().jobs;
     match job.status {
         JobStatus::Queued if job.fits_none => words.fits_none.to_owned(),
-        JobStatus::Queued => job.queue_position.map(|place| words.position.of(place)).unwrap_or_default(),
+        JobStatus::Queued => job.queue_position.map(|place| words.position.of(t().whole(place))).unwrap_or_default(),
         _ if job.attempt.0 > 1 => words.attempt.with(&[&job.attempt.0, &job.max_attempts]),
         _ => String::new(),
     }

@@ -40,7 +40,7 @@ fn event(trail: &AuditPage, entry: &AuditEntry) -> AnyView {
     view! {
         <li class="latest">
             <span>{said}</span>
-            <span class="text-muted"><Moment at=*at in_row=true/></span>
+            <span class="text-muted"><Moment at=*at/></span>
             <span class="row-sub wrap-anywhere">{subject(trail, actor)}{target}</span>
         </li>
     }

@@ -98,12 +98,14 @@ fn Answers(answers: Vec<WorkerAnswer>) -> impl IntoView {
     let more = answers.len().saturating_sub(MOST) as u64;
     let rows = answers.into_iter().take(MOST).map(|answer| view! { <Answer answer=answer/> }).collect_view();
     view! {
-        <table class="data answers">
-            <caption class="sr-only">{words.answers}</caption>
-            <thead><tr><th scope="col">{words.worker}</th><th scope="col">{words.answer}</th></tr></thead>
-            <tbody>{rows}</tbody>
-        </table>
-        {(more > 0).then(|| view! { <p class="code-note">{words.more.of(more)}</p> })}
+        <div class="answers-box" tabindex="0" role="region" aria-label=words.answers>
+            <table class="data answers">
+                <caption class="sr-only">{words.answers}</caption>
+                <thead><tr><th scope="col">{words.worker}</th><th scope="col">{words.answer}</th></tr></thead>
+                <tbody>{rows}</tbody>
+            </table>
+            {(more > 0).then(|| view! { <p class="code-note">{words.more.of(more)}</p> })}
+        </div>
     }
     .erased()
 }
@@ -140,4 +142,20 @@ pub(crate) fn LookLink(href: String, name: String) -> impl IntoView {
         <a class="look-link" href=href aria-label=format!("{look}: {name}")><Icon glyph=Glyph::File/>{look}</a>
     }
     .erased()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::WorkerId;
+    use crate::domain::time::Timestamp;
+
+    #[test]
+    fn answers_scroll_by_keyboard() {
+        let worker_id = WorkerId::new(Timestamp(1), [1; 10]);
+        let answer = WorkerAnswer { worker_id, name: "a".to_owned(), fits: true, matches: true, blockers: Vec::new() };
+        let html = Owner::new().with(|| view! { <Answers answers=vec![answer]/> }.to_html());
+        let name = t().plain().train.answers;
+        assert!(html.contains(r#"tabindex="0" role="region""#) && html.contains(name), "{html}");
+    }
 }

@@ -10,15 +10,15 @@ use crate::ui::i18n::t;
 
 /// When something happened.
 ///
-/// The moment in full is there for a pointer, a finger and the keyboard. In a table it comes with the row's link, which
-/// would else be two steps away from the next one.
+/// The moment in full is there for a pointer and a finger, and in a table with the row's link. It is no stop of the Tab
+/// key: a page has dozens, and assistive programs read `datetime`.
 #[component]
-pub(crate) fn Moment(at: Timestamp, #[prop(optional)] in_row: bool) -> impl IntoView {
+pub(crate) fn Moment(at: Timestamp) -> impl IntoView {
     let clock = use_clock();
     let words = t();
     view! {
         <time class="whitespace-nowrap" datetime=at.to_string()>
-            <span class="js-only moment" tabindex=if in_row { "-1" } else { "0" } title=move || clock.moment(at)>
+            <span class="js-only moment" tabindex="-1" title=move || clock.moment(at)>
                 {move || words.ago(at, clock.now())}
             </span>
             <span class="no-js-only">{t().moment(at)}</span>
@@ -38,4 +38,16 @@ pub(crate) fn Elapsed(from: Timestamp, #[prop(optional_no_strip)] until: Option<
         </span>
     }
     .erased()
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_no_stop_of_the_tab_key() {
+        let html = Owner::new().with(|| view! { <Moment at=Timestamp(0)/> }.to_html());
+        assert!(html.contains(r#"datetime="1970-"#), "{html}");
+        assert!(!html.contains(r#"tabindex="0""#), "{html}");
+    }
 }

@@ -85,7 +85,7 @@ pub(crate) fn Hours(week: Vec<UsageHour>, own: bool) -> impl IntoView {
                 <h2 id="hours">{words.by_hour}</h2>
                 <span class="panel-note max-md:hidden">{if own { words.by_hour_own_hint } else { words.by_hour_hint }}</span>
             </div>
-            <div class="heat-scroll" tabindex="0" role="region" aria-labelledby="hours">
+            <div class="heat-scroll" tabindex="0" role="group" aria-labelledby="hours">
                 <table class="heat">
                     <caption class="sr-only">{if own { words.by_hour_own_hint } else { words.by_hour_hint }}</caption>
                     <thead><tr><td></td>{hours}</tr></thead>
@@ -133,5 +133,11 @@ mod tests {
     fn a_little_is_not_nothing_and_more_than_all_is_all() {
         let classes = [0.0, -1.0, 0.001, 0.2, 0.5, 0.79, 1.0, 3.0].map(heat);
         assert_eq!(classes, ["heat-0", "heat-0", "heat-1", "heat-2", "heat-3", "heat-4", "heat-5", "heat-5"]);
+    }
+
+    #[test]
+    fn the_hours_are_one_landmark() {
+        let html = Owner::new().with(|| view! { <Hours week=Vec::new() own=false/> }.to_html());
+        assert!(html.contains("<section") && !html.contains(r#"role="region""#), "{html}");
     }
 }

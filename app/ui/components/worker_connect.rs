@@ -9,7 +9,7 @@ use super::copy::CopyBlock;
 use super::icon::{Glyph, Icon};
 use super::time::Moment;
 use super::worker_table::gpus;
-use crate::protocol::workers::{RefusedAgent, WorkerView};
+use crate::protocol::workers::{RefusedAgent, WorkerView, names_own_host};
 use crate::ui::erase::Erase;
 use crate::ui::flash::{Way, WayKind};
 use crate::ui::i18n::t;
@@ -24,6 +24,7 @@ pub(crate) fn TokenOnce(token: String, ways: Vec<Way>) -> impl IntoView {
     let words = &t().worker;
     let session = use_context::<Prefs>().and_then(|prefs| prefs.session);
     let fingerprint = session.and_then(|session| session.fingerprint);
+    let own = ways.iter().any(|way| names_own_host(&way.text));
     let ways = ways.into_iter().enumerate().map(|(at, way)| view! { <OneWay way=way open={at == 0}/> });
     view! {
         <section class="panel p-5" aria-labelledby="token">
@@ -33,6 +34,9 @@ pub(crate) fn TokenOnce(token: String, ways: Vec<Way>) -> impl IntoView {
         </section>
         <section class="panel" aria-labelledby="connect">
             <h2 id="connect" class="panel-title px-5 pt-5 pb-3"><Icon glyph=Glyph::Play/>{words.connect_title}</h2>
+            {own.then(|| view! {
+                <div class="notice notice-warn mx-5"><Icon glyph=Glyph::Warning/><p>{words.own_address}</p></div>
+            })}
             {ways.collect_view()}
             {fingerprint.map(|fingerprint| view! {
                 <p class="border-t border-line px-5 py-4 text-sm text-muted">
@@ -146,4 +150,19 @@ fn known(worker: &WorkerView) -> String {
         worker.agent_version.as_ref().map(|version| words.worker.contact_agent.of(version)),
     ];
     facts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_the_servers_own_machine_is_warned_of() {
+        let page = |url: &str| {
+            let ways = vec![Way { kind: WayKind::Shell, text: format!("simpletuner worker --orchestrator-url {url}") }];
+            Owner::new().with(|| view! { <TokenOnce token="wt_1".to_owned() ways=ways/> }.to_html())
+        };
+        assert!(page("http://localhost:8001").contains(t().worker.own_address));
+        assert!(!page("https://gpu.example").contains(t().worker.own_address));
+    }
 }

@@ -94,7 +94,7 @@ fn cells(worker: &WorkerView) -> impl IntoView + use<> {
         </th>
         <td>
             <WorkerBadge worker=worker.clone()/>
-            <span class="row-sub md:hidden"><Seen worker=worker.clone() in_row=true/></span>
+            <span class="row-sub md:hidden"><Seen worker=worker.clone()/></span>
             {worker.drain_reason.as_ref().map(|reason| view! {
                 <span class="row-sub drain-reason max-md:hidden" title=reason.clone()>{escaped(reason).into_owned()}</span>
             })}
@@ -103,7 +103,7 @@ fn cells(worker: &WorkerView) -> impl IntoView + use<> {
         <td class="max-md:hidden"><Held worker=worker.clone()/></td>
         <td class="text-muted max-xl:hidden">{type_word(&words.status, worker.worker_type)}</td>
         <td class="max-lg:hidden"><LabelChips labels=worker.labels.clone() list="/admin/workers" none="–"/></td>
-        <td class="num text-muted max-md:hidden"><Seen worker=worker.clone() in_row=true/></td>
+        <td class="num text-muted max-md:hidden"><Seen worker=worker.clone()/></td>
     }
     .erased()
 }
@@ -121,9 +121,9 @@ pub(crate) fn gpus(words: &Workers, worker: &WorkerView) -> String {
 
 /// When the worker was last heard of.
 #[component]
-pub(crate) fn Seen(worker: WorkerView, #[prop(optional)] in_row: bool) -> impl IntoView {
+pub(crate) fn Seen(worker: WorkerView) -> impl IntoView {
     match worker.last_heartbeat {
-        Some(at) => view! { <Moment at=at in_row=in_row/> }.erased(),
+        Some(at) => view! { <Moment at=at/> }.erased(),
         None => t().time.never.erased(),
     }
 }

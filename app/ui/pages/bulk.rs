@@ -160,7 +160,7 @@ fn table(action: BulkAction, lines: Vec<Line>) -> AnyView {
         view! {
             <tr class=class>
                 <th scope="row"><a class="row-link" href=line.href>{line.name}</a></th>
-                <td class="max-md:hidden">{line.badge}</td>
+                <td class="max-md:hidden"><span class="flex flex-wrap gap-x-3">{line.badge}</span></td>
                 <td>{line.fate.said(&t().plain().bulk)}</td>
             </tr>
         }

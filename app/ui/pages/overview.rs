@@ -214,7 +214,7 @@ fn Tile(
         <li>
             <a class="tile" href=href>
                 <span class="tile-name">{name}</span>
-                <span class="tile-value">{value}</span>
+                <span class="tile-value">{t().whole(value)}</span>
                 <span class="tile-note">{note}</span>
             </a>
             {way}

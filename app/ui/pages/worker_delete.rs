@@ -29,7 +29,7 @@ fn Question(worker: WorkerView) -> impl IntoView {
     view! {
         <PageHead title=words.plain().delete.title.of(&worker.name) above=("/admin/workers", words.workers.title)/>
         <div class="panel form">
-            <p><WorkerBadge worker=worker.clone()/></p>
+            <p class="flex flex-wrap gap-x-3"><WorkerBadge worker=worker.clone()/></p>
             <p>{words.plain().delete.text}</p>
             {connected.then(|| view! {
                 <div class="notice notice-warn mb-0"><Icon glyph=Glyph::Warning/><p id="why">{words.worker.delete_offline}</p></div>

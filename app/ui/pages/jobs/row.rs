@@ -137,7 +137,7 @@ fn sub(text: String) -> AnyView {
 /// What the status alone does not say.
 fn remark(job: &JobView) -> Option<String> {
     let words = &t().jobs;
-    let turn = |place| if job.fits_none { words.fits_none.to_owned() } else { words.position.of(place) };
+    let turn = |place| if job.fits_none { words.fits_none.to_owned() } else { words.position.of(t().whole(place)) };
     let place = job.queue_position.map(turn);
     let attempt = (job.attempt.0 > 1).then(|| words.attempt.with(&[&job.attempt.0, &job.max_attempts]));
     let said: Vec<_> = place.into_iter().chain(attempt).collect();

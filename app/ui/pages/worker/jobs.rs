@@ -134,14 +134,14 @@ fn Row(attempt: WorkerAttempt) -> impl IntoView {
             <th scope="row">
                 <a class="row-link" href=href rel="external">{attempt.config_name}</a>
                 <span class="row-sub">{which}</span>
-                <span class="row-sub md:hidden"><Moment at=attempt.offered_at in_row=true/></span>
+                <span class="row-sub md:hidden"><Moment at=attempt.offered_at/></span>
             </th>
             <td>
                 <Status look=outcome_look(&words.status, attempt.outcome.as_deref())/>
                 {attempt.error.or(exit).map(|why| view! { <ReasonLine error=why/> })}
             </td>
             <td class="num max-md:hidden">{words.whole(attempt.gpus.into())}</td>
-            <td class="text-muted max-md:hidden"><Moment at=attempt.offered_at in_row=true/></td>
+            <td class="text-muted max-md:hidden"><Moment at=attempt.offered_at/></td>
             <td class="num text-muted">{attempt.started_at.map(|from| view! { <Elapsed from=from until=until/> })}</td>
         </tr>
     }
