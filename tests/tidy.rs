@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 mod asvs;
 #[path = "tidy/browser.rs"]
 mod browser;
+#[path = "tidy/links.rs"]
+mod links;
 #[path = "tidy/supply.rs"]
 mod supply;
 

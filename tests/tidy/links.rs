@@ -1,0 +1,59 @@
+//! Links of the documents lead to pages and headings that exist.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::root;
+
+/// Every document that a reader is sent to.
+fn documents() -> Vec<PathBuf> {
+    let files = |dir: PathBuf| fs::read_dir(dir).expect("a directory").map(|entry| entry.expect("an entry").path());
+    let all = files(root()).chain(files(root().join("docs"))).chain(files(root().join("examples")));
+    all.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
+}
+
+/// Where its links lead to, outside of code.
+fn targets(text: &str) -> impl Iterator<Item = &str> {
+    let prose = text.split("```").step_by(2);
+    prose.flat_map(|part| part.split("](").skip(1)).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target)
+}
+
+/// What a heading is called in an address.
+fn anchor(heading: &str) -> String {
+    let kept = heading.to_lowercase().replace(' ', "-");
+    kept.chars().filter(|letter| letter.is_alphanumeric() || "-_".contains(*letter)).collect()
+}
+
+fn anchors(text: &str) -> BTreeSet<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    headings.map(anchor).collect()
+}
+
+/// Why a link leads nowhere, if so.
+fn broken(document: &Path, text: &str, target: &str) -> Option<String> {
+    if target.contains("://") || target.starts_with("mailto:") {
+        return None;
+    }
+    let (path, heading) = target.split_once('#').unwrap_or((target, ""));
+    let page = if path.is_empty() { document.to_owned() } else { document.parent()?.join(path) };
+    if !page.exists() {
+        return Some(format!("{}: {target}", document.display()));
+    }
+    let there = if path.is_empty() { text.to_owned() } else { fs::read_to_string(&page).unwrap_or_default() };
+    let found = heading.is_empty() || anchors(&there).contains(heading);
+    (!found).then(|| format!("{}: {target}: no such heading", document.display()))
+}
+
+#[test]
+fn documents_link_to_what_exists() {
+    let mut wrong = Vec::new();
+    for document in documents() {
+        let text = fs::read_to_string(&document).expect("a document");
+        wrong.extend(targets(&text).filter_map(|target| broken(&document, &text, target)));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let page = root().join("docs/QUEUE.md");
+    assert!(broken(&page, "", "NOWHERE.md").is_some() && broken(&page, "# A b", "#a-c").is_some());
+    assert_eq!(broken(&page, "## What happens when …", "#what-happens-when-"), None);
+}
