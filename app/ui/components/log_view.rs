@@ -75,15 +75,17 @@ pub(crate) fn LogView(job: JobId, first: LogChunk, #[prop(into)] ended: Signal<b
                 aria-live="off"
                 aria-label=words.region
             >
-                {move || is_cut.get().then(|| view! { <p class="log-note">{words.earlier}</p> })}
-                {move || is_empty.get().then(|| view! {
-                    <p class="log-note">{if ended.get() { words.ended_empty } else { words.empty }}</p>
-                })}
-                <For
-                    each=move || lines.with(|lines| lines.iter().cloned().collect::<Vec<_>>())
-                    key=|line| (line.number, line.revision)
-                    children=|line| view! { <LogLine line=line/> }
-                />
+                <div>
+                    {move || is_cut.get().then(|| view! { <p class="log-note">{words.earlier}</p> })}
+                    {move || is_empty.get().then(|| view! {
+                        <p class="log-note">{if ended.get() { words.ended_empty } else { words.empty }}</p>
+                    })}
+                    <For
+                        each=move || lines.with(|lines| lines.iter().cloned().collect::<Vec<_>>())
+                        key=|line| (line.number, line.revision)
+                        children=|line| view! { <LogLine line=line/> }
+                    />
+                </div>
             </div>
         </section>
     }
