@@ -13,7 +13,6 @@ mod frame;
 mod gallery;
 mod overview;
 mod tabs;
-mod viewer;
 mod why;
 
 use leptos::prelude::*;
