@@ -17,7 +17,7 @@ const SHOWN: usize = 8;
 
 /// The samples of the newest step, and the way to all of them.
 #[component]
-pub(crate) fn NewestSamples(id: JobId, files: Memo<ArtifactsPage>) -> impl IntoView {
+pub(crate) fn NewestSamples(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'static str>) -> impl IntoView {
     let words = &t().job;
     let all = Memo::new(move |_| files.with(|page| samples(&page.artifacts)));
     let open = RwSignal::new(None::<usize>);
@@ -26,7 +26,7 @@ pub(crate) fn NewestSamples(id: JobId, files: Memo<ArtifactsPage>) -> impl IntoV
     let shown = move || {
         let newest = newest.get();
         if newest.is_empty() {
-            return view! { <p class="panel-empty"><Icon glyph=Glyph::Image/>{words.no_samples}</p> }.erased();
+            return view! { <p class="panel-empty"><Icon glyph=Glyph::Image/>{empty}</p> }.erased();
         }
         let tiles = newest.iter().map(|sample| view! { <li>{opener(all, open, sample)}</li> });
         view! { <ul class="gallery">{tiles.collect_view()}</ul> }.erased()

@@ -51,7 +51,7 @@ impl Wish {
 
 /// See the module.
 #[component]
-pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>) -> impl IntoView {
+pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'static str>) -> impl IntoView {
     let words = t();
     let all = Memo::new(move |_| files.with(|page| samples(&page.artifacts)));
     let steps = Memo::new(move |_| all.with(|all| steps(all)));
@@ -115,7 +115,7 @@ pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>) -> impl IntoView {
         <section class="panel" aria-labelledby="samples">
             <h2 id="samples" class="panel-head">{words.job.samples}<span class="panel-note">{words.gallery.hint}</span></h2>
             {move || if is_empty.get() {
-                view! { <p class="panel-empty"><Icon glyph=Glyph::Image/>{words.job.no_samples}</p> }.erased()
+                view! { <p class="panel-empty"><Icon glyph=Glyph::Image/>{empty}</p> }.erased()
             } else {
                 view! { {bar} {shown} }.erased()
             }}
