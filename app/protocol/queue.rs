@@ -283,6 +283,9 @@ pub struct JobView {
     pub worker_id: Option<WorkerId>,
     /// That worker's name.
     pub worker_name: Option<String>,
+    /// Whether that worker's agent is an older one, which sends no progress, samples or log: only where one job is asked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub older_agent: bool,
     /// When it was submitted.
     pub submitted_at: Timestamp,
     /// By whom.

@@ -32,6 +32,7 @@ mod live;
 mod locales;
 mod logs;
 mod notes;
+mod nothing;
 mod pages;
 mod palette;
 pub(crate) mod parts;

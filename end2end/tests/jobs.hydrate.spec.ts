@@ -56,4 +56,12 @@ test('samples are looked at by keys and by a slider, and the focus comes back', 
   await page.keyboard.press('Escape');
   await expect(viewer).toBeHidden();
   await expect(tile).toBeFocused();
+
+  await page.goto(`/jobs/${job}`);
+  await live(page);
+  await page.getByRole('region', { name: 'Samples' }).locator('.gallery a').first().click();
+  await expect(viewer).toBeVisible();
+  await page.keyboard.press('Escape');
+  await expect(viewer).toBeHidden();
+  expect(page.context().pages()).toHaveLength(1);
 });

@@ -8,6 +8,11 @@ test('who may not is told which permission it takes, and who gives it', async ({
   expect(answer?.status()).toBe(403);
   await expect(page.getByText('admin.system')).toBeVisible();
   await expect(page.getByText('An admin can give you')).toBeVisible();
+  await expect(page.getByRole('main').getByRole('alert').getByRole('link')).toHaveAttribute('href', '/');
+  await page.goto('/admin/workers');
+  await expect(page.getByRole('alert')).toBeVisible();
+  await expect(page.getByRole('link', { name: 'Create worker' })).toHaveCount(0);
+  await page.goto('/admin/system');
   await picture(page, 'problem-403-1280');
   await expectAccessible(page);
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !/status of 403/.test(line)));

@@ -12,6 +12,7 @@ pub(super) const CHARTS: Charts = Charts {
     linear: "Linear",
     log: "Log",
     no_points: "The curves start with the first step that the trainer reports.",
+    no_points_made: "The trainer reported no steps.",
     kept_every: Phrase(
         "Of the steps that the trainer reported, one in {0} is kept: there are more than the server stores.",
     ),

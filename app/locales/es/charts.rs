@@ -12,6 +12,7 @@ pub(super) const CHARTS: Charts = Charts {
     linear: "Lineal",
     log: "Log",
     no_points: "Las curvas empiezan con el primer paso que comunique el entrenamiento.",
+    no_points_made: "El entrenamiento no comunicó ningún paso.",
     kept_every: Phrase(
         "De los pasos que comunicó el entrenamiento se conserva uno de cada {0}: son más de los que guarda el servidor.",
     ),

@@ -12,6 +12,7 @@ pub(super) const CHARTS: Charts = Charts {
     linear: "線形",
     log: "対数",
     no_points: "トレーナーが最初のステップを報告すると、曲線が表示されます。",
+    no_points_made: "トレーナーはステップを報告しませんでした。",
     kept_every: Phrase(
         "トレーナーが報告したステップは、サーバーの保存上限を超えたため、{0} 件に 1 件だけ保存されています。",
     ),

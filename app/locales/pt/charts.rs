@@ -12,6 +12,7 @@ pub(super) const CHARTS: Charts = Charts {
     linear: "Linear",
     log: "Log",
     no_points: "As curvas começam com o primeiro passo que o treinamento informar.",
+    no_points_made: "O treinamento não informou nenhum passo.",
     kept_every: Phrase(
         "Dos passos que o treinamento informou, um em cada {0} é mantido: são mais do que o servidor guarda.",
     ),

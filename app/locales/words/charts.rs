@@ -12,6 +12,7 @@ words! {
         linear: Text,
         log: Text,
         no_points: Text,
+        no_points_made: Text,
         kept_every: Phrase,
         throughput: Text,
         at_step: Phrase,

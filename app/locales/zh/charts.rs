@@ -12,6 +12,7 @@ pub(super) const CHARTS: Charts = Charts {
     linear: "线性",
     log: "对数",
     no_points: "训练程序报告第一步后，曲线开始显示。",
+    no_points_made: "训练程序没有报告任何一步。",
     kept_every: Phrase("训练程序报告的步数超过服务器的保存上限，每 {0} 步保留一步。"),
     throughput: "每秒步数",
     at_step: Phrase("第{0}步"),

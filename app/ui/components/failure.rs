@@ -26,7 +26,8 @@ pub(crate) fn Failure(problem: Problem) -> impl IntoView {
     let (here, login) = (use_here(), use_login());
     let next = move || match problem.status {
         401 => (login.get(), words.sign_in),
-        404 => ("/".to_owned(), words.home),
+        // What is refused stays refused: the way on is to what this person can see.
+        403 | 404 => ("/".to_owned(), words.home),
         // A plain load of the same address: it also helps when the program in the browser is stuck.
         _ => (here.get(), words.retry),
     };
@@ -87,4 +88,22 @@ pub(crate) fn use_here() -> Signal<String> {
 pub(crate) fn use_login() -> Signal<String> {
     let here = use_here();
     Signal::derive(move || format!("/login{}", query_string(&[("next", Some(here.get()))])))
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_on_is_one_that_is_open() {
+        let table = [(401, "/login?next=%2Fgpus"), (403, "/"), (404, "/"), (500, "/gpus"), (0, "/gpus")];
+        for (status, href) in table {
+            let html = Owner::new().with(|| {
+                provide_context(Here("/gpus".to_owned()));
+                view! { <Failure problem=Problem::new(status, "", "", "")/> }.erased().to_html()
+            });
+            assert_eq!(html.matches("<a ").count(), 1, "{html}");
+            assert!(html.contains(&format!("href=\"{href}\"")), "{status}: {html}");
+        }
+    }
 }

@@ -24,7 +24,7 @@ const AS_IT_IS: [&str; 3] = ["learning_rate", "epoch", "steps_per_second"];
 
 /// The charts of the attempt that the address names; of the newest, if it names none.
 #[component]
-pub(crate) fn JobCharts(id: JobId) -> impl IntoView {
+pub(crate) fn JobCharts(id: JobId, empty: Signal<&'static str>) -> impl IntoView {
     let port = use_port();
     let query = use_query_map();
     let attempt =
@@ -41,7 +41,7 @@ pub(crate) fn JobCharts(id: JobId) -> impl IntoView {
                 Ok(first) => {
                     let topic = Topic::Job(id.clone());
                     let now = refreshed(first, &[topic], move || port.job_metrics(id.clone(), attempt.get_untracked()));
-                    view! { <Charts now=now group=group/> }.erased()
+                    view! { <Charts now=now group=group empty=empty/> }.erased()
                 }
                 Err(problem) => view! { <Failure problem=problem/> }.erased(),
             }
@@ -51,7 +51,7 @@ pub(crate) fn JobCharts(id: JobId) -> impl IntoView {
 }
 
 #[component]
-fn Charts(now: RwSignal<JobMetrics>, group: Group) -> impl IntoView {
+fn Charts(now: RwSignal<JobMetrics>, group: Group, empty: Signal<&'static str>) -> impl IntoView {
     let words = &t().charts;
     let query = use_query_map();
     let says = move |key: &'static str, value: &'static str| {
@@ -61,7 +61,7 @@ fn Charts(now: RwSignal<JobMetrics>, group: Group) -> impl IntoView {
     let drawn = move || {
         let charts = now.with(|now| charts(now, is_log.get(), by_time.get()));
         if charts.is_empty() {
-            return view! { <p class="panel-empty">{words.no_points}</p> }.erased();
+            return view! { <p class="panel-empty">{empty}</p> }.erased();
         }
         let mut charts = charts.into_iter();
         let first = charts.next().map(|chart| view! { <ChartView chart=chart group=group sizes=WIDE/> });

@@ -7,10 +7,11 @@ use super::scale::BigScale;
 use super::time::Elapsed;
 use crate::domain::time::Millis;
 use crate::protocol::queue::JobView;
-use crate::protocol::status::{JobStatus, Phase};
+use crate::protocol::status::JobStatus;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::locales::words::jobs::Job;
+use crate::ui::nothing::Standing;
 
 /// Progress while there is some, else what the job waits for or how it ended.
 #[component]
@@ -19,15 +20,14 @@ pub(crate) fn JobHead(detail: Memo<JobView>) -> impl IntoView {
     let percent =
         Signal::derive(move || detail.with(|detail| detail.progress.as_ref().and_then(|progress| progress.percent)));
     let ended = Signal::derive(move || detail.with(|detail| detail.status.is_terminal()));
-    // Nothing moves before the first attempt: a dial would only take the place of what is waited for.
-    let waits =
-        Memo::new(move |_| detail.with(|detail| detail.status.is_in(Phase::Waiting) && detail.progress.is_none()));
+    // Where nothing moves, a dial would only take the place of what is said.
+    let still = Memo::new(move |_| detail.with(|detail| detail.progress.is_none() && !Standing::of(detail).has_dial()));
     let fits_none = Memo::new(move |_| detail.with(|detail| detail.fits_none));
     let label = detail.with_untracked(|detail| words.progress_of.of(&detail.config_name));
     view! {
         <section class="panel job-head" aria-label=words.progress>
             <div class="job-head-top">
-                {move || (!waits.get()).then(|| view! {
+                {move || (!still.get()).then(|| view! {
                     <p class="job-percent">{move || percent.get().map_or_else(|| "–".to_owned(), |percent| t().percent(percent))}</p>
                 })}
                 <p class="job-note">
@@ -35,7 +35,7 @@ pub(crate) fn JobHead(detail: Memo<JobView>) -> impl IntoView {
                     {move || fits_none.get().then(|| view! { " "<a class="quiet-link" href="#why">{t().why.title}</a> })}
                 </p>
             </div>
-            {move || (!waits.get()).then(|| view! {
+            {move || (!still.get()).then(|| view! {
                 <BigScale percent=percent label=label.clone() ended=ended/>
                 <dl class="readings">{move || detail.with(|detail| readings(words, detail))}</dl>
             })}

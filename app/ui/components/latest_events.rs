@@ -32,11 +32,11 @@ pub(crate) fn LatestEvents(trail: Memo<Option<AuditPage>>) -> impl IntoView {
     .erased()
 }
 
-/// Who did it, and to what; that an agent did something to itself is said once.
+/// Who did it, and to what.
 fn event(trail: &AuditPage, entry: &AuditEntry) -> AnyView {
     let AuditEntry { at, actor, action, target, .. } = entry;
     let said = sentence(action).map_or_else(|| escaped(action).into_owned(), ToOwned::to_owned);
-    let target = (worker_id(actor) != target).then(|| view! { " → "{subject(trail, target)} });
+    let target = other_than(actor, target).map(|target| view! { " → "{subject(trail, target)} });
     view! {
         <li class="latest">
             <span>{said}</span>
@@ -45,4 +45,27 @@ fn event(trail: &AuditPage, entry: &AuditEntry) -> AnyView {
         </li>
     }
     .erased()
+}
+
+/// To what somebody did something, if that is known; that an agent did it to itself is said once.
+fn other_than<'t>(actor: &str, target: &'t str) -> Option<&'t str> {
+    (!target.is_empty() && worker_id(actor) != target).then_some(target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arrow_points_at_something_else() {
+        let table = [
+            ("unknown", "", None),
+            ("unknown", "ada", Some("ada")),
+            ("worker:w_1", "w_1", None),
+            ("ada", "w_1", Some("w_1")),
+        ];
+        for (actor, target, other) in table {
+            assert_eq!(other_than(actor, target), other, "{actor} {target}");
+        }
+    }
 }

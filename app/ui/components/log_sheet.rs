@@ -18,7 +18,7 @@ const PAGE: f64 = 0.9;
 
 /// The lines, and the button that leads to the newest. `ended` says whether none can come.
 #[component]
-pub(crate) fn LogSheet(reader: Reader, #[prop(into)] ended: Signal<bool>) -> impl IntoView {
+pub(crate) fn LogSheet(reader: Reader, empty: Signal<&'static str>) -> impl IntoView {
     let words = t();
     let layer = NodeRef::<Div>::new();
     let rows = Memo::new(move |_| reader.rows());
@@ -83,7 +83,7 @@ pub(crate) fn LogSheet(reader: Reader, #[prop(into)] ended: Signal<bool>) -> imp
                     <For each=move || rows.get() key=Row::key children=move |row| view! { <LogRow row=row reader=reader/> }/>
                 </div>
                 {move || is_empty.get().then(|| view! {
-                    <p class="log-note">{if ended.get() { words.log.ended_empty } else { words.log.empty }}</p>
+                    <p class="log-note">{empty}</p>
                 })}
                 <svg class="log-rest" width="1" height=rest aria-hidden="true"></svg>
             </div>

@@ -19,7 +19,7 @@ pub(crate) const TAIL_BYTES: u32 = 64 * 1024;
 
 /// A log that grows, from its first piece on.
 #[component]
-pub(crate) fn LogView(job: JobId, first: LogChunk, #[prop(into)] ended: Signal<bool>) -> impl IntoView {
+pub(crate) fn LogView(job: JobId, first: LogChunk, empty: Signal<&'static str>) -> impl IntoView {
     let words = &t().log;
     let attempt = first.attempt;
     let lines = RwSignal::new({
@@ -75,15 +75,15 @@ pub(crate) fn LogView(job: JobId, first: LogChunk, #[prop(into)] ended: Signal<b
                 aria-live="off"
                 aria-label=words.region
             >
-                {move || is_cut.get().then(|| view! { <p class="log-note">{words.earlier}</p> })}
-                {move || is_empty.get().then(|| view! {
-                    <p class="log-note">{if ended.get() { words.ended_empty } else { words.empty }}</p>
-                })}
-                <For
-                    each=move || lines.with(|lines| lines.iter().cloned().collect::<Vec<_>>())
-                    key=|line| (line.number, line.revision)
-                    children=|line| view! { <LogLine line=line/> }
-                />
+                <div>
+                    {move || is_cut.get().then(|| view! { <p class="log-note">{words.earlier}</p> })}
+                    {move || is_empty.get().then(|| view! { <p class="log-note">{empty}</p> })}
+                    <For
+                        each=move || lines.with(|lines| lines.iter().cloned().collect::<Vec<_>>())
+                        key=|line| (line.number, line.revision)
+                        children=|line| view! { <LogLine line=line/> }
+                    />
+                </div>
             </div>
         </section>
     }

@@ -52,6 +52,7 @@ pub(crate) mod preview;
 #[cfg(feature = "ssr")]
 pub(crate) mod qr;
 pub(crate) mod reason;
+pub(crate) mod sample_viewer;
 pub(crate) mod samples;
 pub(crate) mod scale;
 pub(crate) mod start_steps;

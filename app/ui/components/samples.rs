@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use super::action::MoreLink;
 use super::icon::{Glyph, Icon};
+use super::sample_viewer::{Viewer, opener};
 use crate::domain::ids::JobId;
 use crate::protocol::artifacts::ArtifactsPage;
 use crate::ui::erase::Erase;
@@ -16,20 +17,18 @@ const SHOWN: usize = 8;
 
 /// The samples of the newest step, and the way to all of them.
 #[component]
-pub(crate) fn NewestSamples(id: JobId, files: Memo<ArtifactsPage>) -> impl IntoView {
+pub(crate) fn NewestSamples(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'static str>) -> impl IntoView {
     let words = &t().job;
-    let newest = Memo::new(move |_| {
-        let all = files.with(|page| samples(&page.artifacts));
-        let step = all.last().and_then(|sample| sample.step);
-        all.into_iter().filter(|sample| sample.step == step).take(SHOWN).collect::<Vec<_>>()
-    });
+    let all = Memo::new(move |_| files.with(|page| samples(&page.artifacts)));
+    let open = RwSignal::new(None::<usize>);
+    let newest = Memo::new(move |_| all.with(|all| newest(all)));
     let href = format!("/jobs/{id}?show=samples");
     let shown = move || {
         let newest = newest.get();
         if newest.is_empty() {
-            return view! { <p class="panel-empty"><Icon glyph=Glyph::Image/>{words.no_samples}</p> }.erased();
+            return view! { <p class="panel-empty"><Icon glyph=Glyph::Image/>{empty}</p> }.erased();
         }
-        let tiles = newest.into_iter().map(|sample| view! { <li><Tile sample=sample/></li> });
+        let tiles = newest.iter().map(|sample| view! { <li>{opener(all, open, sample)}</li> });
         view! { <ul class="gallery">{tiles.collect_view()}</ul> }.erased()
     };
     view! {
@@ -40,8 +39,15 @@ pub(crate) fn NewestSamples(id: JobId, files: Memo<ArtifactsPage>) -> impl IntoV
             </h2>
             {shown}
         </section>
+        <Viewer all=all open=open/>
     }
     .erased()
+}
+
+/// Those of the newest step.
+fn newest(all: &[Sample]) -> Vec<Sample> {
+    let step = all.last().and_then(|sample| sample.step);
+    all.iter().filter(|sample| sample.step == step).take(SHOWN).cloned().collect()
 }
 
 /// One image with its step; a click opens the file itself, unless the page does better.

@@ -24,6 +24,7 @@ use crate::ui::live::refreshed;
 use crate::ui::logs::search::{Found, Search};
 use crate::ui::logs::store::Store;
 use crate::ui::logs::wish::{Find, WINDOW, Wish};
+use crate::ui::nothing::{Panel, Standing, nothing};
 use crate::ui::port::SharedPort;
 
 /// What comes with the page.
@@ -110,10 +111,10 @@ fn Shown(first: First, id: JobId, wish: Memo<Wish>, port: SharedPort) -> impl In
     });
     let attempt = lines.as_ref().map_or(newest, |lines| lines.attempt);
     let newest = Memo::new(move |_| job.with(|job| job.attempt));
-    let ended = Signal::derive(move || job.with(|job| job.status.is_terminal() || job.attempt != attempt));
+    let empty = Signal::derive(move || job.with(|job| nothing(Panel::Log, Standing::of_attempt(job, attempt))));
     let status = Memo::new(move |_| job.with(|job| job.status));
     let body = match lines {
-        None => view! { <div class="panel"><p class="panel-empty">{words.log.before_first}</p></div> }.erased(),
+        None => view! { <div class="panel"><p class="panel-empty">{empty}</p></div> }.erased(),
         Some(lines) => {
             let search = Search { port, job: id.clone(), attempt };
             let sent = (lines.from - 1, lines.from - 1 + lines.lines.len() as u64);
@@ -123,7 +124,7 @@ fn Shown(first: First, id: JobId, wish: Memo<Wish>, port: SharedPort) -> impl In
             view! {
                 <section class="panel log-panel" aria-label=words.log.title>
                     <LogBar reader=reader/>
-                    <LogSheet reader=reader ended=ended/>
+                    <LogSheet reader=reader empty=empty/>
                 </section>
                 <Pages reader=reader sent=sent/>
             }

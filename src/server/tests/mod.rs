@@ -35,6 +35,7 @@ mod history;
 mod input;
 mod log_gaps;
 mod log_lines;
+mod nothing;
 mod notices;
 mod older;
 mod older_jobs;

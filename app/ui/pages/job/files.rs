@@ -11,10 +11,11 @@ use crate::ui::components::status::kind_word;
 use crate::ui::components::time::Moment;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
+use crate::ui::nothing::{Panel, Standing, goes_on_here, nothing};
 
 /// See the module.
 #[component]
-pub(super) fn Files(files: Memo<ArtifactsPage>) -> impl IntoView {
+pub(super) fn Files(files: Memo<ArtifactsPage>, standing: Memo<Standing>) -> impl IntoView {
     let words = t();
     let checkpoints = Memo::new(move |_| files.with(|page| checkpoints(&page.artifacts)));
     // Samples, and whatever calls itself a checkpoint and is in no directory of one.
@@ -38,7 +39,8 @@ pub(super) fn Files(files: Memo<ArtifactsPage>) -> impl IntoView {
         let panel = (!all.is_empty()).then(|| {
             let resumes = resumes.get();
             let each = all.into_iter().map(|checkpoint| {
-                let next = resumes.as_ref().is_some_and(|point| is_at(point, &checkpoint));
+                let next = resumes.as_ref().filter(|point| is_at(point, &checkpoint));
+                let next = next.and_then(|_| goes_on_here(standing.get().status));
                 view! { <Saved checkpoint=checkpoint next=next/> }
             });
             view! {
@@ -52,7 +54,7 @@ pub(super) fn Files(files: Memo<ArtifactsPage>) -> impl IntoView {
     };
     let empty = move || {
         files.with(|page| page.artifacts.is_empty()).then(|| {
-            view! { <p class="panel panel-empty"><Icon glyph=Glyph::Download/>{words.job.no_artifacts}</p> }
+            view! { <p class="panel panel-empty"><Icon glyph=Glyph::Download/>{nothing(Panel::Files, standing.get())}</p> }
         })
     };
     view! {
@@ -87,11 +89,10 @@ fn is_at(point: &ResumePoint, checkpoint: &Checkpoint) -> bool {
 
 /// One checkpoint; its files are a fold away.
 #[component]
-fn Saved(checkpoint: Checkpoint, next: bool) -> impl IntoView {
+fn Saved(checkpoint: Checkpoint, next: Option<&'static str>) -> impl IntoView {
     let words = t();
     let total = total(&checkpoint.files);
-    let chip =
-        next.then(|| view! { <span class="chip chip-good"><Icon glyph=Glyph::Play/>{words.work.resumes_here}</span> });
+    let chip = next.map(|said| view! { <span class="chip chip-good"><Icon glyph=Glyph::Play/>{said}</span> });
     view! {
         <li>
             <details class="fold">

@@ -5,12 +5,11 @@ use leptos_router::NavigateOptions;
 use leptos_router::hooks::{use_navigate, use_query_map};
 use leptos_router::params::ParamsMap;
 
-use super::viewer::{Viewer, opens};
 use crate::domain::ids::JobId;
 use crate::protocol::artifacts::ArtifactsPage;
 use crate::ui::browser;
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::samples::Tile;
+use crate::ui::components::sample_viewer::{Viewer, opener};
 use crate::ui::erase::Erase;
 use crate::ui::format::query_string;
 use crate::ui::i18n::t;
@@ -52,7 +51,7 @@ impl Wish {
 
 /// See the module.
 #[component]
-pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>) -> impl IntoView {
+pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'static str>) -> impl IntoView {
     let words = t();
     let all = Memo::new(move |_| files.with(|page| samples(&page.artifacts)));
     let steps = Memo::new(move |_| all.with(|all| steps(all)));
@@ -60,15 +59,7 @@ pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>) -> impl IntoView {
     let wish = Memo::new(move |_| params.with(Wish::of));
     let open = RwSignal::new(None::<usize>);
     let id = StoredValue::new(id);
-    let tile = move |sample: &Sample| {
-        let place = all.with_untracked(|all| all.iter().position(|other| other == sample));
-        let show = Callback::new(move |event| {
-            if opens(&event) {
-                open.set(place);
-            }
-        });
-        view! { <Tile sample=sample.clone() open=show/> }.erased()
-    };
+    let tile = move |sample: &Sample| opener(all, open, sample);
     let shown = move || {
         let wish = wish.get();
         let steps = steps.get();
@@ -124,7 +115,7 @@ pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>) -> impl IntoView {
         <section class="panel" aria-labelledby="samples">
             <h2 id="samples" class="panel-head">{words.job.samples}<span class="panel-note">{words.gallery.hint}</span></h2>
             {move || if is_empty.get() {
-                view! { <p class="panel-empty"><Icon glyph=Glyph::Image/>{words.job.no_samples}</p> }.erased()
+                view! { <p class="panel-empty"><Icon glyph=Glyph::Image/>{empty}</p> }.erased()
             } else {
                 view! { {bar} {shown} }.erased()
             }}

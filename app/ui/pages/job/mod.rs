@@ -13,7 +13,6 @@ mod frame;
 mod gallery;
 mod overview;
 mod tabs;
-mod viewer;
 mod why;
 
 use leptos::prelude::*;
@@ -32,6 +31,7 @@ use crate::protocol::queue::JobView;
 use crate::protocol::topic::Topic;
 use crate::ui::erase::Erase;
 use crate::ui::live::refreshed;
+use crate::ui::nothing::{Panel, Standing, nothing};
 use crate::ui::port::{Answer, SharedPort};
 
 /// The job and what it made: every view shows some of both.
@@ -80,12 +80,14 @@ fn Shown(first: Snapshot, id: JobId, port: SharedPort) -> impl IntoView {
     });
     let job = Memo::new(move |_| snapshot.with(|(job, _)| job.clone()));
     let files = Memo::new(move |_| snapshot.with(|(_, files)| files.clone()));
+    let standing = Memo::new(move |_| job.with(Standing::of));
+    let empty = move |panel| Signal::derive(move || nothing(panel, standing.get()));
     let params = use_query_map();
     let tab = Memo::new(move |_| params.with(Tab::shown));
     let shown = move || match tab.get() {
-        Tab::Samples => view! { <Gallery id=id.clone() files=files/> }.erased(),
-        Tab::Files => view! { <Files files=files/> }.erased(),
-        _ => view! { <Overview id=id.clone() port=port.clone() job=job files=files/> }.erased(),
+        Tab::Samples => view! { <Gallery id=id.clone() files=files empty=empty(Panel::Samples)/> }.erased(),
+        Tab::Files => view! { <Files files=files standing=standing/> }.erased(),
+        _ => view! { <Overview id=id.clone() port=port.clone() job=job files=files standing=standing/> }.erased(),
     };
     view! { <JobFrame job=job tab=tab/> {shown} }.erased()
 }

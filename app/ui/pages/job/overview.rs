@@ -21,13 +21,20 @@ use crate::ui::components::log_view::{LogView, TAIL_BYTES};
 use crate::ui::components::samples::NewestSamples;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
+use crate::ui::nothing::{Panel, Standing, nothing};
 use crate::ui::pages::Skeleton;
 use crate::ui::port::SharedPort;
 
 /// See the module.
 #[component]
-pub(super) fn Overview(id: JobId, port: SharedPort, job: Memo<JobView>, files: Memo<ArtifactsPage>) -> impl IntoView {
-    let ended = Signal::derive(move || job.with(|job| job.status.is_terminal()));
+pub(super) fn Overview(
+    id: JobId,
+    port: SharedPort,
+    job: Memo<JobView>,
+    files: Memo<ArtifactsPage>,
+    standing: Memo<Standing>,
+) -> impl IntoView {
+    let empty = move |panel| Signal::derive(move || nothing(panel, standing.get()));
     let newest = Memo::new(move |_| job.with(|job| job.attempt));
     let queued = Memo::new(move |_| job.with(|job| job.status == JobStatus::Queued));
     let made = Memo::new(move |_| files.with(|page| checkpoints(&page.artifacts)));
@@ -40,21 +47,21 @@ pub(super) fn Overview(id: JobId, port: SharedPort, job: Memo<JobView>, files: M
             <JobHead detail=job/>
             {why}
             <div class="job-grid">
-                <JobCharts id=id.clone()/>
+                <JobCharts id=id.clone() empty=empty(Panel::Curves)/>
                 <Facts job=job/>
             </div>
             <Attempts job=job checkpoints=made/>
-            <NewestSamples id=id.clone() files=files/>
+            <NewestSamples id=id.clone() files=files empty=empty(Panel::Samples)/>
             <JobGpuCharts id=id.clone()/>
-            <Output id=id.clone() port=port newest=newest ended=ended/>
-            <Results id=id files=files/>
+            <Output id=id.clone() port=port newest=newest empty=empty(Panel::Log)/>
+            <Results id=id files=files standing=standing/>
         </div>
     }
     .erased()
 }
 
 #[component]
-fn Output(id: JobId, port: SharedPort, newest: Memo<Attempt>, ended: Signal<bool>) -> impl IntoView {
+fn Output(id: JobId, port: SharedPort, newest: Memo<Attempt>, empty: Signal<&'static str>) -> impl IntoView {
     let words = t();
     let chosen = use_query_map();
     let attempt = Memo::new(move |_| {
@@ -77,11 +84,11 @@ fn Output(id: JobId, port: SharedPort, newest: Memo<Attempt>, ended: Signal<bool
         let id = id.clone();
         Suspend::new(async move {
             match chunk.await {
-                Ok(Some(first)) => view! { <LogView job=id first=first ended=ended/> }.erased(),
+                Ok(Some(first)) => view! { <LogView job=id first=first empty=empty/> }.erased(),
                 Ok(None) => view! {
                     <section class="panel" aria-labelledby="log">
                         <h2 id="log" class="panel-head">{words.log.title}</h2>
-                        <p class="panel-empty">{words.log.before_first}</p>
+                        <p class="panel-empty">{empty}</p>
                     </section>
                 }
                 .erased(),
@@ -94,7 +101,7 @@ fn Output(id: JobId, port: SharedPort, newest: Memo<Attempt>, ended: Signal<bool
 
 /// What people come for, in short: the weights.
 #[component]
-fn Results(id: JobId, files: Memo<ArtifactsPage>) -> impl IntoView {
+fn Results(id: JobId, files: Memo<ArtifactsPage>, standing: Memo<Standing>) -> impl IntoView {
     let words = t();
     let weights = Memo::new(move |_| {
         let is_final = |file: &&ArtifactView| file.kind == ArtifactKind::Final;
@@ -103,8 +110,8 @@ fn Results(id: JobId, files: Memo<ArtifactsPage>) -> impl IntoView {
     let count = Memo::new(move |_| files.with(|page| page.artifacts.len() as u64));
     let shown = move || {
         if weights.with(Vec::is_empty) {
-            view! { <p class="panel-empty">{if count.get() == 0 { words.job.no_artifacts } else { words.work.no_weights }}</p> }
-                .erased()
+            let panel = if count.get() == 0 { Panel::Files } else { Panel::Weights };
+            view! { <p class="panel-empty">{nothing(panel, standing.get())}</p> }.erased()
         } else {
             view! { <FileTable caption=words.job.artifacts_caption files=weights.get()/> }.erased()
         }

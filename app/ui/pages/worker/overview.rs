@@ -20,6 +20,7 @@ use crate::ui::erase::Erase;
 use crate::ui::flash::Way;
 use crate::ui::format;
 use crate::ui::i18n::t;
+use crate::ui::nothing::no_jobs;
 
 /// A worker that is new: it is waited for, and if it was made just now, its token is shown this once.
 #[derive(Clone)]
@@ -87,12 +88,13 @@ fn Gpus(worker: RwSignal<WorkerView>) -> impl IntoView {
 fn Held(worker: RwSignal<WorkerView>) -> impl IntoView {
     let words = &t().worker;
     let jobs = Memo::new(move |_| worker.with(|worker| worker.jobs.clone()));
+    let none = Memo::new(move |_| worker.with(no_jobs));
     view! {
         <section class="panel" aria-labelledby="held">
             <h2 id="held" class="panel-head">{words.jobs}</h2>
             {move || {
                 if jobs.with(Vec::is_empty) {
-                    view! { <Empty glyph=Glyph::Gpu title=words.no_jobs text=words.no_jobs_hint/> }.erased()
+                    view! { <Empty glyph=Glyph::Gpu title=words.no_jobs text=none.get()/> }.erased()
                 } else {
                     view! { <ul class="rows">{jobs.get().into_iter().map(|job| view! { <HeldRow job=job/> }).collect_view()}</ul> }.erased()
                 }

@@ -9,6 +9,7 @@ use leptos_router::hooks::use_query_map;
 use self::facets::{Narrowing, states};
 use self::query::{address, exported, is_filtered, query_of, sorted};
 use super::{Skeleton, use_port};
+use crate::domain::access::Permission;
 use crate::protocol::status::BulkAction;
 use crate::protocol::topic::Topic;
 use crate::protocol::workers::{WorkersPage, WorkersQuery};
@@ -25,6 +26,7 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::live::refreshed;
 use crate::ui::port::SharedPort;
+use crate::ui::prefs::Prefs;
 
 /// The fleet as a table that follows it.
 #[component]
@@ -52,10 +54,12 @@ pub(crate) fn WorkersPage() -> impl IntoView {
             }
         })
     };
+    let creates = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::AdminWorkers));
+    let create = creates.then(|| {
+        view! { <ButtonLink href="/admin/workers/new" label=words.create glyph=Glyph::Plus key="c"/> }
+    });
     view! {
-        <PageHead title=words.title intro=words.intro>
-            <ButtonLink href="/admin/workers/new" label=words.create glyph=Glyph::Plus key="c"/>
-        </PageHead>
+        <PageHead title=words.title intro=words.intro>{create}</PageHead>
         <Transition fallback=Skeleton>{shown}</Transition>
     }
     .erased()

@@ -120,6 +120,9 @@ impl Core {
         let mut job = self.job_view(id).await?;
         let mut tx = self.read().await?;
         let (stored, moments) = (tx.attempts(id).await?, moments(tx.audit_of(id.as_str()).await?));
+        if let Some(worker) = &job.worker_id {
+            job.older_agent = tx.worker(worker).await?.is_some_and(|stored| stored.worker.is_older());
+        }
         drop(tx);
         let mut attempts = Vec::new();
         for stored in stored {
@@ -210,6 +213,7 @@ impl Around {
             max_attempts: job.spec.max_retries + 1,
             worker_name: worker_id.as_ref().and_then(|id| self.names.get(id).cloned()),
             worker_id,
+            older_agent: false,
             submitted_at: job.submitted_at,
             submitted_by: job.submitted_by.clone(),
             started_at: attempt.and_then(|attempt| attempt.started_at),

@@ -3,15 +3,15 @@
 use leptos::html::Dialog;
 use leptos::prelude::*;
 
-use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::samples::caption;
+use super::icon::{Glyph, Icon};
+use super::samples::{Tile, caption};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::safe_url::SafeUrl;
 use crate::ui::samples::{Sample, Way, next};
 
 /// Whether a click is for the page; one with a key pressed opens a tab or a window, as everywhere. The page takes it.
-pub(super) fn opens(event: &leptos::ev::MouseEvent) -> bool {
+fn opens(event: &leptos::ev::MouseEvent) -> bool {
     let plain = event.button() == 0 && !(event.ctrl_key() || event.meta_key() || event.shift_key() || event.alt_key());
     if plain {
         event.prevent_default();
@@ -19,9 +19,20 @@ pub(super) fn opens(event: &leptos::ev::MouseEvent) -> bool {
     plain
 }
 
+/// A sample as a tile that opens the viewer.
+pub(crate) fn opener(all: Memo<Vec<Sample>>, open: RwSignal<Option<usize>>, sample: &Sample) -> AnyView {
+    let place = all.with_untracked(|all| all.iter().position(|other| other == sample));
+    let show = Callback::new(move |event| {
+        if opens(&event) {
+            open.set(place);
+        }
+    });
+    view! { <Tile sample=sample.clone() open=show/> }.erased()
+}
+
 /// The dialog; `open` is the place of its image among all.
 #[component]
-pub(super) fn Viewer(all: Memo<Vec<Sample>>, open: RwSignal<Option<usize>>) -> impl IntoView {
+pub(crate) fn Viewer(all: Memo<Vec<Sample>>, open: RwSignal<Option<usize>>) -> impl IntoView {
     let words = &t().gallery;
     let dialog = NodeRef::<Dialog>::new();
     let is_open = Memo::new(move |_| open.get().is_some());

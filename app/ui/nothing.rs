@@ -1,0 +1,149 @@
+//! What a panel says that has nothing to show: by how its job or worker stands, so that none promises what cannot come.
+
+use crate::domain::ids::Attempt;
+use crate::protocol::queue::JobView;
+use crate::protocol::status::{JobStatus, WorkerStatus};
+use crate::protocol::workers::WorkerView;
+use crate::ui::i18n::t;
+
+/// A panel of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Panel {
+    Curves,
+    Samples,
+    Weights,
+    Files,
+    Log,
+}
+
+/// What of a job decides what may still come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub status: JobStatus,
+    /// Whether a worker was ever offered it.
+    pub tried: bool,
+    /// Whether its worker's agent is an older one, which sends less.
+    pub older: bool,
+}
+
+impl Standing {
+    pub fn of(job: &JobView) -> Self {
+        Self { status: job.status, tried: job.attempt.0 > 0, older: job.older_agent }
+    }
+
+    /// The same of one attempt: those before the newest have ended.
+    pub fn of_attempt(job: &JobView, attempt: Attempt) -> Self {
+        let status = if job.attempt == attempt { job.status } else { JobStatus::Failed };
+        Self { status, ..Self::of(job) }
+    }
+
+    const fn goes_on(self) -> bool {
+        !self.status.is_terminal() && !matches!(self.status, JobStatus::Cancelling)
+    }
+
+    /// Whether there is a place for how far it is before anything was told of that.
+    pub const fn has_dial(self) -> bool {
+        matches!(self.status, JobStatus::Starting | JobStatus::Running | JobStatus::Cancelling) && !self.older
+    }
+}
+
+/// The sentence of a job's panel.
+pub(crate) fn nothing(panel: Panel, job: Standing) -> &'static str {
+    let words = t();
+    let comes = job.goes_on();
+    match panel {
+        Panel::Log if !job.tried && comes => words.log.before_first,
+        Panel::Log if !job.tried => words.log.never_taken,
+        Panel::Curves | Panel::Samples | Panel::Log if job.older => words.log.of_older_agent,
+        Panel::Log if comes => words.log.empty,
+        Panel::Log => words.log.ended_empty,
+        Panel::Curves if comes => words.charts.no_points,
+        Panel::Curves => words.charts.no_points_made,
+        Panel::Samples if comes => words.job.no_samples,
+        Panel::Samples => words.job.no_samples_made,
+        Panel::Weights if comes => words.work.no_weights,
+        Panel::Weights => words.work.no_weights_made,
+        Panel::Files if comes => words.job.no_artifacts,
+        Panel::Files => words.job.no_artifacts_made,
+    }
+}
+
+/// What is said of the checkpoint from where the job would go on; nothing of one that needs no other attempt.
+pub(crate) fn goes_on_here(status: JobStatus) -> Option<&'static str> {
+    match status {
+        JobStatus::Completed => None,
+        JobStatus::Failed | JobStatus::Cancelled | JobStatus::Cancelling => Some(t().work.resumes_again),
+        JobStatus::Queued | JobStatus::Offered | JobStatus::Starting | JobStatus::Running => {
+            Some(t().work.resumes_here)
+        }
+    }
+}
+
+/// The sentence of a worker that holds no job.
+pub(crate) fn no_jobs(worker: &WorkerView) -> &'static str {
+    let words = &t().worker;
+    match worker.status {
+        WorkerStatus::Offline => words.jobs_offline,
+        WorkerStatus::Draining => words.jobs_draining,
+        _ if worker.unfit.is_some() => words.jobs_unfit,
+        WorkerStatus::Connecting | WorkerStatus::Idle | WorkerStatus::Busy => words.no_jobs_hint,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PANELS: [Panel; 5] = [Panel::Curves, Panel::Samples, Panel::Weights, Panel::Files, Panel::Log];
+
+    fn all(status: JobStatus, tried: bool, older: bool) -> [&'static str; 5] {
+        PANELS.map(|panel| nothing(panel, Standing { status, tried, older }))
+    }
+
+    #[test]
+    fn no_panel_promises_what_cannot_come() {
+        let coming = [
+            "The curves start with the first step that the trainer reports.",
+            "Validation images appear here as the trainer makes them.",
+            "The weights come with the end of the training.",
+            "Checkpoints and weights appear here as soon as the worker has sent them.",
+        ];
+        let over = [
+            "The trainer reported no steps.",
+            "The job made no validation images.",
+            "No final weights arrived.",
+            "No files arrived from this job.",
+        ];
+        for status in JobStatus::ALL.iter().copied() {
+            let (first, untried, tried) = match status {
+                JobStatus::Queued | JobStatus::Offered | JobStatus::Starting | JobStatus::Running => {
+                    (coming, "The log starts when a worker takes the job.", "The trainer has not written anything yet.")
+                }
+                JobStatus::Cancelling | JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => {
+                    (over, "No worker took the job, so there is no log.", "The trainer wrote nothing.")
+                }
+            };
+            let with = |log| [first[0], first[1], first[2], first[3], log];
+            assert_eq!(all(status, false, false), with(untried), "{status:?}");
+            assert_eq!(all(status, true, false), with(tried), "{status:?}");
+            let older = "Its worker has an older agent, which sends no steps, no validation images and no log.";
+            assert_eq!(all(status, true, true), [older, older, first[2], first[3], older], "{status:?}");
+        }
+    }
+
+    #[test]
+    fn a_dial_is_there_while_something_may_move_it() {
+        let with = |status: JobStatus, older| Standing { status, tried: true, older }.has_dial();
+        let shown = JobStatus::ALL.iter().copied().filter(|status| with(*status, false));
+        assert_eq!(shown.collect::<Vec<_>>(), [JobStatus::Starting, JobStatus::Running, JobStatus::Cancelling]);
+        assert!(!with(JobStatus::Running, true));
+    }
+
+    #[test]
+    fn a_checkpoint_is_of_use_until_the_job_is_complete() {
+        let said = JobStatus::ALL.iter().map(|status| goes_on_here(*status));
+        let (next, again) = ("the next attempt goes on from here", "running it again goes on from here");
+        let expected = [Some(next), Some(next), Some(next), Some(next), Some(again), None, Some(again), Some(again)];
+        assert_eq!(said.collect::<Vec<_>>(), expected);
+    }
+}
