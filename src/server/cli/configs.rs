@@ -142,18 +142,28 @@ async fn list(client: &Client, screen: &mut Screen<'_>) -> Result<(), Exit> {
 }
 
 fn table(configs: &[ConfigView], now: Timestamp) -> Table {
-    let mut table = Table::new(&["NAME!", "REVISION", "FILES", "WHAT", "CHANGED"]);
+    let mut table = Table::new(&["NAME!", "REVISION?", "FILES?", "WHAT~", "CHANGED!"]);
     for config in configs {
-        let what: Vec<&str> = config.summary.values().map(String::as_str).collect();
+        let what: Vec<String> = config.summary.iter().map(|(key, value)| named(key, value)).collect();
         table.row(vec![
             Cell::from(&config.name),
             config.revision.to_string().into(),
             config.files.len().to_string().into(),
-            what.join(" ").into(),
+            what.join(" · ").into(),
             Cell::new(terminal::ago(config.updated_at, now), Paint::Dim),
         ]);
     }
     table
+}
+
+/// A value of a configuration, so that one sees which it is.
+fn named(key: &str, value: &str) -> String {
+    match key {
+        "learning_rate" => format!("lr {value}"),
+        "max_train_steps" => format!("{value} steps"),
+        "train_batch_size" => format!("batch {value}"),
+        _ => value.to_owned(),
+    }
 }
 
 async fn show(show: Show, client: &Client, screen: &mut Screen<'_>) -> Result<(), Exit> {
@@ -183,4 +193,22 @@ async fn show(show: Show, client: &Client, screen: &mut Screen<'_>) -> Result<()
         }
         format!("{}\n{}", screen.facts(&facts), screen.table(&files))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::named;
+
+    #[test]
+    fn values_say_which_they_are() {
+        let rows = [
+            ("learning_rate", "0.0003", "lr 0.0003"),
+            ("max_train_steps", "120", "120 steps"),
+            ("train_batch_size", "4", "batch 4"),
+            ("model_family", "flux", "flux"),
+        ];
+        for (key, value, said) in rows {
+            assert_eq!(named(key, value), said);
+        }
+    }
 }

@@ -8,6 +8,8 @@ use console::{Style, measure_text_width, pad_str, truncate_str};
 const GAP: &str = "  ";
 /// No column is made narrower than this to fit the terminal.
 const NARROWEST: usize = 8;
+/// Made narrower than this, a column takes the room of less important ones.
+const READABLE: usize = 20;
 
 /// How a cell looks where there is colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,6 +73,24 @@ impl Cell {
     }
 }
 
+impl Cell {
+    /// In lines of so many columns, broken between words.
+    fn wrapped(&self, width: usize) -> Vec<Self> {
+        let mut lines: Vec<String> = vec![String::new()];
+        for word in self.line().split_whitespace() {
+            let room = |line: &&mut String| measure_text_width(line) + 1 + measure_text_width(word) <= width;
+            match lines.last_mut() {
+                Some(line) if line.is_empty() => line.push_str(word),
+                line => match line.filter(room) {
+                    Some(line) => line.extend([" ", word]),
+                    None => lines.push(word.to_owned()),
+                },
+            }
+        }
+        lines.into_iter().map(|text| Self { text, paint: self.paint }).collect()
+    }
+}
+
 impl<T: AsRef<str>> From<T> for Cell {
     fn from(text: T) -> Self {
         Self::new(text, Paint::Plain)
@@ -84,46 +104,110 @@ pub struct Table {
     rows: Vec<Vec<Cell>>,
 }
 
+/// What happens to a column where the terminal is too narrow for all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Narrow {
+    /// Its cells are cut.
+    Cut,
+    /// Nothing: ids are copied.
+    Keep,
+    /// It is left out, before others lose anything; the last such column first.
+    Drop,
+    /// Its cells go on in the next line.
+    Wrap,
+    /// Its cells stand in a line of their own, below their row.
+    Below,
+}
+
+/// A heading without its mark, and what that says.
+fn column(heading: &str) -> (&str, Narrow) {
+    let marks = [('!', Narrow::Keep), ('?', Narrow::Drop), ('~', Narrow::Wrap), ('_', Narrow::Below)];
+    let marked = marks.into_iter().find_map(|(mark, narrow)| Some((heading.strip_suffix(mark)?, narrow)));
+    marked.unwrap_or((heading, Narrow::Cut))
+}
+
+/// The columns that stand side by side, with their widths, and the one below.
+struct Layout {
+    beside: Vec<(usize, usize)>,
+    below: Option<usize>,
+}
+
 impl Table {
-    /// Without rows yet. A heading that ends with `!` is of a column that is never cut: ids are copied.
+    /// Without rows yet. A mark at the end of a heading says what happens to the column where the terminal is too narrow:
+    /// with `!` it is kept, with `?` left out, with `~` wrapped, with `_` put below its row; without one it is cut.
     pub fn new(headings: &[&'static str]) -> Self {
         Self { headings: headings.to_vec(), rows: Vec::new() }
     }
 
-    /// Adds a row.
+    /// One more row.
     pub fn row(&mut self, cells: Vec<Cell>) {
         self.rows.push(cells);
     }
 
     /// The lines, each with its end. They fit into `width` columns, if that is possible and there is one.
     pub fn render(&self, width: Option<usize>, colour: bool) -> String {
-        let widths = self.widths(width);
-        let headings = self.headings.iter().map(|heading| Cell::new(heading.trim_end_matches('!'), Paint::Dim));
-        let headings: Vec<Cell> = headings.collect();
-        let mut text = String::new();
-        for cells in std::iter::once(&headings).chain(&self.rows) {
-            let line: Vec<String> =
-                cells.iter().zip(&widths).map(|(cell, width)| fitted(cell, *width, colour)).collect();
-            text.push_str(line.join(GAP).trim_end());
-            text.push('\n');
+        let Layout { beside, below } = self.layout(width);
+        let headings: Vec<Cell> =
+            self.headings.iter().map(|heading| Cell::new(column(heading).0, Paint::Dim)).collect();
+        let mut text = self.lines(&headings, &beside, colour);
+        for row in &self.rows {
+            text.push_str(&self.lines(row, &beside, colour));
+            let under = below.and_then(|at| row.get(at)).filter(|cell| !cell.text.is_empty());
+            if let (Some(cell), Some(width)) = (under, width) {
+                let line = fitted(cell, width.saturating_sub(GAP.len()), colour);
+                text.extend([GAP, line.trim_end(), "\n"]);
+            }
         }
         text
     }
 
-    fn widths(&self, width: Option<usize>) -> Vec<usize> {
-        let wanted = |at: usize, heading: &str| {
-            let cells = self.rows.iter().filter_map(|row| Some(measure_text_width(&row.get(at)?.line())));
-            cells.chain([heading.trim_end_matches('!').len()]).max().unwrap_or_default()
+    /// A row, in as many lines as its longest cell that wraps.
+    fn lines(&self, row: &[Cell], beside: &[(usize, usize)], colour: bool) -> String {
+        let laid = |(at, width): &(usize, usize)| {
+            let cell = row.get(*at).cloned().unwrap_or_default();
+            let wraps = column(self.headings[*at]).1 == Narrow::Wrap;
+            (if wraps { cell.wrapped(*width) } else { vec![cell] }, *width)
         };
-        let mut widths: Vec<usize> =
-            self.headings.iter().enumerate().map(|(at, heading)| wanted(at, heading)).collect();
-        let room = width.map_or(usize::MAX, |width| width.saturating_sub(GAP.len() * widths.len().saturating_sub(1)));
-        while widths.iter().sum::<usize>() > room {
-            let may_shrink = |at: &usize| !self.headings[*at].ends_with('!') && widths[*at] > NARROWEST;
-            let Some(widest) = (0..widths.len()).filter(may_shrink).max_by_key(|at| widths[*at]) else { break };
-            widths[widest] -= 1;
+        let laid: Vec<(Vec<Cell>, usize)> = beside.iter().map(laid).collect();
+        let mut text = String::new();
+        for line in 0..laid.iter().map(|(cells, _)| cells.len()).max().unwrap_or_default() {
+            let part = |(cells, width): &(Vec<Cell>, usize)| {
+                fitted(&cells.get(line).cloned().unwrap_or_default(), *width, colour)
+            };
+            let parts: Vec<String> = laid.iter().map(part).collect();
+            text.extend([parts.join(GAP).trim_end(), "\n"]);
         }
-        widths
+        text
+    }
+
+    fn layout(&self, width: Option<usize>) -> Layout {
+        let narrow = |at: usize| column(self.headings[at]).1;
+        let wanted = |at: usize| {
+            let cells = self.rows.iter().filter_map(|row| Some(measure_text_width(&row.get(at)?.line())));
+            cells.chain([column(self.headings[at]).0.len()]).max().unwrap_or_default()
+        };
+        let mut beside: Vec<(usize, usize)> = (0..self.headings.len()).map(|at| (at, wanted(at))).collect();
+        let mut below = None;
+        let Some(width) = width else { return Layout { beside, below } };
+        let sum = |beside: &[(usize, usize)], of: &dyn Fn(usize, usize) -> usize| {
+            let gaps = GAP.len() * beside.len().saturating_sub(1);
+            beside.iter().map(|(at, width)| of(*at, *width)).sum::<usize>() + gaps
+        };
+        let readable = |at: usize, width: usize| if narrow(at) == Narrow::Keep { width } else { width.min(READABLE) };
+        for gives_way in [Narrow::Drop, Narrow::Below] {
+            while sum(&beside, &readable) > width
+                && let Some(place) = beside.iter().rposition(|(at, _)| narrow(*at) == gives_way)
+            {
+                let (at, _) = beside.remove(place);
+                below = below.or((gives_way == Narrow::Below).then_some(at));
+            }
+        }
+        while sum(&beside, &|_, width| width) > width {
+            let may_shrink = |(at, width): &&mut (usize, usize)| narrow(*at) != Narrow::Keep && *width > NARROWEST;
+            let Some(widest) = beside.iter_mut().filter(may_shrink).max_by_key(|(_, width)| *width) else { break };
+            widest.1 -= 1;
+        }
+        Layout { beside, below }
     }
 }
 
@@ -182,6 +266,35 @@ a-very-long-name-ü-日本語  offline  w_1
         assert_eq!(text, "NAME       STATUS   ID\ngpu-1      idle     w_0123456789\na-very-l…  offline  w_1\n");
         assert!(text.lines().all(|line| measure_text_width(line) <= 32), "{text}");
         assert!(table().render(Some(5), false).contains("w_0123456789"));
+    }
+
+    #[test]
+    fn a_narrow_terminal_loses_the_least_important_columns_and_no_sentence() {
+        let mut table = Table::new(&["NAME!", "PRIORITY?", "BY?", "WHY~"]);
+        table.row(vec![
+            "gpu-1".into(),
+            "10".into(),
+            "ada".into(),
+            "The job asks for site=graz, and this is in linz.".into(),
+        ]);
+        assert_eq!(table.render(Some(80), false).lines().count(), 2);
+        for (width, shows) in [(60, [true, true]), (40, [true, false]), (30, [false, false])] {
+            let text = table.render(Some(width), false);
+            assert_eq!(["PRIORITY", "BY"].map(|heading| text.contains(heading)), shows, "{width}: {text}");
+        }
+        let wrapped = "NAME   WHY\ngpu-1  The job asks for\n       site=graz, and\n       this is in linz.\n";
+        assert_eq!(table.render(Some(24), false), wrapped);
+        assert!(table.render(None, false).contains("PRIORITY"));
+    }
+
+    #[test]
+    fn what_has_no_room_beside_stands_below_its_row() {
+        let mut table = Table::new(&["JOB!", "STATUS!", "WHY_"]);
+        table.row(vec!["j_0123456789".into(), "failed".into(), "ValueError: no images\nTraceback".into()]);
+        table.row(vec!["j_0123456790".into(), "queued".into(), Cell::default()]);
+        let below = "JOB           STATUS\nj_0123456789  failed\n  ValueError: no images …\nj_0123456790  queued\n";
+        assert_eq!(table.render(Some(30), false), below);
+        assert!(table.render(Some(50), false).starts_with("JOB           STATUS  WHY\n"));
     }
 
     #[test]

@@ -257,7 +257,7 @@ fn secret(document: &Value, screen: &mut Screen<'_>) -> Result<(), Exit> {
 }
 
 fn table(workers: &[WorkerView], now: Timestamp) -> Table {
-    let mut table = Table::new(&["NAME", "STATUS", "GPUS", "JOBS", "LABELS", "SEEN", "ID!"]);
+    let mut table = Table::new(&["NAME", "STATUS!", "GPUS", "JOBS", "LABELS?", "SEEN?", "ID!"]);
     for worker in workers {
         let jobs: Vec<&str> = worker.jobs.iter().map(|job| job.config_name.as_str()).collect();
         table.row(vec![

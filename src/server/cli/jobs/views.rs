@@ -12,7 +12,7 @@ use crate::cli::table::{Cell, Paint, Table};
 
 /// Many of them, and why those failed that have.
 pub fn table(jobs: &[JobView], now: Timestamp) -> Table {
-    let headings = ["JOB!", "STATUS", "PROGRESS", "CONFIG", "BY", "WORKER", "PRIORITY", "SUBMITTED", "WHY"];
+    let headings = ["JOB!", "STATUS!", "PROGRESS", "CONFIG", "BY?", "WORKER?", "PRIORITY?", "SUBMITTED!", "WHY_"];
     let says_why = jobs.iter().any(|job| job.error.is_some());
     let mut table = Table::new(if says_why { &headings } else { &headings[..headings.len() - 1] });
     for job in jobs {
@@ -66,7 +66,7 @@ pub fn whole(job: &JobView, now: Timestamp, screen: &Screen<'_>) -> String {
     if attempts.is_empty() {
         return facts;
     }
-    let mut table = Table::new(&["ATTEMPT", "WORKER", "FROM STEP", "OUTCOME", "EXIT", "LOG", "TOOK", "ERROR"]);
+    let mut table = Table::new(&["ATTEMPT!", "WORKER", "FROM STEP?", "OUTCOME!", "EXIT!", "LOG?", "TOOK", "ERROR_"]);
     for attempt in attempts {
         let end = attempt.ended_at.unwrap_or(now);
         table.row(vec![
@@ -85,7 +85,7 @@ pub fn whole(job: &JobView, now: Timestamp, screen: &Screen<'_>) -> String {
 
 /// Why a job waits, or would.
 pub fn explanation(explanation: &ExplanationView, screen: &Screen<'_>) -> String {
-    let mut table = Table::new(&["WORKER", "FITS", "IN THE WAY", "WHAT WOULD HELP"]);
+    let mut table = Table::new(&["WORKER", "FITS!", "IN THE WAY~", "WHAT WOULD HELP~"]);
     for worker in &explanation.workers {
         let fits = if worker.fits { Cell::new("yes", Paint::Good) } else { Cell::new("no", Paint::Odd) };
         let first = worker.blockers.first();

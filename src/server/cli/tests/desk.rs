@@ -91,6 +91,8 @@ pub struct Desk {
     pub server: Server,
     pub address: SocketAddr,
     pub client: Client,
+    /// How many columns its terminal has; none where it prints elsewhere.
+    pub width: Option<usize>,
 }
 
 impl Desk {
@@ -107,7 +109,7 @@ impl Desk {
             let room = Arc::new(Connections::new(64, 64, Vec::new()));
             serve_within(Patience::default(), listener, router, None, &room, &CancellationToken::new()).await;
         });
-        Self { server, address, client: client(address, Some(ADMIN)) }
+        Self { server, address, client: client(address, Some(ADMIN)), width: None }
     }
 
     /// A client for an API token.
@@ -165,7 +167,7 @@ impl Desk {
             person: &mut person,
             form: Form::Words,
             colour: false,
-            width: None,
+            width: self.width,
             draws: false,
             yes: false,
             clock,

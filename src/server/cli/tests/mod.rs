@@ -6,6 +6,7 @@ mod configs;
 pub mod desk;
 mod follow;
 mod jobs;
+mod narrow;
 mod offline;
 mod refusals;
 mod tls;
