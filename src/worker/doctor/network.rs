@@ -20,13 +20,17 @@ pub fn judge(url: &Url, trust: &Trust, way: &Way) -> Vec<Line> {
     lines.extend(way.names.as_ref().map(|names| dns(url, way.proxy.as_deref(), names)));
     lines.extend(way.connection.as_ref().map(|connection| tcp(way.proxy.as_deref(), connection)));
     if let Some(health) = &way.health {
-        lines.push(tls(
-            url,
-            trust,
-            health.as_ref().err(),
-            way.certificate.as_ref(),
-            health.as_ref().ok().map(|heard| heard.at),
-        ));
+        // Where the connection broke before a certificate was shown, nothing is known of TLS.
+        let known = way.certificate.is_some() || !matches!(health, Err(Unheard::Network(_)));
+        if known || url.scheme() == "http" {
+            lines.push(tls(
+                url,
+                trust,
+                health.as_ref().err(),
+                way.certificate.as_ref(),
+                health.as_ref().ok().map(|heard| heard.at),
+            ));
+        }
         let untrusted = matches!(health, Err(Unheard::Untrusted(_)));
         if !untrusted {
             lines.push(orchestrator(url, health, way.queue.as_ref()));

@@ -115,6 +115,22 @@ fn certificates_are_named() {
 }
 
 #[test]
+fn nothing_is_said_of_tls_that_never_began() {
+    let plain = Way {
+        health: Some(Err(Unheard::Network("it speaks no TLS there".to_owned()))),
+        queue: None,
+        certificate: None,
+        ..whole()
+    };
+    for trust in [Trust::System, Trust::Anything, Trust::Pinned(Fingerprint([7; 32]))] {
+        let lines = judge(&at("https://h.example/"), &trust, &plain);
+        let said: Vec<_> = lines.iter().map(|line| (line.what, line.verdict)).collect();
+        assert_eq!(said, [("dns", Verdict::Ok), ("tcp", Verdict::Ok), ("orchestrator", Verdict::Fail)]);
+    }
+    assert_says(&line("tls", "http://h.example/", &Trust::System, &plain), Verdict::Warn, &["unencrypted"]);
+}
+
+#[test]
 fn what_answers_may_be_something_else() {
     let orchestrator = |health: Result<Heard, Unheard>, queue: Option<Result<Heard, String>>| {
         line("orchestrator", "http://h/", &Trust::System, &Way { health: Some(health), queue, ..whole() })
