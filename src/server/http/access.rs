@@ -323,7 +323,7 @@ async fn shut_out(
 
 async fn worker_of(app: &App, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<WorkerKey, Refusal> {
     let Some(token) = text(headers, "x-worker-token") else {
-        return Err(of_stranger(app, Refusal::WrongToken, peer));
+        return Err(of_stranger(app, Refusal::Nobody, peer));
     };
     let key = app.core.authenticate_worker(token, peer).await.map_err(|refusal| of_stranger(app, refusal, peer))?;
     app.core.worker_may_ask(&key.worker)?;
@@ -349,6 +349,7 @@ fn peer_of(request: &Request) -> Option<IpAddr> {
 
 fn worker_error(refusal: Refusal) -> ApiError {
     match refusal {
+        Refusal::Nobody => ApiError::worker_token_missing(),
         Refusal::WrongToken => ApiError::worker_token_refused(),
         other => other.into(),
     }

@@ -95,6 +95,15 @@ impl ApiError {
         )
     }
 
+    /// A worker's route without a worker's token.
+    pub fn worker_token_missing() -> Self {
+        Self::new(
+            StatusCode::UNAUTHORIZED,
+            "worker_token_missing",
+            "There is no `X-Worker-Token` header: send the worker's token in it. Check whether a proxy in between drops the header.",
+        )
+    }
+
     /// More workers listen than one server holds.
     pub fn too_many_streams() -> Self {
         unavailable(
@@ -118,6 +127,16 @@ impl ApiError {
     /// Whether it is the caller's doing, and not a failure of ours.
     pub fn is_refusal(&self) -> bool {
         self.status.is_client_error()
+    }
+
+    /// By what a request is to say who is asking.
+    fn scheme(code: &str) -> &'static str {
+        match code {
+            "worker_token_missing" | "worker_token_refused" | "worker_token_expired" | "worker_token_spent" => {
+                "X-Worker-Token"
+            }
+            _ => "Bearer",
+        }
     }
 
     /// The document itself.
@@ -151,7 +170,7 @@ impl IntoResponse for ApiError {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
         }
         if self.status == StatusCode::UNAUTHORIZED {
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(Self::scheme(self.code)));
         }
         response
     }

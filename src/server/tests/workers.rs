@@ -1,5 +1,6 @@
 //! `/api/admin/workers`
 
+use axum::http::header;
 use serde_json::{Value, json};
 
 use super::harness::{By, Server};
@@ -192,6 +193,19 @@ async fn a_drain_holds_until_a_person_undoes_it() {
     let resumed = server.call(&By::Admin, "POST", &format!("/api/admin/workers/{id}/resume"), "").await.ok(200);
     assert_eq!(resumed["draining"], false);
     assert_eq!(events.offer().await.job_id.as_str(), job);
+}
+
+#[tokio::test]
+async fn a_request_without_a_workers_token_is_told_which_header_is_missing() {
+    let server = Server::start().await;
+    for (method, path) in
+        [("POST", "/api/workers/register"), ("POST", "/api/workers/heartbeat"), ("GET", "/api/workers/queue")]
+    {
+        let answer = server.call(&By::Nobody, method, path, "{}").await;
+        assert_eq!(answer.headers[header::WWW_AUTHENTICATE], "X-Worker-Token", "{path}");
+        let problem = answer.problem(401, "worker_token_missing");
+        assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains("X-Worker-Token")), "{problem}");
+    }
 }
 
 #[tokio::test]

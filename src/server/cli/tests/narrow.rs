@@ -28,8 +28,7 @@ async fn lists_and_explanations_are_readable() {
     let waits = desk.run(&asked).await.line();
 
     let listed = desk.run(&["jobs", "list"]).await.ok();
-    for word in [&failed, &waits, "STATUS", "failed", "fits no worker", "flux-lora-port", "just now", &ERROR[..70]]
-    {
+    for word in [&failed, &waits, "STATUS", "failed", "fits no worker", "flux-lora-port", "just now", &ERROR[..70]] {
         assert!(listed.contains(word), "{word}: {listed}");
     }
     let explained = desk.run(&["jobs", "explain", &waits]).await.ok();

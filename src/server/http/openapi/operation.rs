@@ -276,6 +276,7 @@ impl Access {
                 &["not_authenticated", "wrong_token", "permission_denied", "job_not_found"]
             }
             Self::Newcomer => &[
+                "worker_token_missing",
                 "worker_token_refused",
                 "worker_token_spent",
                 "worker_token_expired",
@@ -285,6 +286,7 @@ impl Access {
             Self::Worker(_) => &[
                 "not_registered",
                 "token_in_use",
+                "worker_token_missing",
                 "worker_token_refused",
                 "worker_token_spent",
                 "worker_token_expired",
@@ -295,6 +297,7 @@ impl Access {
                 "job_token_required",
                 "not_registered",
                 "token_in_use",
+                "worker_token_missing",
                 "worker_token_refused",
                 "worker_token_spent",
                 "worker_token_expired",

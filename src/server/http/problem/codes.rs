@@ -43,6 +43,7 @@ pub const CODES: &[Code] = &[
         &[401],
         "The worker's or job's token opens nothing: rotated, deleted, over, or misspelled.",
     ),
+    code("worker_token_missing", &[401], "The request has no `X-Worker-Token` header."),
     code("worker_token_expired", &[401], "The worker's token has ended: rotate it."),
     code("worker_token_spent", &[401], "The ephemeral worker of this token has run its job."),
     code("wrong_password", &[401], "The name and password do not belong together."),
