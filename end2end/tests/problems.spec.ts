@@ -10,7 +10,7 @@ test('who may not is told which permission it takes, and who gives it', async ({
   await expect(page.getByText('An admin can give you')).toBeVisible();
   await expect(page.getByRole('main').getByRole('alert').getByRole('link')).toHaveAttribute('href', '/');
   await page.goto('/admin/workers');
-  await expect(page.getByRole('alert')).toBeVisible();
+  await expect(page.getByRole('main').getByRole('alert')).toBeVisible();
   await expect(page.getByRole('link', { name: 'Create worker' })).toHaveCount(0);
   await page.goto('/admin/system');
   await picture(page, 'problem-403-1280');
