@@ -88,10 +88,15 @@ pub async fn body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, 
     })
 }
 
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+/// A whole body.
+pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     // Serde would read the fields of a list in their order, too.
     if bytes.trim_ascii_start().starts_with(b"[") {
-        return Err(ApiError::invalid_json(&serde_json::Error::custom("a list where an object is expected")));
+        return Err(ApiError::invalid_json(".", &serde_json::Error::custom("a list where an object is expected")));
     }
-    serde_json::from_slice(bytes).map_err(|error| ApiError::invalid_json(&error))
+    let mut body = serde_json::Deserializer::from_slice(bytes);
+    let read = serde_path_to_error::deserialize(&mut body);
+    let read = read.map_err(|error| ApiError::invalid_json(&error.path().to_string(), error.inner()))?;
+    body.end().map_err(|error| ApiError::invalid_json(".", &error))?;
+    Ok(read)
 }

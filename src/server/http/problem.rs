@@ -4,6 +4,7 @@ mod access;
 pub mod codes;
 mod configs;
 mod invalid;
+mod json_words;
 mod misread;
 mod secrets;
 mod turned_away;
@@ -49,9 +50,8 @@ impl ApiError {
     }
 
     /// A body that is not the JSON that was expected.
-    pub fn invalid_json(error: &serde_json::Error) -> Self {
-        let detail = format!("The body is not the JSON that this route takes: {error}.");
-        Self::new(StatusCode::BAD_REQUEST, "invalid_json", detail)
+    pub fn invalid_json(path: &str, error: &serde_json::Error) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_json", json_words::in_words(path, error))
     }
 
     /// A query string that is not what the route takes.

@@ -34,7 +34,8 @@ async fn bad_submits_are_named_and_leave_nothing_behind() {
     let submit = async |body: Value| server.post(&By::Admin, "/api/queue/submit", body).await;
     submit(json!({"config_name": "nope"})).await.problem(404, "config_not_found");
     submit(json!({})).await.problem(400, "invalid_json");
-    submit(json!({"config_name": "digits", "target": "moon"})).await.problem(400, "invalid_json");
+    let moon = submit(json!({"config_name": "digits", "target": "moon"})).await.problem(400, "invalid_json");
+    assert_eq!(moon["detail"], "`target` cannot be `moon`. It takes one of `auto`, `worker`, `local`.");
     submit(json!({"config_name": "digits", "gpu_count": 0})).await.problem(422, "out_of_range");
     submit(json!({"config_name": "digits", "gpu_count": 65})).await.problem(422, "out_of_range");
     submit(json!({"config_name": "digits", "min_vram_gb": -1})).await.problem(422, "out_of_range");
