@@ -22,7 +22,6 @@ fn variant(why: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::http::json::parse;
     use app::protocol::queue::SubmitJob;
 
