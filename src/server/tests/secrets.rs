@@ -95,7 +95,7 @@ async fn only_the_attempt_that_holds_the_job_is_given_any() {
     let path = format!("/api/workers/job/{job}/secrets?attempt=1");
     let (_, stranger) = server.worker("gpu-2").await;
     server.call(&stranger, "POST", &path, "").await.problem(409, "not_your_attempt");
-    server.call(&By::Admin, "POST", &path, "").await.problem(401, "worker_token_refused");
+    server.call(&By::Admin, "POST", &path, "").await.problem(401, "worker_token_missing");
     server.report(&key, &job, json!({"status": "completed", "attempt": 1})).await.ok(200);
     server.call(&key, "POST", &path, "").await.problem(409, "job_ended");
 }

@@ -278,7 +278,7 @@ async fn a_job_token_is_for_one_attempt() {
     let bundle = format!("/api/workers/job/{job}/bundle?attempt=2");
     server.get(&second, &bundle).await.problem(409, "job_ended");
     server.get(&second, "/api/queue").await.problem(401, "not_authenticated");
-    server.post(&second, "/api/workers/heartbeat", json!({})).await.problem(401, "worker_token_refused");
+    server.post(&second, "/api/workers/heartbeat", json!({})).await.problem(401, "worker_token_missing");
 }
 
 #[tokio::test]
