@@ -22,6 +22,7 @@ mod components;
 mod configs;
 #[cfg(feature = "ssr")]
 pub mod edited;
+mod empty_state;
 mod erase;
 pub mod flash;
 mod format;
@@ -32,7 +33,7 @@ mod live;
 mod locales;
 mod logs;
 mod notes;
-mod nothing;
+
 mod pages;
 mod palette;
 pub(crate) mod parts;

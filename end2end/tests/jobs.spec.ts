@@ -291,7 +291,7 @@ test('a finished job: timeline, samples, files, configuration, events, paper', a
   expect(await samples.locator('img').count()).toBeGreaterThan(1);
 
   await views.getByRole('link', { name: 'Files' }).click();
-  await expect(page.getByRole('region', { name: 'Checkpoints' })).not.toContainText('goes on from here');
+  await expect(page.getByRole('region', { name: 'Checkpoints' })).not.toContainText('resumes from here');
   await expect(page.getByRole('table', { name: 'Final' })).toContainText('model.safetensors');
   await page.getByRole('region', { name: 'Checkpoints' }).locator('summary').first().click();
   await picture(page, 'job-files');

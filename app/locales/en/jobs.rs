@@ -82,7 +82,7 @@ pub(super) const JOB: Job = Job {
     artifacts: "Files",
     artifacts_caption: "Files that the job made",
     no_artifacts: "Checkpoints and weights appear here as soon as the worker has sent them.",
-    no_artifacts_made: "No files arrived from this job.",
+    no_artifacts_made: "This job sent no files.",
     file: "File",
     size: "Size",
     sha256: "SHA-256",

@@ -90,7 +90,7 @@ pub(super) const WORKER: Worker = Worker {
     no_jobs_hint: "The next job that matches starts here.",
     jobs_offline: "Jobs start here once its agent is connected.",
     jobs_draining: "It takes no new jobs while it drains.",
-    jobs_unfit: "Its host is fit for no new job now.",
+    jobs_unfit: "Its host cannot take new jobs now.",
     token_title: "Its token, shown only now",
     token_text: "Keep it if you need it again: the server stores only a fingerprint. Whoever has it can take jobs as this worker.",
     token: "Worker token",

@@ -8,10 +8,10 @@ use super::time::Elapsed;
 use crate::domain::time::Millis;
 use crate::protocol::queue::JobView;
 use crate::protocol::status::JobStatus;
+use crate::ui::empty_state::JobStage;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::locales::words::jobs::Job;
-use crate::ui::nothing::Standing;
 
 /// Progress while there is some, else what the job waits for or how it ended.
 #[component]
@@ -21,7 +21,7 @@ pub(crate) fn JobHead(detail: Memo<JobView>) -> impl IntoView {
         Signal::derive(move || detail.with(|detail| detail.progress.as_ref().and_then(|progress| progress.percent)));
     let ended = Signal::derive(move || detail.with(|detail| detail.status.is_terminal()));
     // Where nothing moves, a dial would only take the place of what is said.
-    let still = Memo::new(move |_| detail.with(|detail| detail.progress.is_none() && !Standing::of(detail).has_dial()));
+    let still = Memo::new(move |_| detail.with(|detail| detail.progress.is_none() && !JobStage::of(detail).has_dial()));
     let fits_none = Memo::new(move |_| detail.with(|detail| detail.fits_none));
     let label = detail.with_untracked(|detail| words.progress_of.of(&detail.config_name));
     view! {

@@ -36,7 +36,7 @@ pub(crate) fn LatestEvents(trail: Memo<Option<AuditPage>>) -> impl IntoView {
 fn event(trail: &AuditPage, entry: &AuditEntry) -> AnyView {
     let AuditEntry { at, actor, action, target, .. } = entry;
     let said = sentence(action).map_or_else(|| escaped(action).into_owned(), ToOwned::to_owned);
-    let target = other_than(actor, target).map(|target| view! { " → "{subject(trail, target)} });
+    let target = target_other_than(actor, target).map(|target| view! { " → "{subject(trail, target)} });
     view! {
         <li class="latest">
             <span>{said}</span>
@@ -47,8 +47,8 @@ fn event(trail: &AuditPage, entry: &AuditEntry) -> AnyView {
     .erased()
 }
 
-/// To what somebody did something, if that is known; that an agent did it to itself is said once.
-fn other_than<'t>(actor: &str, target: &'t str) -> Option<&'t str> {
+/// The target of an event, unless it has none or the actor is the target.
+fn target_other_than<'t>(actor: &str, target: &'t str) -> Option<&'t str> {
     (!target.is_empty() && worker_id(actor) != target).then_some(target)
 }
 
@@ -65,7 +65,7 @@ mod tests {
             ("ada", "w_1", Some("w_1")),
         ];
         for (actor, target, other) in table {
-            assert_eq!(other_than(actor, target), other, "{actor} {target}");
+            assert_eq!(target_other_than(actor, target), other, "{actor} {target}");
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::ui::logs::frame::Frame;
 /// Of a page, so much is scrolled by a key: a line or two are seen again.
 const PAGE: f64 = 0.9;
 
-/// The lines, and the button that leads to the newest. `ended` says whether none can come.
+/// The lines, and the button that leads to the newest. `empty` is shown while there are no lines.
 #[component]
 pub(crate) fn LogSheet(reader: Reader, empty: Signal<&'static str>) -> impl IntoView {
     let words = t();

@@ -18,13 +18,13 @@ use crate::ui::components::log_reader::Reader;
 use crate::ui::components::log_sheet::LogSheet;
 use crate::ui::components::page_head::PageHead;
 use crate::ui::components::status::JobBadge;
+use crate::ui::empty_state::{JobStage, Panel, empty_text};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::live::refreshed;
 use crate::ui::logs::search::{Found, Search};
 use crate::ui::logs::store::Store;
 use crate::ui::logs::wish::{Find, WINDOW, Wish};
-use crate::ui::nothing::{Panel, Standing, nothing};
 use crate::ui::port::SharedPort;
 
 /// What comes with the page.
@@ -111,7 +111,7 @@ fn Shown(first: First, id: JobId, wish: Memo<Wish>, port: SharedPort) -> impl In
     });
     let attempt = lines.as_ref().map_or(newest, |lines| lines.attempt);
     let newest = Memo::new(move |_| job.with(|job| job.attempt));
-    let empty = Signal::derive(move || job.with(|job| nothing(Panel::Log, Standing::of_attempt(job, attempt))));
+    let empty = Signal::derive(move || job.with(|job| empty_text(Panel::Log, JobStage::of_attempt(job, attempt))));
     let status = Memo::new(move |_| job.with(|job| job.status));
     let body = match lines {
         None => view! { <div class="panel"><p class="panel-empty">{empty}</p></div> }.erased(),

@@ -71,10 +71,8 @@ impl Cell {
             None => Cow::Borrowed(&self.text),
         }
     }
-}
 
-impl Cell {
-    /// In lines of so many columns, broken between words.
+    /// Wrapped between words, to lines of `width` columns.
     fn wrapped(&self, width: usize) -> Vec<Self> {
         let mut lines: Vec<String> = vec![String::new()];
         for word in self.line().split_whitespace() {
@@ -139,7 +137,7 @@ impl Table {
         Self { headings: headings.to_vec(), rows: Vec::new() }
     }
 
-    /// One more row.
+    /// Adds a row.
     pub fn row(&mut self, cells: Vec<Cell>) {
         self.rows.push(cells);
     }

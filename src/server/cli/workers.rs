@@ -5,7 +5,7 @@ use app::domain::roster::query::quoted;
 use app::domain::time::Timestamp;
 use app::protocol::status::{WorkerStatus, WorkerType};
 use app::protocol::workers::{
-    CreateWorker, CreatedWorker, DrainWorker, RotateToken, TokenLife, WorkerView, WorkersQuery,
+    CreateWorker, CreatedWorker, DrainWorker, RotateToken, TokenLife, WorkerView, WorkersQuery, names_own_host,
 };
 use app::ui::terminal;
 use clap::{Args, Subcommand};
@@ -250,7 +250,7 @@ fn secret(document: &Value, screen: &mut Screen<'_>) -> Result<(), Exit> {
         Form::Words | Form::Ids => screen.line(&created.token)?,
     }
     screen.say(format!("On the GPU machine, with the token in place of wt_…:\n  {command}"))?;
-    if ["://127.0.0.1", "://localhost", "://[::1]"].iter().any(|own| command.contains(own)) {
+    if names_own_host(&command) {
         screen.say("That is this machine's own address for the server; another machine needs one that it reaches.")?;
     }
     Ok(())

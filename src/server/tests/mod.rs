@@ -17,6 +17,7 @@ mod described;
 mod disk;
 mod dispatch;
 mod docs;
+mod empty_state;
 mod escalation;
 mod events;
 mod exclusive;
@@ -35,7 +36,7 @@ mod history;
 mod input;
 mod log_gaps;
 mod log_lines;
-mod nothing;
+
 mod notices;
 mod older;
 mod older_jobs;

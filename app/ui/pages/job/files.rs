@@ -9,13 +9,13 @@ use crate::ui::components::artifacts::FileTable;
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::status::kind_word;
 use crate::ui::components::time::Moment;
+use crate::ui::empty_state::{JobStage, Panel, checkpoint_note, empty_text};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
-use crate::ui::nothing::{Panel, Standing, goes_on_here, nothing};
 
 /// See the module.
 #[component]
-pub(super) fn Files(files: Memo<ArtifactsPage>, standing: Memo<Standing>) -> impl IntoView {
+pub(super) fn Files(files: Memo<ArtifactsPage>, stage: Memo<JobStage>) -> impl IntoView {
     let words = t();
     let checkpoints = Memo::new(move |_| files.with(|page| checkpoints(&page.artifacts)));
     // Samples, and whatever calls itself a checkpoint and is in no directory of one.
@@ -40,7 +40,7 @@ pub(super) fn Files(files: Memo<ArtifactsPage>, standing: Memo<Standing>) -> imp
             let resumes = resumes.get();
             let each = all.into_iter().map(|checkpoint| {
                 let next = resumes.as_ref().filter(|point| is_at(point, &checkpoint));
-                let next = next.and_then(|_| goes_on_here(standing.get().status));
+                let next = next.and_then(|_| checkpoint_note(stage.get().status));
                 view! { <Saved checkpoint=checkpoint next=next/> }
             });
             view! {
@@ -54,7 +54,7 @@ pub(super) fn Files(files: Memo<ArtifactsPage>, standing: Memo<Standing>) -> imp
     };
     let empty = move || {
         files.with(|page| page.artifacts.is_empty()).then(|| {
-            view! { <p class="panel panel-empty"><Icon glyph=Glyph::Download/>{nothing(Panel::Files, standing.get())}</p> }
+            view! { <p class="panel panel-empty"><Icon glyph=Glyph::Download/>{empty_text(Panel::Files, stage.get())}</p> }
         })
     };
     view! {

@@ -29,9 +29,9 @@ use crate::domain::ids::JobId;
 use crate::protocol::artifacts::ArtifactsPage;
 use crate::protocol::queue::JobView;
 use crate::protocol::topic::Topic;
+use crate::ui::empty_state::{JobStage, Panel, live_text};
 use crate::ui::erase::Erase;
 use crate::ui::live::refreshed;
-use crate::ui::nothing::{Panel, Standing, nothing};
 use crate::ui::port::{Answer, SharedPort};
 
 /// The job and what it made: every view shows some of both.
@@ -80,14 +80,13 @@ fn Shown(first: Snapshot, id: JobId, port: SharedPort) -> impl IntoView {
     });
     let job = Memo::new(move |_| snapshot.with(|(job, _)| job.clone()));
     let files = Memo::new(move |_| snapshot.with(|(_, files)| files.clone()));
-    let standing = Memo::new(move |_| job.with(Standing::of));
-    let empty = move |panel| Signal::derive(move || nothing(panel, standing.get()));
+    let stage = Memo::new(move |_| job.with(JobStage::of));
     let params = use_query_map();
     let tab = Memo::new(move |_| params.with(Tab::shown));
     let shown = move || match tab.get() {
-        Tab::Samples => view! { <Gallery id=id.clone() files=files empty=empty(Panel::Samples)/> }.erased(),
-        Tab::Files => view! { <Files files=files standing=standing/> }.erased(),
-        _ => view! { <Overview id=id.clone() port=port.clone() job=job files=files standing=standing/> }.erased(),
+        Tab::Samples => view! { <Gallery id=id.clone() files=files empty=live_text(Panel::Samples, stage)/> }.erased(),
+        Tab::Files => view! { <Files files=files stage=stage/> }.erased(),
+        _ => view! { <Overview id=id.clone() port=port.clone() job=job files=files stage=stage/> }.erased(),
     };
     view! { <JobFrame job=job tab=tab/> {shown} }.erased()
 }

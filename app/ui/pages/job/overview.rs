@@ -19,9 +19,9 @@ use crate::ui::components::job_charts::JobCharts;
 use crate::ui::components::job_head::JobHead;
 use crate::ui::components::log_view::{LogView, TAIL_BYTES};
 use crate::ui::components::samples::NewestSamples;
+use crate::ui::empty_state::{JobStage, Panel, empty_text, live_text};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
-use crate::ui::nothing::{Panel, Standing, nothing};
 use crate::ui::pages::Skeleton;
 use crate::ui::port::SharedPort;
 
@@ -32,9 +32,8 @@ pub(super) fn Overview(
     port: SharedPort,
     job: Memo<JobView>,
     files: Memo<ArtifactsPage>,
-    standing: Memo<Standing>,
+    stage: Memo<JobStage>,
 ) -> impl IntoView {
-    let empty = move |panel| Signal::derive(move || nothing(panel, standing.get()));
     let newest = Memo::new(move |_| job.with(|job| job.attempt));
     let queued = Memo::new(move |_| job.with(|job| job.status == JobStatus::Queued));
     let made = Memo::new(move |_| files.with(|page| checkpoints(&page.artifacts)));
@@ -47,14 +46,14 @@ pub(super) fn Overview(
             <JobHead detail=job/>
             {why}
             <div class="job-grid">
-                <JobCharts id=id.clone() empty=empty(Panel::Curves)/>
+                <JobCharts id=id.clone() empty=live_text(Panel::Curves, stage)/>
                 <Facts job=job/>
             </div>
             <Attempts job=job checkpoints=made/>
-            <NewestSamples id=id.clone() files=files empty=empty(Panel::Samples)/>
+            <NewestSamples id=id.clone() files=files empty=live_text(Panel::Samples, stage)/>
             <JobGpuCharts id=id.clone()/>
-            <Output id=id.clone() port=port newest=newest empty=empty(Panel::Log)/>
-            <Results id=id files=files standing=standing/>
+            <Output id=id.clone() port=port newest=newest empty=live_text(Panel::Log, stage)/>
+            <Results id=id files=files stage=stage/>
         </div>
     }
     .erased()
@@ -101,7 +100,7 @@ fn Output(id: JobId, port: SharedPort, newest: Memo<Attempt>, empty: Signal<&'st
 
 /// What people come for, in short: the weights.
 #[component]
-fn Results(id: JobId, files: Memo<ArtifactsPage>, standing: Memo<Standing>) -> impl IntoView {
+fn Results(id: JobId, files: Memo<ArtifactsPage>, stage: Memo<JobStage>) -> impl IntoView {
     let words = t();
     let weights = Memo::new(move |_| {
         let is_final = |file: &&ArtifactView| file.kind == ArtifactKind::Final;
@@ -111,7 +110,7 @@ fn Results(id: JobId, files: Memo<ArtifactsPage>, standing: Memo<Standing>) -> i
     let shown = move || {
         if weights.with(Vec::is_empty) {
             let panel = if count.get() == 0 { Panel::Files } else { Panel::Weights };
-            view! { <p class="panel-empty">{nothing(panel, standing.get())}</p> }.erased()
+            view! { <p class="panel-empty">{empty_text(panel, stage.get())}</p> }.erased()
         } else {
             view! { <FileTable caption=words.job.artifacts_caption files=weights.get()/> }.erased()
         }

@@ -16,11 +16,11 @@ use crate::ui::components::scale::Scale;
 use crate::ui::components::status::JobBadge;
 use crate::ui::components::worker_connect::{FirstContact, TokenOnce};
 use crate::ui::components::worker_token::{TokenAlarm, TokenPanel};
+use crate::ui::empty_state::no_jobs_text;
 use crate::ui::erase::Erase;
 use crate::ui::flash::Way;
 use crate::ui::format;
 use crate::ui::i18n::t;
-use crate::ui::nothing::no_jobs;
 
 /// A worker that is new: it is waited for, and if it was made just now, its token is shown this once.
 #[derive(Clone)]
@@ -88,7 +88,7 @@ fn Gpus(worker: RwSignal<WorkerView>) -> impl IntoView {
 fn Held(worker: RwSignal<WorkerView>) -> impl IntoView {
     let words = &t().worker;
     let jobs = Memo::new(move |_| worker.with(|worker| worker.jobs.clone()));
-    let none = Memo::new(move |_| worker.with(no_jobs));
+    let none = Memo::new(move |_| worker.with(no_jobs_text));
     view! {
         <section class="panel" aria-labelledby="held">
             <h2 id="held" class="panel-head">{words.jobs}</h2>

@@ -1,4 +1,6 @@
-//! What a panel says that has nothing to show: by how its job or worker stands, so that none promises what cannot come.
+//! Texts of empty panels, by the state of the job or worker: none promises what cannot come.
+
+use leptos::prelude::*;
 
 use crate::domain::ids::Attempt;
 use crate::protocol::queue::JobView;
@@ -16,9 +18,9 @@ pub(crate) enum Panel {
     Log,
 }
 
-/// What of a job decides what may still come.
+/// The part of a job's state that decides what a panel can still show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct JobStage {
     pub status: JobStatus,
     /// Whether a worker was ever offered it.
     pub tried: bool,
@@ -26,7 +28,7 @@ pub(crate) struct Standing {
     pub older: bool,
 }
 
-impl Standing {
+impl JobStage {
     pub fn of(job: &JobView) -> Self {
         Self { status: job.status, tried: job.attempt.0 > 0, older: job.older_agent }
     }
@@ -41,14 +43,14 @@ impl Standing {
         !self.status.is_terminal() && !matches!(self.status, JobStatus::Cancelling)
     }
 
-    /// Whether there is a place for how far it is before anything was told of that.
+    /// Whether the progress dial is shown before any progress was reported.
     pub const fn has_dial(self) -> bool {
         matches!(self.status, JobStatus::Starting | JobStatus::Running | JobStatus::Cancelling) && !self.older
     }
 }
 
-/// The sentence of a job's panel.
-pub(crate) fn nothing(panel: Panel, job: Standing) -> &'static str {
+/// The text of an empty panel of a job.
+pub(crate) fn empty_text(panel: Panel, job: JobStage) -> &'static str {
     let words = t();
     let comes = job.goes_on();
     match panel {
@@ -68,8 +70,13 @@ pub(crate) fn nothing(panel: Panel, job: Standing) -> &'static str {
     }
 }
 
-/// What is said of the checkpoint from where the job would go on; nothing of one that needs no other attempt.
-pub(crate) fn goes_on_here(status: JobStatus) -> Option<&'static str> {
+/// That text while the job changes.
+pub(crate) fn live_text(panel: Panel, stage: Memo<JobStage>) -> Signal<&'static str> {
+    Signal::derive(move || empty_text(panel, stage.get()))
+}
+
+/// The note on the checkpoint that the job would resume from; none once it is completed.
+pub(crate) fn checkpoint_note(status: JobStatus) -> Option<&'static str> {
     match status {
         JobStatus::Completed => None,
         JobStatus::Failed | JobStatus::Cancelled | JobStatus::Cancelling => Some(t().work.resumes_again),
@@ -79,8 +86,8 @@ pub(crate) fn goes_on_here(status: JobStatus) -> Option<&'static str> {
     }
 }
 
-/// The sentence of a worker that holds no job.
-pub(crate) fn no_jobs(worker: &WorkerView) -> &'static str {
+/// The text for a worker without jobs.
+pub(crate) fn no_jobs_text(worker: &WorkerView) -> &'static str {
     let words = &t().worker;
     match worker.status {
         WorkerStatus::Offline => words.jobs_offline,
@@ -97,7 +104,7 @@ mod tests {
     const PANELS: [Panel; 5] = [Panel::Curves, Panel::Samples, Panel::Weights, Panel::Files, Panel::Log];
 
     fn all(status: JobStatus, tried: bool, older: bool) -> [&'static str; 5] {
-        PANELS.map(|panel| nothing(panel, Standing { status, tried, older }))
+        PANELS.map(|panel| empty_text(panel, JobStage { status, tried, older }))
     }
 
     #[test]
@@ -112,7 +119,7 @@ mod tests {
             "The trainer reported no steps.",
             "The job made no validation images.",
             "No final weights arrived.",
-            "No files arrived from this job.",
+            "This job sent no files.",
         ];
         for status in JobStatus::ALL.iter().copied() {
             let (first, untried, tried) = match status {
@@ -133,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_dial_is_there_while_something_may_move_it() {
-        let with = |status: JobStatus, older| Standing { status, tried: true, older }.has_dial();
+        let with = |status: JobStatus, older| JobStage { status, tried: true, older }.has_dial();
         let shown = JobStatus::ALL.iter().copied().filter(|status| with(*status, false));
         assert_eq!(shown.collect::<Vec<_>>(), [JobStatus::Starting, JobStatus::Running, JobStatus::Cancelling]);
         assert!(!with(JobStatus::Running, true));
@@ -141,8 +148,8 @@ mod tests {
 
     #[test]
     fn a_checkpoint_is_of_use_until_the_job_is_complete() {
-        let said = JobStatus::ALL.iter().map(|status| goes_on_here(*status));
-        let (next, again) = ("the next attempt goes on from here", "running it again goes on from here");
+        let said = JobStatus::ALL.iter().map(|status| checkpoint_note(*status));
+        let (next, again) = ("the next attempt resumes from here", "a new run resumes from here");
         let expected = [Some(next), Some(next), Some(next), Some(next), Some(again), None, Some(again), Some(again)];
         assert_eq!(said.collect::<Vec<_>>(), expected);
     }

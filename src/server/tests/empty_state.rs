@@ -21,7 +21,7 @@ const COMING: [&str; 4] = [
 const OVER: [&str; 4] = [
     "The trainer reported no steps.",
     "The job made no validation images.",
-    "No files arrived from this job.",
+    "This job sent no files.",
     "No worker took the job, so there is no log.",
 ];
 const OLDER: &str = "Its worker has an older agent, which sends no steps, no validation images and no log.";
