@@ -110,6 +110,21 @@ test('the search opens over the page, is read out, and gives the focus back', as
   await expect(field).toBeHidden();
 });
 
+test('the search that is opened again at once stays open', async ({ page, server }) => {
+  await signIn(page, server);
+  await live(page);
+  await page.keyboard.press('Control+k');
+  const field = page.getByRole('combobox', { name: 'Search' });
+  await expect(field).toBeFocused();
+  // A dialog says that it was closed only after this.
+  await page.evaluate(() => {
+    document.querySelector<HTMLDialogElement>('dialog.palette')?.close();
+    document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true, bubbles: true }));
+  });
+  await expect(page.locator('dialog.palette')).toHaveJSProperty('open', true);
+  await expect(field).toBeFocused();
+});
+
 test('a choice that is searched for is made, and the page stays', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto('/jobs?phase=active');

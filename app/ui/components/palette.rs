@@ -58,8 +58,14 @@ pub(crate) fn Palette(searching: RwSignal<bool>) -> impl IntoView {
             dialog.close();
         }
     });
+    // The event comes after the fact: somebody who is quick has opened it again.
+    let closed = move |_| {
+        if dialog.get_untracked().is_none_or(|dialog| !dialog.open()) {
+            searching.set(false);
+        }
+    };
     view! {
-        <dialog node_ref=dialog class="palette" closedby="any" aria-label=t().habits.search on:close=move |_| searching.set(false)>
+        <dialog node_ref=dialog class="palette" closedby="any" aria-label=t().habits.search on:close=closed>
             {move || searching.get().then(|| view! { <Search close=close/> })}
         </dialog>
     }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -28,13 +29,17 @@ pub struct Entry {
 /// All of them by GPU.
 pub type Entries = BTreeMap<String, Entry>;
 
+/// A file as it was written once: its number and its date. Each change makes a new file, and two of them may bear one date, as
+/// the kernel dates files by a clock that ticks every few milliseconds.
+type Version = (u64, SystemTime);
+
 /// The file. An agent and a person's command may both change it, so each change is made under a lock, from what is there.
 #[derive(Debug)]
 pub struct Quarantine {
     path: PathBuf,
     boot: String,
-    /// What the file said, and when it was changed last.
-    known: Option<(Option<SystemTime>, Entries)>,
+    /// What the file said, and which file that was.
+    known: Option<(Option<Version>, Entries)>,
 }
 
 impl Quarantine {
@@ -47,14 +52,14 @@ impl Quarantine {
 
     /// Those of this boot, as the file says now.
     pub fn entries(&mut self) -> &Entries {
-        let changed = fs::metadata(&self.path).and_then(|meta| meta.modified()).ok();
-        if self.known.as_ref().is_none_or(|(at, _)| *at != changed) {
+        let version = fs::metadata(&self.path).and_then(|meta| Ok((meta.ino(), meta.modified()?))).ok();
+        if self.known.as_ref().is_none_or(|(known, _)| *known != version) {
             let mut entries = self.read().unwrap_or_else(|error| {
                 tracing::error!("{} cannot be read, so no GPU is in quarantine: {error}", self.path.display());
                 Entries::new()
             });
             entries.retain(|_, entry| entry.boot == self.boot);
-            self.known = Some((changed, entries));
+            self.known = Some((version, entries));
         }
         &self.known.get_or_insert_default().1
     }
@@ -128,6 +133,21 @@ mod tests {
         assert!(next.release("GPU-1")? && !next.release("GPU-1")?);
         assert_eq!(agent.entries().keys().collect::<Vec<_>>(), ["GPU-2"]);
         assert!(Quarantine::at(temp.path(), "boot-2/77").entries().is_empty());
+        Ok(())
+    }
+
+    #[test]
+    fn what_another_process_changes_at_once_is_seen() -> io::Result<()> {
+        let temp = tempfile::tempdir()?;
+        let broken = Broken { uuid: "GPU-1".to_owned(), detail: "XID 48".to_owned() };
+        let (mut agent, mut person) = (Quarantine::at(temp.path(), "b/1"), Quarantine::at(temp.path(), "b/1"));
+        // Within one tick of the clock by which the kernel dates files.
+        for round in 0..30 {
+            agent.add(&broken, Timestamp(round))?;
+            assert!(agent.entries().contains_key("GPU-1"), "round {round}");
+            assert!(person.release("GPU-1")?);
+            assert!(agent.entries().is_empty(), "round {round}");
+        }
         Ok(())
     }
 
