@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use app::domain::capability::Capability;
 use app::domain::gpu::Gpu;
 use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::{Checkpoints, Demand, Job, Spec, Target};
+use app::domain::job::{Checkpoints, Demand, Job, Overrides, Spec, Start, Target};
 use app::domain::labels::Labels;
 use app::domain::plan::{Fleet, Limits, plan, rank};
 use app::domain::time::Timestamp;
@@ -75,6 +75,8 @@ fn job(n: u32) -> Job {
         shared_secrets_only: false,
         files: Vec::new(),
         paths: Vec::new(),
+        overrides: Overrides::new(),
+        start: Start::Newest,
     };
     let at = Timestamp(NOW.0 - i64::from(NUMBER) + i64::from(n));
     Job { priority: (n % 7) as u8, ..Job::submitted(JobId::new(NOW, entropy(n)), spec, at, format!("user-{}", n % 30)) }

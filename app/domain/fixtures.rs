@@ -3,7 +3,7 @@
 use super::capability::Capability;
 use super::gpu::{Gpu, Withheld, WithheldReason, Word};
 use super::ids::{JobId, WorkerId};
-use super::job::{Checkpoints, Demand, Job, Spec, Target};
+use super::job::{Checkpoints, Demand, Job, Overrides, Spec, Start, Target};
 use super::labels::Labels;
 use super::time::{Millis, Timestamp};
 use super::worker::{Kind, Worker};
@@ -31,6 +31,8 @@ pub(crate) fn spec(demand: Demand) -> Spec {
         shared_secrets_only: false,
         files: Vec::new(),
         paths: Vec::new(),
+        overrides: Overrides::new(),
+        start: Start::Newest,
     }
 }
 

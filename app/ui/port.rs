@@ -82,6 +82,10 @@ pub struct Draft {
     pub outcome: Result<Drafted, Problem>,
     /// What others have changed since the reader ran the configuration last.
     pub unseen: Option<Unseen>,
+    /// The revision that a job ran which is submitted again.
+    pub ran: Option<u32>,
+    /// The revision that is to run, if not simply the newest.
+    pub pinned: Option<u32>,
 }
 
 /// A change of a configuration by somebody else.
@@ -100,7 +104,7 @@ pub struct Unseen {
 #[cfg(feature = "ssr")]
 pub struct Drafted {
     /// As the API says it (`dry_run`).
-    pub preview: crate::protocol::queue::Previewed,
+    pub preview: crate::protocol::submit::Previewed,
     /// The same submit for a shell.
     pub commands: Commands,
 }

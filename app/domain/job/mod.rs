@@ -1,10 +1,17 @@
 //! A job's life: `Queued → Offered → Starting → Running → Completed | Failed | Cancelled`, with `Cancelling` on the
 //! way to the last. A lost attempt goes back to `Queued`; a terminal state never changes (invariant I2).
 
+mod failure;
+mod overrides;
+mod start;
 mod transitions;
 
 #[cfg(test)]
 mod tests;
+
+pub use failure::{Failure, Loss};
+pub use overrides::{Override, Overrides};
+pub use start::{SavedBy, Start};
 
 use super::ids::{Attempt, JobId, WorkerId};
 use super::labels::Labels;
@@ -72,6 +79,10 @@ pub struct Spec {
     pub files: Vec<String>,
     /// The names of directories of the host that the configuration needs: `data_root`.
     pub paths: Vec<String>,
+    /// Values of the configuration that this job changes.
+    pub overrides: Overrides,
+    /// Where a job that is run again begins.
+    pub start: Start,
 }
 
 /// Where a job may run.
@@ -242,45 +253,6 @@ impl State {
             Self::Cancelled { .. } => "cancelled",
         }
     }
-}
-
-/// Why an attempt, or a job, failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Failure {
-    /// The trainer, or the agent on its behalf, gave up.
-    Trainer {
-        /// Its exit code, 128 + signal if it was killed; none if it never started.
-        exit_code: Option<i32>,
-        /// In its words.
-        error: String,
-    },
-    /// The attempt was lost more often than the retries allow.
-    Lost(Loss),
-    /// The trainer ran longer than the submit allowed.
-    OverTime {
-        /// How long that was.
-        allowed: Millis,
-    },
-}
-
-/// How an attempt was lost.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Loss {
-    /// The agent came back without it.
-    AgentForgot,
-    /// The worker went offline with it.
-    WorkerOffline,
-    /// The agent stopped it, and not by the job's fault (shutdown, exit code 75, …).
-    Requeued(String),
-    /// Its worker's drain came to its deadline.
-    Evicted,
-    /// The trainer failed, and the submit said to try again.
-    TrainerFailed {
-        /// Its exit code.
-        exit_code: Option<i32>,
-        /// In its words.
-        error: String,
-    },
 }
 
 /// What a worker says of an attempt.

@@ -22,7 +22,7 @@ pub(super) const BULK: Bulk = Bulk {
     drain_text: "What drains finishes what it runs and takes no new jobs until it is resumed.",
     delete_text: "A deleted worker's token stops working at once. Its past jobs, their logs and files stay.",
     cancel_text: "A cancelled job does not start again.",
-    retry_text: "Each becomes a new job of the same revision of the configuration, with the same demands. It goes on from the newest checkpoint, if there is one.",
+    retry_text: "Each becomes a new job with the same demands and the same revision of the configuration: from scratch if it completed, else from its newest checkpoint.",
     happens: "What will happen",
     nothing: "Nothing to do",
     nothing_text: "Nothing would change. Go back and select others.",

@@ -49,6 +49,13 @@ pub(super) const TRAIN: Train = Train {
     runtime_hint: "Like 90m, 12h or 2d. An attempt that takes longer is stopped, and the job has failed.",
     retry_on_failure: "Also when the trainer itself fails",
     retry_on_failure_text: "Otherwise its own failure is final.",
+    settings: "Change single values",
+    settings_hint: "For this job only, such as learning_rate=1e-5. The rest stays as in the configuration; key= leaves a key out.",
+    setting_row: Phrase("Value {0}"),
+    newer_title: "There is a newer revision",
+    newer_text: Phrase("The job ran revision {0}; the newest is {1}. What differs is below."),
+    newer_keep: Phrase("Run revision {0}, as the job did"),
+    newer_take: Phrase("Run revision {0}, the newest"),
     changed_title: "Changed since you last ran it",
     changed_text: Phrase(
         "You last ran revision {0}. It has been changed since, last by {1}. Look at the changes below before you run revision {2}.",

@@ -22,7 +22,7 @@ pub(super) const BULK: Bulk = Bulk {
     drain_text: "Un worker drenado termina lo que está ejecutando y no acepta trabajos nuevos hasta que se reanude.",
     delete_text: "El token de un worker eliminado deja de funcionar de inmediato. Sus trabajos anteriores, sus registros y archivos se conservan.",
     cancel_text: "Un trabajo cancelado no vuelve a empezar.",
-    retry_text: "De cada uno se crea un trabajo nuevo con la misma revisión de la configuración y los mismos requisitos. Continúa desde el último checkpoint, si lo hay.",
+    retry_text: "De cada uno se crea un trabajo nuevo con los mismos requisitos y la misma revisión de la configuración: desde cero si se completó y, si no, desde su último checkpoint.",
     happens: "Qué ocurrirá",
     nothing: "Nada que hacer",
     nothing_text: "No cambiaría nada. Vuelva y seleccione otros.",

@@ -49,6 +49,13 @@ pub(super) const TRAIN: Train = Train {
     runtime_hint: "Por ejemplo 90m, 12h o 2d. Un intento que tarde más se detiene y el trabajo falla.",
     retry_on_failure: "También si falla el propio entrenamiento",
     retry_on_failure_text: "Si no, su propio fallo es definitivo.",
+    settings: "Cambiar valores sueltos",
+    settings_hint: "Solo para este trabajo, por ejemplo learning_rate=1e-5. Lo demás queda como en la configuración; clave= quita la clave.",
+    setting_row: Phrase("Valor {0}"),
+    newer_title: "Hay una revisión más nueva",
+    newer_text: Phrase("El trabajo usó la revisión {0}; la más nueva es la {1}. Abajo está lo que cambia."),
+    newer_keep: Phrase("Ejecutar la revisión {0}, como el trabajo"),
+    newer_take: Phrase("Ejecutar la revisión {0}, la más nueva"),
     changed_title: "Modificada desde tu última ejecución",
     changed_text: Phrase(
         "La última revisión que ejecutaste es la {0}. Desde entonces se ha modificado; el último cambio es de {1}. Revisa los cambios antes de ejecutar la revisión {2}.",

@@ -49,6 +49,13 @@ pub(super) const TRAIN: Train = Train {
     runtime_hint: "90m、12h、2dのように指定します。これを超えた試行は停止され、ジョブは失敗になります。",
     retry_on_failure: "トレーナー自体が失敗した場合も再実行",
     retry_on_failure_text: "指定しない場合、トレーナーの失敗で終了します。",
+    settings: "一部の値を変更",
+    settings_hint: "このジョブだけの変更です（例: learning_rate=1e-5）。その他は設定のままです。key= でそのキーを除きます。",
+    setting_row: Phrase("値 {0}"),
+    newer_title: "新しいリビジョンがあります",
+    newer_text: Phrase("ジョブはリビジョン {0} を実行しました。最新は {1} です。違いは下のとおりです。"),
+    newer_keep: Phrase("ジョブと同じリビジョン {0} を実行"),
+    newer_take: Phrase("最新のリビジョン {0} を実行"),
     changed_title: "前回の実行後に変更されています",
     changed_text: Phrase(
         "前回実行したのはリビジョン {0} です。その後変更されており、最後に変更したのは {1} です。リビジョン {2} を実行する前に、以下の変更を確認してください。",

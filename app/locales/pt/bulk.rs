@@ -22,7 +22,7 @@ pub(super) const BULK: Bulk = Bulk {
     drain_text: "Um worker drenado termina o que está executando e não aceita novos trabalhos até ser retomado.",
     delete_text: "O token de um worker excluído deixa de funcionar imediatamente. Os trabalhos anteriores, os logs e os arquivos permanecem.",
     cancel_text: "Um trabalho cancelado não começa de novo.",
-    retry_text: "Cada um vira um novo trabalho com a mesma revisão da configuração e os mesmos requisitos. Ele continua do último checkpoint, se houver.",
+    retry_text: "Cada um vira um novo trabalho com os mesmos requisitos e a mesma revisão da configuração: do zero se foi concluído; senão, do seu último checkpoint.",
     happens: "O que vai acontecer",
     nothing: "Nada a fazer",
     nothing_text: "Nada mudaria. Volte e selecione outros.",

@@ -49,6 +49,13 @@ pub(super) const TRAIN: Train = Train {
     runtime_hint: "Como 90m, 12h ou 2d. Uma tentativa que demora mais é interrompida, e o trabalho falha.",
     retry_on_failure: "Também quando o próprio treinamento falha",
     retry_on_failure_text: "Caso contrário, a própria falha é definitiva.",
+    settings: "Alterar valores avulsos",
+    settings_hint: "Só para este trabalho, como learning_rate=1e-5. O resto fica como na configuração; chave= remove a chave.",
+    setting_row: Phrase("Valor {0}"),
+    newer_title: "Há uma revisão mais nova",
+    newer_text: Phrase("O trabalho usou a revisão {0}; a mais nova é a {1}. O que muda está abaixo."),
+    newer_keep: Phrase("Executar a revisão {0}, como o trabalho"),
+    newer_take: Phrase("Executar a revisão {0}, a mais nova"),
     changed_title: "Alterada desde a sua última execução",
     changed_text: Phrase(
         "A última revisão que você executou foi a {0}. Depois disso ela foi alterada, por último por {1}. Veja as alterações antes de executar a revisão {2}.",

@@ -49,6 +49,13 @@ pub(super) const TRAIN: Train = Train {
     runtime_hint: "例如90m、12h或2d。超时的尝试会被停止，任务记为失败。",
     retry_on_failure: "训练程序自身失败时也重试",
     retry_on_failure_text: "否则，训练程序自身的失败即为最终结果。",
+    settings: "更改个别值",
+    settings_hint: "仅用于此任务，例如 learning_rate=1e-5。其余与配置相同；key= 表示去掉该键。",
+    setting_row: Phrase("值 {0}"),
+    newer_title: "有更新的修订",
+    newer_text: Phrase("任务运行的是修订 {0}，最新的是修订 {1}。差异如下。"),
+    newer_keep: Phrase("运行修订 {0}，与任务相同"),
+    newer_take: Phrase("运行最新的修订 {0}"),
     changed_title: "自您上次运行后已更改",
     changed_text: Phrase(
         "您上次运行的是修订 {0}。此后它被更改过，最后由 {1} 更改。运行修订 {2} 之前，请查看下面的更改。",

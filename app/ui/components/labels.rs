@@ -36,13 +36,19 @@ pub(crate) fn LabelRows(
     name: &'static str,
     typed: String,
     label: crate::ui::locales::sentence::Phrase,
+    /// What describes the fields.
+    #[prop(default = "labels-hint")]
+    hint: &'static str,
+    /// What they suggest.
+    #[prop(default = Some(SUGGESTED))]
+    list: Option<&'static str>,
 ) -> impl IntoView {
     let mut rows: Vec<String> = typed.lines().map(str::trim).filter(|row| !row.is_empty()).map(str::to_owned).collect();
     rows.resize((rows.len() + ROWS.1).max(ROWS.0), String::new());
     let rows = rows.into_iter().enumerate().map(|(at, row)| {
         view! {
-            <input class="input w-full font-mono" name=name list=SUGGESTED autocomplete="off" spellcheck="false"
-                aria-label=label.of(at + 1) aria-describedby="labels-hint" placeholder="key=value" value=row/>
+            <input class="input w-full font-mono" name=name list=list autocomplete="off" spellcheck="false"
+                aria-label=label.of(at + 1) aria-describedby=hint placeholder="key=value" value=row/>
         }
     });
     view! { <div class="label-rows">{rows.collect_view()}</div> }.erased()

@@ -10,7 +10,7 @@ use super::status::{Look, Status};
 use super::summary::summary_words;
 use crate::protocol::explain::{ExplanationView, VerdictCode, WorkerAnswer};
 use crate::protocol::problem::Problem;
-use crate::protocol::queue::Previewed;
+use crate::protocol::submit::Previewed;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::port::{Commands, Drafted};

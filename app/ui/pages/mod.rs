@@ -49,6 +49,8 @@ pub(crate) mod system;
 #[cfg(feature = "ssr")]
 pub(crate) mod train;
 #[cfg(feature = "ssr")]
+mod train_changes;
+#[cfg(feature = "ssr")]
 pub(crate) mod usage;
 pub(crate) mod worker;
 #[cfg(feature = "ssr")]

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
-use super::config::Compared;
 use super::configs::NoConfigs;
+use super::train_changes::{Changed, Newer, Settings};
 use super::{Skeleton, use_desk, use_port};
 use crate::domain::sandbox::SandboxLevel;
 use crate::protocol::configs::{ConfigDetail, ConfigView, ConfigsPage};
@@ -32,7 +32,7 @@ use crate::ui::erase::Erase;
 use crate::ui::flash::{FormName, refused};
 use crate::ui::format::config_address;
 use crate::ui::i18n::t;
-use crate::ui::port::{Draft, Unseen};
+use crate::ui::port::Draft;
 
 /// What the page is made of.
 struct Snapshot {
@@ -44,6 +44,10 @@ struct Snapshot {
     draft: Draft,
     /// The revision that the reader ran last, if others have changed the configuration since.
     earlier: Option<ConfigDetail>,
+    /// The revision that the job ran which is submitted again.
+    ran: Option<ConfigDetail>,
+    /// The newest revision, if another one is to run or was run.
+    newest: Option<ConfigDetail>,
     /// Whether no new jobs are taken.
     disk_full: bool,
 }
@@ -67,10 +71,16 @@ pub(crate) fn TrainPage() -> impl IntoView {
                     Some(unseen) => desk.config(named.clone(), Some(unseen.last_run)).await.ok(),
                     None => None,
                 };
+                let ran = match draft.ran {
+                    Some(ran) => desk.config(named.clone(), Some(ran)).await.ok(),
+                    None => None,
+                };
                 Ok::<_, Problem>(Snapshot {
+                    newest: if ran.is_some() { desk.config(named.clone(), None).await.ok() } else { None },
+                    ran,
                     configs: desk.configs().await?,
                     // Whether it is there at all, the draft says.
-                    chosen: desk.config(named, None).await.ok(),
+                    chosen: desk.config(named, draft.pinned).await.ok(),
                     labels: desk.fleet_labels().await?,
                     secrets: desk.secrets().await?,
                     draft,
@@ -101,10 +111,10 @@ pub(crate) fn TrainPage() -> impl IntoView {
 
 /// What the form holds.
 #[derive(Clone)]
-struct Fields(BTreeMap<String, String>);
+pub(super) struct Fields(BTreeMap<String, String>);
 
 impl Fields {
-    fn text(&self, name: &str) -> String {
+    pub(super) fn text(&self, name: &str) -> String {
         self.0.get(name).cloned().unwrap_or_default()
     }
 
@@ -125,11 +135,14 @@ impl Fields {
 #[component]
 fn Submit(snapshot: Snapshot) -> impl IntoView {
     let words = &t().plain().train;
-    let Snapshot { configs, chosen, labels, secrets, draft, earlier, .. } = snapshot;
+    let Snapshot { configs, chosen, labels, secrets, draft, earlier, ran, newest, .. } = snapshot;
+    let pinned = draft.pinned;
     let fields = Fields(draft.fields);
     let changed = chosen.clone().zip(earlier).zip(draft.unseen).map(|((shown, earlier), unseen)| {
         view! { <Changed fields=fields.clone() shown=shown earlier=earlier unseen=unseen/> }
     });
+    let newer = ran.zip(newest).zip(pinned).filter(|((ran, newest), _)| ran.config.revision != newest.config.revision);
+    let newer = newer.map(|((ran, newest), pinned)| view! { <Newer pinned=pinned ran=ran newest=newest/> });
     let name = fields.text("config");
     let choices = configs.configs.into_iter().map(|config| {
         let checked = config.name == name;
@@ -147,10 +160,11 @@ fn Submit(snapshot: Snapshot) -> impl IntoView {
                         <div data-part="content">{chosen.map(|chosen| view! { <Content chosen=chosen/> })}</div>
                     </details>
                 </section>
-                <div data-part="changed">{changed}</div>
+                <div data-part="changed">{changed}{newer}</div>
                 <section class="panel form" aria-labelledby="needs">
                     <h2 id="needs" class="panel-title">{words.requirements}</h2>
                     <Needs fields=fields.clone() labels=labels/>
+                    <Settings fields=fields.clone()/>
                     <Limits fields=fields.clone()/>
                     <Secrets fields=fields secrets=secrets/>
                 </section>
@@ -185,31 +199,6 @@ fn ConfigChoice(config: ConfigView, checked: bool) -> impl IntoView {
             </label>
             <LookLink href=config_address(&config.name) name=config.name.clone()/>
         </div>
-    }
-    .erased()
-}
-
-/// What others have changed since the reader ran it last, to be looked at before it runs.
-#[component]
-fn Changed(fields: Fields, shown: ConfigDetail, earlier: ConfigDetail, unseen: Unseen) -> impl IntoView {
-    let words = &t().plain().train;
-    let (newest, by) = (shown.config.revision, unseen.changed_by.unwrap_or_else(|| "?".to_owned()));
-    let reviewed = format!("{}@{newest}", shown.config.name);
-    let checked = fields.text("reviewed") == reviewed;
-    view! {
-        <section class="space-y-4" aria-labelledby="changed">
-            <div class="panel form">
-                <h2 id="changed" class="panel-title"><Icon glyph=Glyph::Warning/>{words.changed_title}</h2>
-                <p>{words.changed_text.with(&[&unseen.last_run, &by, &newest])}</p>
-            </div>
-            <Compared earlier=earlier shown=shown split=false/>
-            <div class="panel form">
-                <span class="tick">
-                    <input type="checkbox" class="checkbox checkbox-sm checkbox-primary" id="reviewed" name="reviewed" value=reviewed checked=checked required=true/>
-                    <label for="reviewed">{words.changed_tick.of(newest)}</label>
-                </span>
-            </div>
-        </section>
     }
     .erased()
 }

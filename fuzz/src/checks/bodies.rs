@@ -11,7 +11,8 @@ use app::protocol::dispatch::WorkerEvent;
 use app::protocol::factors::ConfirmTotp;
 use app::protocol::notices::ReadNotices;
 use app::protocol::problem::Problem;
-use app::protocol::queue::{JobView, JobsQuery, LogChunk, SetPriority, SubmitJob};
+use app::protocol::queue::{JobView, JobsQuery, LogChunk};
+use app::protocol::submit::{SetPriority, SubmitJob};
 use app::protocol::secrets::{JobSecrets, PutSecret, SecretQuery};
 use app::protocol::topic::TopicsChanged;
 use app::protocol::worker::{

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use app::domain::labels::Labels;
+use app::protocol::overrides;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use nix::sys::termios::{SetArg, tcgetattr, tcsetattr};
 use serde::de::DeserializeOwned;
@@ -79,6 +80,13 @@ pub fn words(words: impl IntoIterator<Item = &'static str>) -> impl TypedValuePa
 pub fn label(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
     Ok((key.to_owned(), value.to_owned()))
+}
+
+/// A value of a configuration from a flag.
+pub fn setting(text: &str) -> Result<(String, Value), String> {
+    let mut values = overrides::parse([text]).map_err(|_| "write KEY=VALUE")?;
+    overrides::check(&values).map_err(|_| "a KEY is a setting's name, such as learning_rate")?;
+    values.pop_first().ok_or_else(|| "write KEY=VALUE".to_owned())
 }
 
 /// Labels from flags.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use app::domain::ids::{Attempt, JobId};
-use app::domain::job::{Job, Report};
+use app::domain::job::{Job, Report, Start};
 use app::protocol::artifacts::ResumePoint;
 use app::protocol::checkpoints::WholeCheckpoint;
 use app::protocol::topic::Topic;
@@ -130,27 +130,65 @@ pub async fn resume_point(tx: &mut dyn Tx, job: &Job) -> Result<Option<ResumePoi
     Ok(found.map(|Found { job, attempt, name, .. }| ResumePoint { job_id: job, attempt, name }))
 }
 
-/// The checkpoint of the highest step that an attempt before this one has sent, or one of the jobs that this job tries
-/// again. Nothing of another person's.
-async fn newest(tx: &mut dyn Tx, job: &Job, before: Attempt) -> Result<Option<Found>, Refusal> {
-    let own = tx.checkpoints(&job.id).await?.into_iter().filter(|checkpoint| checkpoint.attempt < before);
-    let mut found: Vec<(JobId, StoredCheckpoint)> = own.map(|checkpoint| (job.id.clone(), checkpoint)).collect();
-    let mut next = job.retry_of.clone();
-    for _ in 0..FURTHEST {
-        let Some(id) = next else { break };
-        let Some(tried) = tx.job(&id).await?.filter(|tried| tried.submitted_by == job.submitted_by) else { break };
-        found.extend(tx.checkpoints(&id).await?.into_iter().map(|checkpoint| (id.clone(), checkpoint)));
-        next = tried.retry_of;
+/// The whole checkpoints that a job which has ended can be resumed from by whoever submitted it, the newest first; at most
+/// so many.
+pub async fn resumable(tx: &mut dyn Tx, ended: &Job, most: usize) -> Result<Vec<ResumePoint>, Refusal> {
+    let mut points = Vec::new();
+    for (job, checkpoint) in known(tx, ended, ended.attempt.next()).await? {
+        if points.len() < most
+            && let Some(Found { job, attempt, name, .. }) = whole(tx, job, checkpoint).await?
+            && !points.iter().any(|point: &ResumePoint| point.name == name)
+        {
+            points.push(ResumePoint { job_id: job, attempt, name });
+        }
     }
-    // Of one step the job's own comes first, then those of the jobs that it was tried after; the sort keeps that.
-    found.sort_by_key(|(_, checkpoint)| Reverse(checkpoint.step));
-    for (job, checkpoint) in found {
-        let files: Vec<CheckpointFile> = serde_json::from_str(&checkpoint.files).unwrap_or_default();
-        if !files.is_empty() && missing(tx, &job, checkpoint.attempt, &files).await?.is_none() {
-            return Ok(Some(Found { job, attempt: checkpoint.attempt, name: checkpoint.name, files }));
+    Ok(points)
+}
+
+/// The checkpoint of the highest step that an attempt of this job may go on from.
+async fn newest(tx: &mut dyn Tx, job: &Job, before: Attempt) -> Result<Option<Found>, Refusal> {
+    for (job, checkpoint) in known(tx, job, before).await? {
+        if let Some(found) = whole(tx, job, checkpoint).await? {
+            return Ok(Some(found));
         }
     }
     Ok(None)
+}
+
+/// What an attempt before this one has sent, or the jobs that this job tries again have, as far back as each of them began
+/// where the one before ended; the highest step first. Nothing of another person's.
+async fn known(tx: &mut dyn Tx, job: &Job, before: Attempt) -> Result<Vec<(JobId, StoredCheckpoint)>, Refusal> {
+    let own = tx.checkpoints(&job.id).await?.into_iter().filter(|checkpoint| checkpoint.attempt < before);
+    let mut found: Vec<(JobId, StoredCheckpoint)> = own.map(|checkpoint| (job.id.clone(), checkpoint)).collect();
+    let (mut start, mut next) = (job.spec.start.clone(), job.retry_of.clone());
+    for _ in 0..FURTHEST {
+        match &start {
+            Start::Newest => {}
+            Start::Scratch => break,
+            Start::Checkpoint(saved) => {
+                let is_it = |checkpoint: &StoredCheckpoint| {
+                    checkpoint.attempt == saved.attempt && checkpoint.name == saved.name
+                };
+                let made = tx.checkpoints(&saved.job).await?.into_iter().filter(is_it);
+                found.extend(made.map(|checkpoint| (saved.job.clone(), checkpoint)));
+                break;
+            }
+        }
+        let Some(id) = next else { break };
+        let Some(tried) = tx.job(&id).await?.filter(|tried| tried.submitted_by == job.submitted_by) else { break };
+        found.extend(tx.checkpoints(&id).await?.into_iter().map(|checkpoint| (id.clone(), checkpoint)));
+        (start, next) = (tried.spec.start, tried.retry_of);
+    }
+    // Of one step the job's own comes first, then those of the jobs that it was tried after; the sort keeps that.
+    found.sort_by_key(|(_, checkpoint)| Reverse(checkpoint.step));
+    Ok(found)
+}
+
+/// A checkpoint, if all its files are here.
+async fn whole(tx: &mut dyn Tx, job: JobId, checkpoint: StoredCheckpoint) -> Result<Option<Found>, Refusal> {
+    let files: Vec<CheckpointFile> = serde_json::from_str(&checkpoint.files).unwrap_or_default();
+    let is_whole = !files.is_empty() && missing(tx, &job, checkpoint.attempt, &files).await?.is_none();
+    Ok(is_whole.then_some(Found { job, attempt: checkpoint.attempt, name: checkpoint.name, files }))
 }
 
 /// The first of these files that an attempt has not sent as it is described.

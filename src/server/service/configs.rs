@@ -159,16 +159,17 @@ fn may_change(unit: &Unit<'_>, config: &StoredConfig) -> Result<(), Refusal> {
     Err(Refusal::ConfigNotYours { name: config.name.clone(), owner: config.owner.clone() })
 }
 
-/// Refuses a submit by somebody who has not seen what others have changed since they last ran the configuration, or who
-/// has seen another revision than the newest.
-pub async fn check_seen(tx: &mut dyn Tx, by: &str, config: &StoredConfig, seen: Option<u32>) -> Result<(), Refusal> {
-    let unseen = match seen {
-        Some(seen) if seen == config.revision => None,
-        Some(seen) => Some((seen, config.created_by.clone())),
-        None => unseen(tx, by, config).await?,
-    };
+/// The revision that a submit names; without one the newest, unless others have changed the configuration since whoever
+/// submits ran it last.
+pub async fn chosen(tx: &mut dyn Tx, by: &str, name: &str, asked: Option<u32>) -> Result<Arc<StoredConfig>, Refusal> {
+    let config = tx.config(name).await?.ok_or_else(|| Refusal::NoConfig(name.to_owned()))?;
+    if let Some(asked) = asked.filter(|asked| *asked != config.revision) {
+        let earlier = tx.config_revision(name, asked).await?;
+        return earlier.ok_or_else(|| Refusal::NoConfig(format!("{name}, revision {asked}")));
+    }
+    let unseen = if asked.is_some() { None } else { unseen(tx, by, &config).await? };
     match unseen {
-        None => Ok(()),
+        None => Ok(config),
         Some((seen, changed_by)) => {
             Err(Refusal::ConfigChanged { name: config.name.clone(), seen, newest: config.revision, changed_by })
         }

@@ -8,9 +8,9 @@ use app::protocol::dispatch::{BundleRef, CheckpointPolicy, JobSubmit};
 use app::protocol::worker::{Desired, RunningAttempt, StopAttempt, StopReason};
 use serde_json::Map;
 
-use super::Core;
 use super::configs::{data_loader_of, json_file, object};
 use super::refusal::Refusal;
+use super::{Core, overrides};
 use crate::store::Tx;
 use crate::store::workers::StoredWorker;
 use crate::tokens;
@@ -83,6 +83,7 @@ async fn offer(
 ) -> Result<JobSubmit, Refusal> {
     let config = tx.config_revision(&job.spec.config_name, job.spec.config_revision).await?;
     let config = config.ok_or_else(|| Refusal::NoConfig(job.spec.config_name.clone()))?;
+    let config = overrides::ran(config, &job.spec.overrides);
     // Older agents take the configuration from the event; ours fetch the bundle.
     let older = worker.worker.is_older();
     let base = format!("/api/workers/job/{}", job.id);

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use app::domain::access::{Permission, Permissions};
 use app::domain::audit::Action;
 use app::domain::ids::JobId;
-use app::domain::job::{Checkpoints, Demand, Job, Spec, Target};
+use app::domain::job::{Checkpoints, Demand, Job, Spec, Start, Target};
 use app::domain::queue::{DEFAULT_PRIORITY, MAX_PRIORITY};
 use app::domain::secret::variable;
 use app::domain::time::{Millis, Timestamp};
 use app::protocol::dispatch::CheckpointPolicy;
-use app::protocol::queue::{RetryJob, SubmitJob};
 use app::protocol::status::Target as TargetWord;
+use app::protocol::submit::SubmitJob;
 use app::protocol::topic::Topic;
 use serde_json::{Value, json};
 
@@ -65,45 +65,10 @@ impl Core {
     pub async fn drafted(&self, by: String, submit: &SubmitJob) -> Result<Job, Refusal> {
         check(submit)?;
         let mut tx = self.read().await?;
-        let config = tx.config(&submit.config_name).await?;
-        let config = config.ok_or_else(|| Refusal::NoConfig(submit.config_name.clone()))?;
-        super::configs::check_seen(&mut *tx, &by, &config, submit.config_revision).await?;
+        let config = super::configs::chosen(&mut *tx, &by, &submit.config_name, submit.config_revision).await?;
         super::secrets::check_named(&mut *tx, &by, submit.secrets.as_deref()).await?;
         let id = JobId::new(self.now(), self.entropy());
-        Ok(made(id, submit, &config, self.now(), by))
-    }
-
-    /// Submits again what has ended: the same demands and the same revision, as a job of its own. A `key` is as with a
-    /// submit. With somebody else's job, secrets of one's own are used only if they are named.
-    pub async fn retry(
-        self: &Arc<Self>,
-        caller: Caller,
-        id: JobId,
-        retry: RetryJob,
-        key: Option<String>,
-    ) -> Result<Job, Refusal> {
-        check_key(key.as_deref())?;
-        check_number(retry.secrets.as_deref())?;
-        let input = Arc::new((id, JobId::new(self.now(), self.entropy()), retry, key));
-        self.change(caller, move |unit| {
-            let input = Arc::clone(&input);
-            Box::pin(async move {
-                let (id, new, RetryJob { secrets }, key) = &*input;
-                let named = secrets.as_ref().map(|names| names.join(" "));
-                let asked = format!("retry {id} {}", named.unwrap_or_default());
-                if let Some(job) = made_before(unit, key.as_deref(), &asked).await? {
-                    return Ok(job);
-                }
-                let ended = unit.job(id).await?;
-                let again = ended.retried(new.clone(), unit.now, unit.owner().to_owned(), highest_priority(unit))?;
-                let spec = with_secrets(unit, &ended, secrets.as_deref()).await?;
-                let job = Job { trace: Some(unit.trace()), spec, ..again };
-                let detail = json!({"retry_of": id, "secrets": job.spec.secrets});
-                let job = add(unit, &job, &detail).await?;
-                remember(unit, key.as_deref(), &asked, job).await
-            })
-        })
-        .await
+        Ok(made(id, spec(submit, &config, self.policy.allow_code)?, submit.priority, self.now(), by))
     }
 
     /// Makes a job more or less urgent; tells how urgent it was.
@@ -153,33 +118,21 @@ impl Core {
 }
 
 async fn submit_in(unit: &mut Unit<'_>, id: &JobId, submit: &SubmitJob) -> Result<Job, Refusal> {
-    let config = unit.tx.config(&submit.config_name).await?;
-    let config = config.ok_or_else(|| Refusal::NoConfig(submit.config_name.clone()))?;
     let owner = unit.owner().to_owned();
-    super::configs::check_seen(unit.tx, &owner, &config, submit.config_revision).await?;
+    let config = super::configs::chosen(unit.tx, &owner, &submit.config_name, submit.config_revision).await?;
     super::secrets::check_named(unit.tx, &owner, submit.secrets.as_deref()).await?;
-    let job = made(id.clone(), submit, &config, unit.now, owner);
+    let spec = spec(submit, &config, unit.core.policy.allow_code)?;
+    let job = made(id.clone(), spec, submit.priority, unit.now, owner);
     let job = Job { trace: Some(unit.trace()), ..job };
-    let detail = json!({"config": config.name, "revision": config.revision, "target": submit.target});
+    let mut detail = json!({"config": config.name, "revision": config.revision, "target": submit.target});
+    if !job.spec.overrides.is_empty() {
+        detail["overrides"] = json!(super::overrides::told(&job.spec.overrides));
+    }
     add(unit, &job, &detail).await
 }
 
-/// What a job that has ended asked for, with the secrets that it is given when it is submitted again.
-async fn with_secrets(unit: &mut Unit<'_>, ended: &Job, named: Option<&[String]>) -> Result<Spec, Refusal> {
-    let (owner, spec) = (unit.owner().to_owned(), ended.spec.clone());
-    if let Some(named) = named {
-        super::secrets::check_named(unit.tx, &owner, Some(named)).await?;
-        return Ok(Spec { secrets: Some(variables(named)), shared_secrets_only: false, ..spec });
-    }
-    if ended.submitted_by == owner {
-        return Ok(spec);
-    }
-    let secrets = super::secrets::shared_of(unit.tx, spec.secrets.as_deref()).await?;
-    Ok(Spec { secrets: Some(secrets), shared_secrets_only: true, ..spec })
-}
-
 /// The job that this key made before, if the same was asked for.
-async fn made_before(unit: &mut Unit<'_>, key: Option<&str>, asked: &str) -> Result<Option<Job>, Refusal> {
+pub(super) async fn made_before(unit: &mut Unit<'_>, key: Option<&str>, asked: &str) -> Result<Option<Job>, Refusal> {
     let Some(key) = key else { return Ok(None) };
     let actor = unit.actor().to_owned();
     let Some((made, earlier)) = unit.tx.idempotency_key(&actor, key).await? else { return Ok(None) };
@@ -191,7 +144,7 @@ async fn made_before(unit: &mut Unit<'_>, key: Option<&str>, asked: &str) -> Res
 }
 
 /// Notes what a key has made.
-async fn remember(unit: &mut Unit<'_>, key: Option<&str>, asked: &str, job: Job) -> Result<Job, Refusal> {
+pub(super) async fn remember(unit: &mut Unit<'_>, key: Option<&str>, asked: &str, job: Job) -> Result<Job, Refusal> {
     if let Some(key) = key {
         let actor = unit.actor().to_owned();
         unit.tx.insert_idempotency_key(&actor, key, &tokens::digest(asked), &job).await?;
@@ -199,7 +152,7 @@ async fn remember(unit: &mut Unit<'_>, key: Option<&str>, asked: &str, job: Job)
     Ok(job)
 }
 
-fn check_key(key: Option<&str>) -> Result<(), Refusal> {
+pub(super) fn check_key(key: Option<&str>) -> Result<(), Refusal> {
     let usable = key.is_none_or(|key| (1..=MAX_KEY).contains(&key.len()));
     if usable {
         Ok(())
@@ -209,7 +162,7 @@ fn check_key(key: Option<&str>) -> Result<(), Refusal> {
 }
 
 /// Writes a new job down, and looks whether somebody can take it.
-async fn add(unit: &mut Unit<'_>, job: &Job, detail: &Value) -> Result<Job, Refusal> {
+pub(super) async fn add(unit: &mut Unit<'_>, job: &Job, detail: &Value) -> Result<Job, Refusal> {
     unit.core.need_room()?;
     let most = unit.core.policy.bounds.waiting_jobs_per_user;
     let owner = job.submitted_by.clone();
@@ -224,12 +177,11 @@ async fn add(unit: &mut Unit<'_>, job: &Job, detail: &Value) -> Result<Job, Refu
     Ok(job.clone())
 }
 
-fn made(id: JobId, submit: &SubmitJob, config: &StoredConfig, now: Timestamp, by: String) -> Job {
-    let job = Job::submitted(id, spec(submit, config), now, by);
-    Job { priority: submit.priority, ..job }
+fn made(id: JobId, spec: Spec, priority: u8, now: Timestamp, by: String) -> Job {
+    Job { priority, ..Job::submitted(id, spec, now, by) }
 }
 
-fn check_number(secrets: Option<&[String]>) -> Result<(), Refusal> {
+pub(super) fn check_number(secrets: Option<&[String]>) -> Result<(), Refusal> {
     if secrets.is_some_and(|names| names.len() > MAX_SECRETS) {
         return Err(Invalid::TooMuch { what: "secrets", limit: MAX_SECRETS as u64 }.into());
     }
@@ -237,7 +189,7 @@ fn check_number(secrets: Option<&[String]>) -> Result<(), Refusal> {
 }
 
 /// The highest priority that whoever asks may give a job.
-fn highest_priority(unit: &Unit<'_>) -> u8 {
+pub(super) fn highest_priority(unit: &Unit<'_>) -> u8 {
     let may_raise = unit.covers(Permissions::from_iter([Permission::QueueManage])).is_ok();
     if may_raise { MAX_PRIORITY } else { DEFAULT_PRIORITY }
 }
@@ -271,13 +223,14 @@ fn check(submit: &SubmitJob) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn variables(names: &[String]) -> Vec<String> {
+pub(super) fn variables(names: &[String]) -> Vec<String> {
     names.iter().filter_map(|name| variable(name)).collect()
 }
 
-fn spec(submit: &SubmitJob, config: &StoredConfig) -> Spec {
-    let num_processes = super::configs::num_processes(config);
-    Spec {
+fn spec(submit: &SubmitJob, config: &Arc<StoredConfig>, allow_code: bool) -> Result<Spec, Refusal> {
+    let (overrides, config) = super::overrides::of(config, &submit.overrides, allow_code)?;
+    let num_processes = super::configs::num_processes(&config);
+    Ok(Spec {
         config_name: config.name.clone(),
         config_revision: config.revision,
         target: match submit.target {
@@ -304,7 +257,9 @@ fn spec(submit: &SubmitJob, config: &StoredConfig) -> Spec {
         },
         secrets: Some(variables(submit.secrets.as_deref().unwrap_or_default())),
         shared_secrets_only: false,
-        files: super::configs::named_files(config),
-        paths: super::configs::named_paths(config),
-    }
+        files: super::configs::named_files(&config),
+        paths: super::configs::named_paths(&config),
+        overrides,
+        start: Start::Newest,
+    })
 }

@@ -150,7 +150,8 @@ impl Core {
         let mut tx = self.read().await?;
         let job = tx.job(&subject.job).await?.ok_or_else(|| Refusal::NoJob(subject.job.clone()))?;
         let config = tx.config_revision(&job.spec.config_name, job.spec.config_revision).await?;
-        config.ok_or(Refusal::NoConfig(job.spec.config_name))
+        let config = config.ok_or(Refusal::NoConfig(job.spec.config_name))?;
+        Ok(super::overrides::ran(config, &job.spec.overrides))
     }
 
     /// Checks that an attempt may still send files: its own job has not gone to somebody else, and is not over.

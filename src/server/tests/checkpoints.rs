@@ -1,5 +1,6 @@
 //! Checkpoints that an attempt sent, for the attempts after it.
 
+mod again;
 mod last;
 
 use app::domain::time::Millis;

@@ -45,7 +45,7 @@ async fn somebody_elses_change_has_to_be_seen_before_it_runs() {
     store(&server, &ada, "digits", "0.1").await.ok(200);
     submit(&server, &eve, json!({})).await.ok(201);
     store(&server, &ada, "digits", "0.2").await.ok(200);
-    for more in [json!({}), json!({"config_revision": 1}), json!({"dry_run": true})] {
+    for more in [json!({}), json!({"dry_run": true})] {
         let refused = submit(&server, &eve, more).await.problem(409, "config_changed");
         assert_eq!(
             (&refused["revision"], &refused["reviewed_revision"], &refused["changed_by"]),
@@ -53,7 +53,11 @@ async fn somebody_elses_change_has_to_be_seen_before_it_runs() {
         );
     }
     submit(&server, &ada, json!({})).await.ok(201);
-    submit(&server, &eve, json!({"config_revision": 2})).await.ok(201);
+    for revision in [1, 2] {
+        let job = submit(&server, &eve, json!({"config_revision": revision})).await.ok(201)["job_id"].clone();
+        assert_eq!(server.job(job.as_str().expect("text")).await["config_revision"], revision, "what is named is run");
+    }
+    submit(&server, &eve, json!({"config_revision": 3})).await.problem(404, "config_not_found");
     submit(&server, &eve, json!({})).await.ok(201);
     // Also of what is one's own.
     let lea = server.person("lea", "lead").await;

@@ -5,8 +5,11 @@ use leptos::prelude::*;
 use crate::domain::access::Permission;
 use crate::domain::ids::JobId;
 use crate::domain::queue::MAX_PRIORITY;
-use crate::protocol::queue::{JobView, SubmitJob};
+use crate::protocol::artifacts::ResumePoint;
+use crate::protocol::overrides;
+use crate::protocol::queue::JobView;
 use crate::protocol::status::{JobStatus, Phase};
+use crate::protocol::submit::SubmitJob;
 use crate::ui::components::action::{ConfirmedAction, Deed, Question, Said};
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::erase::Erase;
@@ -24,6 +27,9 @@ pub(in crate::ui) fn JobActions(#[prop(into)] job: Signal<JobView>) -> impl Into
     let status = Memo::new(move |_| job.with(|job| job.status));
     let priority = Memo::new(move |_| job.with(|job| job.priority));
     let reader = use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.name).unwrap_or_default();
+    // Checkpoints of somebody else's job are theirs.
+    let is_own = job.with_untracked(|job| job.submitted_by == reader);
+    let resumable = Memo::new(move |_| job.with(|job| if is_own { job.resumable.clone() } else { Vec::new() }));
     let (id, clone) = job.with_untracked(|job| (job.job_id.clone(), again(job, &reader)));
     let buttons = move || {
         let (status, ended) = (status.get(), status.get().is_terminal());
@@ -31,7 +37,7 @@ pub(in crate::ui) fn JobActions(#[prop(into)] job: Signal<JobView>) -> impl Into
         view! {
             {(urges && status.is_in(Phase::Waiting)).then(|| view! { <Urgency id=id.clone() priority=priority.get()/> })}
             {submits.then(|| view! { <a class="btn btn-sm" rel="external" href=clone><Icon glyph=Glyph::Copy/>{t().work.clone}</a> })}
-            {(submits && ended).then(|| view! { <RunAgain id=id.clone()/> })}
+            {(submits && ended).then(|| view! { <RunAgain id=id.clone() status=status points=resumable.get()/> })}
             {(cancels && !ended).then(|| view! { <Cancel id=id status=status/> })}
         }
         .erased()
@@ -43,10 +49,13 @@ pub(in crate::ui) fn JobActions(#[prop(into)] job: Signal<JobView>) -> impl Into
 /// else's job are for its reader to choose.
 fn again(job: &JobView, reader: &str) -> String {
     let labels = job.worker_labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",");
+    let settings = overrides::lines(&overrides::values(&job.overrides)).join("\n");
     let usual = SubmitJob::of("");
     let (retries, ticked) = (job.max_attempts.saturating_sub(1), |is_set: bool| is_set.then(|| "true".to_owned()));
     let mut fields = vec![
         ("config", Some(job.config_name.clone())),
+        ("ran", Some(format!("{}@{}", job.config_name, job.config_revision))),
+        ("overrides", Some(settings)),
         ("gpus", job.gpu_count.map(|count| count.to_string())),
         ("min_vram", job.min_vram_gb.map(|gb| gb.to_string())),
         ("accelerator", job.accelerator_type.clone()),
@@ -88,8 +97,14 @@ fn Cancel(id: JobId, status: JobStatus) -> impl IntoView {
 }
 
 #[component]
-fn RunAgain(id: JobId) -> impl IntoView {
+fn RunAgain(id: JobId, status: JobStatus, points: Vec<ResumePoint>) -> impl IntoView {
     let words = &t().work;
+    let completed = status == JobStatus::Completed;
+    let options = points.into_iter().enumerate().map(|(place, point)| {
+        let (selected, label) = (place == 0 && !completed, words.resume_from.of(&point.name));
+        view! { <option value=point.name.clone() selected=selected>{label}</option> }
+    });
+    let options = options.collect_view();
     view! {
         <Question
             action=format!("/ui/jobs/{id}/retry")
@@ -98,7 +113,15 @@ fn RunAgain(id: JobId) -> impl IntoView {
             confirm=words.retry_confirm
             glyph=Glyph::Play
             confirm_class="btn btn-sm btn-primary"
-        />
+        >
+            <p class="mt-3">
+                <label class="field-label" for="resume-from">{words.begins}</label>
+                <select class="select select-sm w-full" id="resume-from" name="resume_from">
+                    {options}
+                    <option value="scratch" selected=completed>{words.from_scratch}</option>
+                </select>
+            </p>
+        </Question>
     }
     .erased()
 }
@@ -149,15 +172,19 @@ mod tests {
             job.as_object_mut().expect("an object").append(&mut more.as_object().expect("an object").clone());
             serde_json::from_value(job).expect("a job")
         };
-        assert_eq!(again(&job(serde_json::json!({})), "ada"), "/train?config=a%20b&target=auto&priority=10");
+        assert_eq!(
+            again(&job(serde_json::json!({})), "ada"),
+            "/train?config=a%20b&ran=a%20b%401&target=auto&priority=10"
+        );
         let all = job(serde_json::json!({
             "gpu_count": 2, "min_vram_gb": 39.5, "accelerator_type": "cuda", "worker_labels": {"team": "nlp"},
             "max_runtime_seconds": 5400, "max_attempts": 1, "retry_on_failure": true, "exclusive": true,
+            "overrides": {"learning_rate": {"from": 1, "to": 0.1}},
             "sandbox": "full", "checkpoints": "none", "secrets": ["HF_TOKEN", "X_KEY"],
         }));
         assert_eq!(
             again(&all, "ada"),
-            "/train?config=a%20b&gpus=2&min_vram=39.5&accelerator=cuda&labels=team%3Dnlp&target=auto&priority=10\
+            "/train?config=a%20b&ran=a%20b%401&overrides=learning_rate%3D0.1&gpus=2&min_vram=39.5&accelerator=cuda&labels=team%3Dnlp&target=auto&priority=10\
              &max_runtime=5400s&max_retries=0&retry_on_failure=true&exclusive=true&sandbox=full&checkpoints=none\
              &secret=HF_TOKEN&secret=X_KEY"
         );

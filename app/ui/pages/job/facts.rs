@@ -2,8 +2,11 @@
 
 use leptos::prelude::*;
 
+use serde_json::Value;
+
 use crate::domain::sandbox::SandboxLevel;
 use crate::domain::time::Millis;
+use crate::protocol::overrides::Change;
 use crate::protocol::queue::JobView;
 use crate::ui::components::labels::LabelChips;
 use crate::ui::components::status::target_word;
@@ -29,10 +32,23 @@ fn facts(job: &JobView) -> impl IntoView + use<> {
     let gpus = job.gpu_count.map_or_else(|| words.job.one_slot.to_owned(), |count| count.to_string());
     let memory = job.min_vram_gb.map(|gb| words.work.memory_each.of(gb));
     let used = words.common.of.with(&[&job.attempt, &job.max_attempts]);
+    let begins = job.resume_from.as_deref().map(|from| match from {
+        "scratch" => words.work.from_scratch.to_owned(),
+        "newest" => words.work.from_newest.to_owned(),
+        name => words.work.resume_from.of(name),
+    });
     let allowed = job.max_runtime_seconds.and_then(|seconds| i64::try_from(seconds).ok()).map(Millis::seconds);
+    let changed = (!job.overrides.is_empty()).then(|| {
+        let lines = job.overrides.iter().map(|(key, Change { from, to })| {
+            let said = |value: &Option<Value>| value.as_ref().map_or_else(|| "–".to_owned(), shown);
+            view! { <span class="block font-mono wrap-anywhere">{key.clone()}": "{said(from)}" → "{said(to)}</span> }
+        });
+        view! { <div><dt>{words.work.changed}</dt><dd>{lines.collect_view()}</dd></div> }
+    });
     view! {
         <div><dt>{words.job.worker}</dt><dd><WorkerLink job=job.clone()/></dd></div>
         <div><dt>{words.job.configuration}</dt><dd>{job.config_name.clone()}<span class="text-muted">", "{words.job.revision.of(job.config_revision)}</span></dd></div>
+        {changed}
         <div><dt>{words.job.target}</dt><dd>{target_word(&words.status, job.target)}</dd></div>
         <div><dt>{words.job.gpus}</dt><dd>{gpus}{memory.map(|memory| view! { <span class="text-muted">", "{memory}</span> })}</dd></div>
         {job.accelerator_type.clone().map(|kind| view! { <div><dt>{words.work.accelerator}</dt><dd>{kind}</dd></div> })}
@@ -42,8 +58,14 @@ fn facts(job: &JobView) -> impl IntoView + use<> {
         {allowed.map(|span| view! { <div><dt>{words.work.longest}</dt><dd>{words.span(span)}</dd></div> })}
         {job.exclusive.then(|| view! { <div><dt>{words.work.exclusive}</dt><dd>{words.work.exclusive_text}</dd></div> })}
         {(job.sandbox > SandboxLevel::None).then(|| view! { <div><dt>{words.worker.sandbox}</dt><dd>{job.sandbox.as_str()}</dd></div> })}
+        {begins.map(|begins| view! { <div><dt>{words.work.begins}</dt><dd>{begins}</dd></div> })}
         {job.started_at.map(|at| view! { <div><dt>{words.job.started}</dt><dd><Moment at=at/></dd></div> })}
         {job.ended_at.map(|at| view! { <div><dt>{words.job.ended}</dt><dd><Moment at=at/></dd></div> })}
     }
     .erased()
+}
+
+/// A value as people write it.
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -7,14 +7,15 @@ mod views;
 use app::domain::ids::WorkerId;
 use app::domain::time::Timestamp;
 use app::protocol::explain::ExplanationView;
-use app::protocol::queue::{JobView, JobsQuery, RetryJob, SetPriority, Submitted};
+use app::protocol::queue::{JobView, JobsQuery};
 use app::protocol::status::JobStatus;
 use app::protocol::status::Phase;
+use app::protocol::submit::{RetryJob, SetPriority, Submitted};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::client::Client;
-use super::operate::{read, words};
+use super::operate::{read, setting, words};
 use super::screen::{Form, Screen};
 use crate::boot::exit::Exit;
 
@@ -58,6 +59,16 @@ pub struct Retry {
     /// Give the new job this secret (repeatable) [default: those of your own job; of another's, those that are shared].
     #[arg(long = "secret", value_name = "NAME")]
     secrets: Vec<String>,
+    /// Where it begins: scratch, newest (its newest checkpoint), or a checkpoint's name [default: after a job that completed
+    /// scratch, else newest].
+    #[arg(long, value_name = "WHERE")]
+    resume_from: Option<String>,
+    /// Run this revision of the configuration [default: the one that the job ran].
+    #[arg(long, value_name = "N")]
+    config_revision: Option<u32>,
+    /// Change a value of the configuration for this job (repeatable); KEY= leaves the key out [default: as the job had them].
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    set: Vec<(String, Value)>,
 }
 
 /// `simpletuner jobs list`
@@ -127,8 +138,13 @@ pub async fn run(command: JobsCommand, client: &Client, screen: &mut Screen<'_>)
             })?;
             screen.answer(&document, [job], |_| String::new())
         }
-        JobsCommand::Retry(Retry { which: Which { job }, secrets }) => {
-            let retry = RetryJob { secrets: Some(secrets).filter(|names| !names.is_empty()) };
+        JobsCommand::Retry(Retry { which: Which { job }, secrets, resume_from, config_revision, set }) => {
+            let retry = RetryJob {
+                secrets: Some(secrets).filter(|names| !names.is_empty()),
+                resume_from,
+                config_revision,
+                overrides: Some(set).filter(|set| !set.is_empty()).map(|set| set.into_iter().collect()),
+            };
             let document = client.post(&["queue", &job, "retry"], &retry).await?;
             submitted(&document, screen)
         }

@@ -2,15 +2,16 @@
 
 use app::domain::sandbox::SandboxLevel;
 use app::protocol::dispatch::CheckpointPolicy;
-use app::protocol::queue::{Previewed, SubmitJob, Submitted};
 use app::protocol::status::Target;
+use app::protocol::submit::{Previewed, SubmitJob, Submitted};
 use clap::Args;
 use reqwest::Method;
+use serde_json::Value;
 
 use super::{logs, standing, submitted, views};
 use crate::boot::exit::Exit;
 use crate::cli::client::{Call, Client};
-use crate::cli::operate::{label, labels, read, words};
+use crate::cli::operate::{label, labels, read, setting, words};
 use crate::cli::screen::Screen;
 use crate::random::{OsRandom, Random};
 use crate::tokens::hex;
@@ -60,9 +61,12 @@ pub struct Submit {
     /// Give the job this secret (repeatable) [default: none].
     #[arg(long = "secret", value_name = "NAME")]
     secrets: Vec<String>,
-    /// Run this revision, which you have looked at and which must be the newest. Needed after a change by somebody else.
+    /// Run this revision [default: the newest]. Needed after a change by somebody else.
     #[arg(long, value_name = "N")]
     config_revision: Option<u32>,
+    /// Change a value of the configuration for this job (repeatable); KEY= leaves the key out.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    set: Vec<(String, Value)>,
     /// Only say what would become of it.
     #[arg(long, conflicts_with = "follow")]
     dry_run: bool,
@@ -89,6 +93,7 @@ impl Submit {
             max_runtime_seconds: self.max_runtime,
             secrets: Some(self.secrets.clone()).filter(|names| !names.is_empty()),
             config_revision: self.config_revision,
+            overrides: self.set.iter().cloned().collect(),
             exclusive: self.exclusive,
             sandbox: SandboxLevel::parse(&self.sandbox).unwrap_or_default(),
             checkpoints: CheckpointPolicy::parse(&self.checkpoints).unwrap_or_default(),

@@ -2,6 +2,7 @@
 
 use app::domain::time::{Millis, Timestamp};
 use app::protocol::explain::ExplanationView;
+use app::protocol::overrides;
 use app::protocol::queue::JobView;
 use app::protocol::status::JobStatus;
 use app::ui::terminal;
@@ -48,6 +49,8 @@ pub fn whole(job: &JobView, now: Timestamp, screen: &Screen<'_>) -> String {
     pairs.extend([
         ("progress", progress(job).into()),
         ("config", format!("{} (revision {})", job.config_name, job.config_revision).into()),
+        ("changed", overrides::lines(&overrides::values(&job.overrides)).join(" ").into()),
+        ("begins", job.resume_from.clone().unwrap_or_else(|| "–".to_owned()).into()),
         ("target", job.target.as_str().into()),
         ("labels", asks.join(" ").into()),
         ("exclusive", if job.exclusive { "yes" } else { "no" }.into()),

@@ -5,8 +5,8 @@ use std::process::Command as Process;
 
 use app::domain::labels::Labels;
 use app::protocol::dispatch::CheckpointPolicy;
-use app::protocol::queue::SubmitJob;
 use app::protocol::status::Target;
+use app::protocol::submit::SubmitJob;
 use clap::Parser;
 use proptest::prelude::*;
 

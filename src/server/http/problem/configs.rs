@@ -34,7 +34,7 @@ fn changed(name: &str, seen: u32, newest: u32, changed_by: Option<String>) -> Ap
     let who = changed_by.as_deref().unwrap_or("somebody else");
     let detail = format!(
         "{who} has changed the configuration {name:?} since revision {seen}. Look at revision {newest}, and submit with \
-         config_revision {newest} to run it."
+         config_revision {newest} to run it, or with config_revision {seen} to run what you ran before."
     );
     let mut error = ApiError::new(StatusCode::CONFLICT, "config_changed", detail);
     let fields = [("revision", newest.into()), (REVIEWED, seen.into()), (CHANGED_BY, changed_by.into())];

@@ -23,7 +23,7 @@ fn variant(why: &str) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use crate::http::json::parse;
-    use app::protocol::queue::SubmitJob;
+    use app::protocol::submit::SubmitJob;
 
     #[test]
     fn what_is_wrong_is_said_with_its_place() {

@@ -11,10 +11,9 @@ use app::domain::job::Job;
 use app::domain::queue::DEFAULT_PRIORITY;
 use app::domain::trace::Trace;
 use app::protocol::explain::ExplanationView;
-use app::protocol::queue::{
-    JobCounts, JobView, JobsPage, JobsQuery, Previewed, RetryJob, SetPriority, SubmitJob, Submitted,
-};
+use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery};
 use app::protocol::status::BulkAction;
+use app::protocol::submit::{Previewed, RetryJob, SetPriority, SubmitJob, Submitted};
 use app::protocol::workers::FleetLabels;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};

@@ -3,7 +3,8 @@
 use app::domain::labels::Labels;
 use app::domain::text::acts;
 use app::protocol::dispatch::CheckpointPolicy;
-use app::protocol::queue::SubmitJob;
+use app::protocol::overrides;
+use app::protocol::submit::SubmitJob;
 use app::ui::port::Commands;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -39,6 +40,9 @@ fn cli(job: &SubmitJob, at: &Address) -> String {
     say("sandbox", (job.sandbox != usual.sandbox).then(|| job.sandbox.as_str().to_owned()));
     say("checkpoints", (job.checkpoints != CheckpointPolicy::Last).then(|| job.checkpoints.as_str().to_owned()));
     say("config-revision", job.config_revision.map(|revision| revision.to_string()));
+    for line in overrides::lines(&job.overrides) {
+        say("set", Some(line));
+    }
     for name in job.secrets.iter().flatten() {
         say("secret", Some(name.clone()));
     }

@@ -19,9 +19,10 @@ use app::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
 use app::protocol::notices::NoticesPage;
 use app::protocol::overview::OverviewView;
 use app::protocol::problem::Problem;
-use app::protocol::queue::{JobView, JobsPage, JobsQuery, LogChunk, SubmitJob};
+use app::protocol::queue::{JobView, JobsPage, JobsQuery, LogChunk};
 use app::protocol::search::{SearchPage, SearchQuery};
 use app::protocol::secrets::SecretsPage;
+use app::protocol::submit::SubmitJob;
 use app::protocol::system::SystemView;
 use app::protocol::usage::{UsageQuery, UsageReport};
 use app::protocol::worker_history::{PartQuery, WorkerAttempts, WorkerEvents};
@@ -256,7 +257,8 @@ impl Desk for ServerPort {
                 fields.insert("config".to_owned(), first.name);
             }
             let named = forms::field(&fields, "config").unwrap_or_default();
-            let unseen = core.unseen_change(&person.name, named).await?;
+            let pinned = forms::jobs::pinned(&fields);
+            let unseen = if pinned.is_some() { None } else { core.unseen_change(&person.name, named).await? };
             let unseen = unseen.map(|(last_run, newest, changed_by)| Unseen { last_run, newest, changed_by });
             let drafted = async {
                 let submit = forms::jobs::asked(&person, &fields)?;
@@ -267,7 +269,7 @@ impl Desk for ServerPort {
                 Ok(Drafted { preview, commands: commands(&submit, &at) })
             };
             let outcome = drafted.await.map_err(|refusal: Refusal| ApiError::from(refusal).problem());
-            Ok(Draft { fields, outcome, unseen })
+            Ok(Draft { ran: forms::jobs::revision_in(&fields, "ran"), pinned, fields, outcome, unseen })
         })
     }
 

@@ -11,7 +11,7 @@ use app::protocol::explain::{
     BlockerCode, BlockerView, ExplanationView, JobLimit, VerdictCode, WithheldGpu, WorkerAnswer,
 };
 use app::protocol::gpu;
-use app::protocol::queue::{Previewed, SubmitJob};
+use app::protocol::submit::{Previewed, SubmitJob};
 
 use super::summary;
 use crate::service::Core;

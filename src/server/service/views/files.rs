@@ -10,6 +10,7 @@ use app::protocol::status::ArtifactKind;
 use crate::service::Core;
 use crate::service::checkpoints::resume_point;
 use crate::service::configs::config_detail;
+use crate::service::overrides;
 use crate::service::refusal::Refusal;
 use crate::store::artifacts::StoredArtifact;
 use crate::store::audit::StoredEntry;
@@ -34,13 +35,13 @@ impl Core {
         Ok(ArtifactsPage { artifacts, resumes_from: resume_point(&mut *tx, &job).await? })
     }
 
-    /// The revision of its configuration that a job was submitted with, with its files.
+    /// The configuration as a job runs it, with its files.
     pub async fn job_config(&self, id: &JobId) -> Result<ConfigDetail, Refusal> {
         let mut tx = self.read().await?;
         let job = tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
         let (name, revision) = (job.spec.config_name, job.spec.config_revision);
         let config = tx.config_revision(&name, revision).await?.ok_or(Refusal::NoConfig(name))?;
-        Ok(config_detail(&config))
+        Ok(config_detail(&overrides::ran(config, &job.spec.overrides)))
     }
 }
 

@@ -5,10 +5,11 @@ use std::collections::{HashMap, HashSet};
 use app::domain::access::Permission;
 use app::domain::explain::{Outlook, Outlooks};
 use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::{Job, Previous, State, Target as DomainTarget};
+use app::domain::job::{Job, Previous, Start, State, Target as DomainTarget};
 use app::domain::time::Timestamp;
-use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, ProgressView, Submitted};
+use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, ProgressView};
 use app::protocol::status::{JobStatus, Phase, Target};
+use app::protocol::submit::Submitted;
 use app::protocol::worker::ProgressPoint;
 
 use super::attempts::{attempt_view, moments};
@@ -16,7 +17,9 @@ use super::explain::NO_LOCAL_WORKER;
 use super::summary;
 use crate::service::Core;
 use crate::service::access::Person;
+use crate::service::checkpoints::resumable;
 use crate::service::desired::policy;
+use crate::service::overrides::told;
 use crate::service::refusal::{Invalid, Refusal, moment};
 use crate::service::unit::{failure_words, loss_words};
 use crate::store::Tx;
@@ -28,6 +31,8 @@ use crate::store::known::Known;
 const PAGE: u32 = 100;
 /// Jobs on a page at most.
 const LONGEST_PAGE: u32 = 1_000;
+/// So many checkpoints are offered to begin from.
+const RESUMABLE: usize = 20;
 /// So often a job is held against a worker for one answer: enough for a thousand different demands and a hundred workers.
 const COMPARISONS: usize = 100_000;
 
@@ -123,6 +128,9 @@ impl Core {
         if let Some(worker) = &job.worker_id {
             job.older_agent = tx.worker(worker).await?.is_some_and(|stored| stored.worker.is_older());
         }
+        if let Some(ended) = tx.job(id).await?.filter(Job::has_ended) {
+            job.resumable = resumable(&mut *tx, &ended, RESUMABLE).await?;
+        }
         drop(tx);
         let mut attempts = Vec::new();
         for stored in stored {
@@ -209,6 +217,12 @@ impl Around {
             checkpoints: policy(job.spec.checkpoints),
             priority: job.priority,
             retry_of: job.retry_of.clone(),
+            resume_from: job.retry_of.as_ref().map(|_| match &job.spec.start {
+                Start::Checkpoint(saved) => saved.name.clone(),
+                start => start.to_string(),
+            }),
+            overrides: told(&job.spec.overrides),
+            resumable: Vec::new(),
             attempt: job.attempt,
             max_attempts: job.spec.max_retries + 1,
             worker_name: worker_id.as_ref().and_then(|id| self.names.get(id).cloned()),

@@ -18,8 +18,8 @@ mod usage;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::{Checkpoints, Demand, Job, Spec, Target};
+use app::domain::ids::{Attempt, JobId, WorkerId};
+use app::domain::job::{Checkpoints, Demand, Job, Override, SavedBy, Spec, Start, Target};
 use app::domain::labels::Labels;
 use app::domain::sandbox::SandboxLevel;
 use app::domain::time::{Millis, Timestamp};
@@ -173,6 +173,12 @@ fn job(n: u8) -> Job {
         shared_secrets_only: false,
         files: vec!["lycoris_config.json".to_owned()],
         paths: vec!["data_root".to_owned()],
+        overrides: [("seed".to_owned(), Override { from: Some("7".to_owned()), to: None })].into(),
+        start: Start::Checkpoint(SavedBy {
+            job: JobId::new(NOW, [99; 10]),
+            attempt: Attempt(2),
+            name: "checkpoint-500".to_owned(),
+        }),
     };
     let at = Timestamp(NOW.0 + i64::from(n));
     let job = Job::submitted(JobId::new(at, [n; 10]), spec, at, "ada".to_owned());

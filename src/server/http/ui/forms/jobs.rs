@@ -5,8 +5,9 @@ use app::domain::ids::JobId;
 use app::domain::queue::{DEFAULT_PRIORITY, MAX_PRIORITY};
 use app::domain::sandbox::SandboxLevel;
 use app::protocol::dispatch::CheckpointPolicy;
-use app::protocol::queue::{RetryJob, SubmitJob};
+use app::protocol::overrides::{self, Values};
 use app::protocol::status::Target;
+use app::protocol::submit::{RetryJob, SubmitJob};
 use app::ui::flash::{Flash, FormName, Notice, Undo};
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -62,7 +63,8 @@ pub async fn retry(
 ) -> Result<Response, ApiError> {
     let id = job_id(&id)?;
     let page = back(&id, &fields);
-    Ok(match app.core.retry(caller(&person), id, RetryJob::default(), None).await {
+    let retry = RetryJob { resume_from: field(&fields, "resume_from").map(str::to_owned), ..RetryJob::default() };
+    Ok(match app.core.retry(caller(&person), id, retry, None).await {
         Ok(job) => answer(&app, &format!("/jobs/{}", job.id), Flash::Notice { code: Notice::JobSubmitted }),
         Err(refusal) => refused(&app, &page, FormName::Action, refusal, Fields::new()),
     })
@@ -120,7 +122,8 @@ pub fn asked(person: &Person, fields: &Fields) -> Result<SubmitJob, Refusal> {
         retry_on_failure: is_set("retry_on_failure"),
         max_runtime_seconds: field(fields, "max_runtime").map(span).transpose()?,
         secrets: Some(chosen()).filter(|names: &Vec<String>| !names.is_empty()),
-        config_revision: reviewed(fields),
+        config_revision: pinned(fields).or_else(|| revision_in(fields, "reviewed")),
+        overrides: settings(fields)?,
         exclusive: is_set("exclusive"),
         sandbox: field(fields, "sandbox").and_then(SandboxLevel::parse).unwrap_or_default(),
         checkpoints: field(fields, "checkpoints").and_then(CheckpointPolicy::parse).unwrap_or(defaults.checkpoints),
@@ -128,10 +131,22 @@ pub fn asked(person: &Person, fields: &Fields) -> Result<SubmitJob, Refusal> {
     })
 }
 
-/// The revision that its sender has looked at, of the configuration that the form names: `digits@2`.
-fn reviewed(fields: &Fields) -> Option<u32> {
-    let (name, revision) = field(fields, "reviewed")?.rsplit_once('@')?;
-    revision.parse().ok().filter(|_| Some(name) == field(fields, "config"))
+/// The revision that is chosen, else the one that the job ran which is submitted again.
+pub fn pinned(fields: &Fields) -> Option<u32> {
+    revision_in(fields, "revision").or_else(|| revision_in(fields, "ran"))
+}
+
+/// A revision of the configuration that the form names: `digits@2`.
+pub fn revision_in(fields: &Fields, name: &str) -> Option<u32> {
+    let (config, revision) = field(fields, name)?.rsplit_once('@')?;
+    revision.parse().ok().filter(|_| Some(config) == field(fields, "config"))
+}
+
+/// Values that are other in this job, a line each.
+fn settings(fields: &Fields) -> Result<Values, Refusal> {
+    let lines = field(fields, "overrides").unwrap_or_default().lines();
+    let allowed = "lines like learning_rate=1e-5";
+    Ok(overrides::parse(lines).map_err(|_| Invalid::Range { field: "overrides", allowed })?)
 }
 
 fn number<T: std::str::FromStr>(

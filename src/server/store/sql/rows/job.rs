@@ -1,7 +1,11 @@
 //! `jobs` rows.
 
+use std::collections::BTreeMap;
+
 use app::domain::ids::{Attempt, JobId};
-use app::domain::job::{Checkpoints, Demand, Failure, Job, Lease, Loss, Previous, Spec, State, Target};
+use app::domain::job::{
+    Checkpoints, Demand, Failure, Job, Lease, Loss, Override, Overrides, Previous, Spec, Start, State, Target,
+};
 use app::domain::plan::urgency;
 use app::domain::sandbox::SandboxLevel;
 use app::domain::time::Millis;
@@ -27,7 +31,7 @@ enum FailureJson {
 }
 
 /// The columns of a job that never change, in the order of [`pinned_values`].
-pub const PINNED: [&str; 22] = [
+pub const PINNED: [&str; 24] = [
     "config_name",
     "config_revision",
     "target",
@@ -46,6 +50,8 @@ pub const PINNED: [&str; 22] = [
     "shared_secrets_only",
     "files",
     "paths",
+    "overrides",
+    "start",
     "submitted_at",
     "submitted_by",
     "retry_of",
@@ -90,11 +96,27 @@ pub fn pinned_values(job: &Job) -> Vec<Value> {
         spec.shared_secrets_only.into(),
         to_json(&spec.files).into(),
         to_json(&spec.paths).into(),
+        overrides_text(&spec.overrides).into(),
+        (spec.start != Start::Newest).then(|| spec.start.to_string()).into(),
         job.submitted_at.0.into(),
         (&job.submitted_by).into(),
         job.retry_of.as_ref().map(JobId::as_str).into(),
         job.trace.as_ref().map(ToString::to_string).into(),
     ]
+}
+
+/// What the job changes of its configuration: keys with their values before and after.
+type Changes<T> = BTreeMap<T, (Option<T>, Option<T>)>;
+
+fn overrides_text(overrides: &Overrides) -> Option<String> {
+    let changes = overrides.iter().map(|(key, Override { from, to })| (key.as_str(), (from.as_deref(), to.as_deref())));
+    let changes: Changes<&str> = changes.collect();
+    (!changes.is_empty()).then(|| to_json(&changes))
+}
+
+fn overrides(row: &Named<'_>) -> Result<Overrides> {
+    let changes = row.optional_json::<Changes<String>>("overrides")?.unwrap_or_default();
+    Ok(changes.into_iter().map(|(key, (from, to))| (key, Override { from, to })).collect())
 }
 
 /// What changes of a job, and its id.
@@ -210,6 +232,10 @@ fn spec(row: &Named<'_>) -> Result<Spec> {
         shared_secrets_only: row.flag("shared_secrets_only")?,
         files: row.optional_json("files")?.unwrap_or_default(),
         paths: row.optional_json("paths")?.unwrap_or_default(),
+        overrides: overrides(row)?,
+        start: row.get::<Option<String>>("start")?.map_or(Ok(Start::Newest), |text| {
+            Start::parse(&text).ok_or_else(|| row.broken(format!("start is {text:?}")))
+        })?,
     })
 }
 

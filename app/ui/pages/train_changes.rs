@@ -1,0 +1,87 @@
+//! What of a configuration is other than whoever submits may think: changes by others, newer revisions, and values that are
+//! changed for one job.
+
+use leptos::prelude::*;
+
+use super::config::Compared;
+use super::train::Fields;
+use crate::protocol::configs::ConfigDetail;
+use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::labels::LabelRows;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+use crate::ui::port::Unseen;
+
+/// What others have changed since the reader ran it last, to be looked at before it runs.
+#[component]
+pub(super) fn Changed(fields: Fields, shown: ConfigDetail, earlier: ConfigDetail, unseen: Unseen) -> impl IntoView {
+    let words = &t().plain().train;
+    let (newest, by) = (shown.config.revision, unseen.changed_by.unwrap_or_else(|| "?".to_owned()));
+    let reviewed = format!("{}@{newest}", shown.config.name);
+    let checked = fields.text("reviewed") == reviewed;
+    view! {
+        <section class="space-y-4" aria-labelledby="changed">
+            <div class="panel form">
+                <h2 id="changed" class="panel-title"><Icon glyph=Glyph::Warning/>{words.changed_title}</h2>
+                <p>{words.changed_text.with(&[&unseen.last_run, &by, &newest])}</p>
+            </div>
+            <Compared earlier=earlier shown=shown split=false/>
+            <div class="panel form">
+                <span class="tick">
+                    <input type="checkbox" class="checkbox checkbox-sm checkbox-primary" id="reviewed" name="reviewed" value=reviewed checked=checked required=true/>
+                    <label for="reviewed">{words.changed_tick.of(newest)}</label>
+                </span>
+            </div>
+        </section>
+    }
+    .erased()
+}
+
+/// The revision that the job ran which is submitted again, and the newest: what differs, and which of them shall run.
+#[component]
+pub(super) fn Newer(pinned: u32, ran: ConfigDetail, newest: ConfigDetail) -> impl IntoView {
+    let words = &t().plain().train;
+    let name = ran.config.name.clone();
+    let choice = |revision: u32, label: String| {
+        let (id, value) = (format!("revision-{revision}"), format!("{name}@{revision}"));
+        view! {
+            <span class="tick">
+                <input type="radio" class="radio radio-sm radio-primary" id=id.clone() name="revision" value=value checked={revision == pinned}/>
+                <label for=id>{label}</label>
+            </span>
+        }
+    };
+    let (old, new) = (ran.config.revision, newest.config.revision);
+    let choices = (choice(old, words.newer_keep.of(old)), choice(new, words.newer_take.of(new)));
+    let was = format!("{name}@{old}");
+    view! {
+        <section class="space-y-4" aria-labelledby="newer">
+            <div class="panel form">
+                <h2 id="newer" class="panel-title"><Icon glyph=Glyph::Warning/>{words.newer_title}</h2>
+                <p>{words.newer_text.with(&[&old, &new])}</p>
+                <input type="hidden" name="ran" value=was/>
+                <div class="ticks" role="radiogroup" aria-labelledby="newer">{choices.0}{choices.1}</div>
+            </div>
+            <Compared earlier=ran shown=newest split=false/>
+        </section>
+    }
+    .erased()
+}
+
+/// Values that are other in this job.
+#[component]
+pub(super) fn Settings(fields: Fields) -> impl IntoView {
+    let words = &t().plain().train;
+    let typed = fields.text("overrides");
+    let open = !typed.is_empty();
+    view! {
+        <details class="fold" open=open>
+            <summary>{words.settings}</summary>
+            <div class="fold-body">
+                <p class="field-hint" id="settings-hint">{words.settings_hint}</p>
+                <LabelRows name="overrides" typed=typed label=words.setting_row hint="settings-hint" list=None/>
+            </div>
+        </details>
+    }
+    .erased()
+}
