@@ -1,6 +1,8 @@
 //! A server behind the proxies that `docs/OPERATIONS.md` has blocks for: people, scripts and agents come through them as if
 //! they were not there.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 
 use crate::harness::proxy::{Kind, Proxy, VISITOR};
@@ -8,6 +10,9 @@ use crate::harness::{ADMIN, Api, Fleet, Host, until};
 
 /// More than any proxy keeps in memory, or takes unless it is told to; it comes in several requests.
 const MIB: usize = 40;
+
+/// Apache would stay away for a minute.
+const SOON_AGAIN: Duration = Duration::from_secs(20);
 
 /// Leaves a file of that size, whose name is hard to pass on, once it has waited at the gate.
 const LARGE: &str = r#"
@@ -81,8 +86,7 @@ async fn a_job_runs(fleet: &mut Fleet, proxy: &Proxy) {
     let api = Api::new(&proxy.url());
     let job = api.submit("digits-quick").await;
     api.until_log(&job, "at the gate\n".len() as u64).await;
-    fleet.kill_server().await;
-    fleet.start_server().await;
+    the_server_comes_back(fleet, proxy).await;
     api.until_heard_again(&host.worker).await;
     host.open_gate();
     let done = api.until_job(&job, "completed").await;
@@ -93,6 +97,16 @@ async fn a_job_runs(fleet: &mut Fleet, proxy: &Proxy) {
     assert_eq!(artifact["size_bytes"], MIB << 20, "{page:#}\n{}", agent.said());
     let bytes = api.bytes(artifact["url"].as_str().expect("a path")).await;
     assert_eq!(bytes.len(), MIB << 20);
+}
+
+/// A proxy that has found it gone does not stay away for long.
+async fn the_server_comes_back(fleet: &mut Fleet, proxy: &Proxy) {
+    fleet.kill_server().await;
+    until("the proxy to miss it", async || (!proxy.visit(&["--fail", "/healthz"]).await.0).then_some(())).await;
+    fleet.start_server().await;
+    let start = Instant::now();
+    until("the proxy to find it", async || proxy.visit(&["--fail", "/healthz"]).await.0.then_some(())).await;
+    assert!(start.elapsed() < SOON_AGAIN, "{} s", start.elapsed().as_secs());
 }
 
 fn reaching(host: Host, proxy: &Proxy) -> Host {
