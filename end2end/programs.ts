@@ -20,7 +20,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** A running program of dist/, whose output goes to a file. */
+/** A running program of dist/ (of the path, where `dir` is empty), whose output goes to a file. */
 export class Program {
   private readonly child: ChildProcess;
   private readonly ended: Promise<string>;
@@ -32,11 +32,12 @@ export class Program {
     args: string[],
     env: Record<string, string>,
     readonly logFile: string,
+    dir = DIST,
   ) {
     const out = openSync(logFile, 'a');
     // Nothing of the caller's SIMPLETUNER_* variables may reach a program under test.
     const inherited = Object.entries(process.env).filter(([key]) => !key.startsWith('SIMPLETUNER_'));
-    this.child = spawn(resolve(DIST, file), args, {
+    this.child = spawn(dir ? resolve(dir, file) : file, args, {
       stdio: ['ignore', out, out],
       env: { ...Object.fromEntries(inherited), ...env },
     });

@@ -22,6 +22,7 @@ mod log_pipe;
 mod network;
 mod older;
 mod operator;
+mod proxies;
 mod queue;
 mod restart;
 mod secrets;

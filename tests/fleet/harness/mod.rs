@@ -4,6 +4,7 @@ mod api;
 mod host;
 pub mod machine;
 mod process;
+pub mod proxy;
 pub mod surroundings;
 pub mod trainers;
 mod wire;

@@ -1,0 +1,89 @@
+// Every page opens, comes alive and stays so, and takes forms, also where the browser is not Chromium.
+import { expect, test as base } from '../fixtures';
+import { makeWorker, submit } from '../steps';
+import { PAGES, town } from '../town';
+import { Browser, type Engine } from '../webdriver';
+
+const HEARD = 'this is heard';
+
+const test = base.extend<{ engine: Engine; window: Browser }>({
+  engine: ['firefox', { option: true }],
+  window: async ({ engine }, use) => {
+    const browser = await Browser.start(engine);
+    try {
+      await use(browser);
+      await expectNoComplaints(browser);
+    } finally {
+      await browser.stop();
+    }
+  },
+});
+
+/** The last complaint of each window is ours: so it is known that no other was missed. */
+async function expectNoComplaints(browser: Browser): Promise<void> {
+  if (browser.complaints() === undefined) return;
+  await browser.run(`console.error(${JSON.stringify(HEARD)})`);
+  await expect.poll(() => browser.complaints()?.some((line) => line.includes(HEARD))).toBe(true);
+  const others = browser.complaints()?.filter((line) => !line.includes(HEARD));
+  expect.soft(others, 'the pages must not complain').toEqual([]);
+}
+
+const VISIBLE = 'return [...document.querySelectorAll(arguments[0])].some((element) => element.checkVisibility())';
+
+/** Waits until something that a selector finds can be seen. */
+async function seen(browser: Browser, selector: string): Promise<void> {
+  await expect.poll(() => browser.run<boolean>(VISIBLE, selector), { message: `${selector} must be seen`, timeout: 20_000 }).toBe(true);
+}
+
+/** Waits until the page shows a text. */
+async function says(browser: Browser, text: string): Promise<void> {
+  await expect.poll(() => browser.run<string>('return document.querySelector("main").innerText'), { timeout: 20_000 }).toContain(text);
+}
+
+async function signIn(browser: Browser, url: string, token: string): Promise<void> {
+  await browser.goto(`${url}/login`);
+  await browser.type('form[action="/ui/login"] [name=password]', token);
+  await browser.click('form[action="/ui/login"] button');
+  await expect.poll(() => browser.run<string>('return location.pathname')).toBe('/');
+  await seen(browser, '.is-live'); // what is left while it loads complains
+}
+
+test('every page opens and comes alive', async ({ window: browser, server }) => {
+  const here = await town(server);
+  await signIn(browser, server.url, server.adminToken);
+  for (const [name, path] of Object.entries(PAGES)) {
+    await test.step(name, async () => {
+      await browser.goto(server.url + path(here));
+      await seen(browser, 'h1');
+      await seen(browser, '.is-live, .is-plain');
+    });
+  }
+  here.close();
+});
+
+test('lists follow the fleet without a reload', async ({ window: browser, server }) => {
+  await signIn(browser, server.url, server.adminToken);
+  await browser.goto(`${server.url}/admin/workers`);
+  await seen(browser, '.is-live');
+  await browser.run('window.stayed = true');
+  await makeWorker(server, 'came-later');
+  await says(browser, 'came-later');
+  await server.restart();
+  await makeWorker(server, 'after-the-restart');
+  await says(browser, 'after-the-restart');
+  expect(await browser.run('return window.stayed')).toBe(true);
+});
+
+test('forms are taken', async ({ window: browser, server }) => {
+  await signIn(browser, server.url, server.adminToken);
+  await browser.goto(`${server.url}/admin/workers/new`);
+  await seen(browser, '.is-live, .is-plain');
+  await browser.type('main form [name=name]', 'by-the-form');
+  await browser.click('main form button');
+  await says(browser, 'by-the-form');
+  const job = await submit(server, 'digits');
+  await browser.goto(`${server.url}/jobs/${job}/cancel`);
+  await seen(browser, '.is-live, .is-plain');
+  await browser.click('main form button');
+  await expect.poll(() => server.api(`/api/queue/${job}`).then((answer) => answer.json()).then(({ status }) => status)).toBe('cancelled');
+});

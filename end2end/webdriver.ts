@@ -1,0 +1,128 @@
+// The browsers that Playwright cannot drive as a distribution ships them, by the W3C's WebDriver: Debian's Firefox and WebKit.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freePort, Program } from './programs';
+
+export type Engine = 'firefox' | 'webkit';
+
+interface Driver {
+  command(port: number): string[];
+  /** Whether its browser needs a display, also when nobody looks. */
+  needsDisplay: boolean;
+  capabilities: object;
+  /** What of the driver's output is a page's complaint; none if nobody is told of those. */
+  complaint?: RegExp;
+}
+
+const DRIVERS: Record<Engine, Driver> = {
+  firefox: {
+    command: (port) => ['geckodriver', '--port', `${port}`, '--binary', '/usr/bin/firefox-esr'],
+    needsDisplay: false,
+    capabilities: {
+      browserName: 'firefox',
+      'moz:firefoxOptions': { args: ['-headless'], prefs: { 'devtools.console.stdout.content': true, 'intl.accept_languages': 'en-US' } },
+    },
+    // Firefox's own parts warn of this and that. A module is not there when its page was left before.
+    complaint: /^(console\.error: .*|JavaScript (error|warning): (?!.*error loading dynamically imported module).*http:\/\/.*)$/gm,
+  },
+  webkit: {
+    command: (port) => ['WebKitWebDriver', `--port=${port}`, '--host=127.0.0.1'],
+    needsDisplay: true,
+    capabilities: {
+      browserName: 'MiniBrowser',
+      'webkitgtk:browserOptions': { binary: '/usr/lib/x86_64-linux-gnu/webkit2gtk-4.1/MiniBrowser', args: ['--automation'] },
+    },
+  },
+};
+
+const ELEMENT = 'element-6066-11e4-a52e-4f735466cecf';
+
+/** One window of a browser. */
+export class Browser {
+  private constructor(private readonly driver: Driver, private readonly programs: Program[], private readonly home: string) {}
+
+  private session = '';
+
+  static async start(engine: Engine): Promise<Browser> {
+    const driver = DRIVERS[engine];
+    const browser = new Browser(driver, [], mkdtempSync(join(tmpdir(), `simpletuner-${engine}-`)));
+    try {
+      await browser.open(driver.needsDisplay ? await browser.display() : {});
+      return browser;
+    } catch (error) {
+      await browser.stop();
+      throw error;
+    }
+  }
+
+  private program(name: string, args: string[], env: Record<string, string>): Program {
+    const program = new Program(name, name, args, env, join(this.home, `${name}.log`), '');
+    this.programs.unshift(program);
+    return program;
+  }
+
+  /** A display that nobody sees; it chooses its number, and tells it. */
+  private async display(): Promise<Record<string, string>> {
+    const display = this.program('Xvfb', ['-displayfd', '1', '-screen', '0', '1280x1024x24', '-nolisten', 'tcp'], {});
+    const number = () => /^\d+$/m.exec(display.log())?.[0];
+    await display.until('up', async () => number() !== undefined);
+    return { DISPLAY: `:${number()}` };
+  }
+
+  private async open(env: Record<string, string>): Promise<void> {
+    const port = await freePort();
+    const [name, ...args] = this.driver.command(port) as [string, ...string[]];
+    const started = this.program(name, args, { HOME: this.home, XDG_RUNTIME_DIR: this.home, LANG: 'C.UTF-8', ...env });
+    const address = `http://127.0.0.1:${port}`;
+    await started.until('ready', () => fetch(`${address}/status`).then((answer) => answer.ok, () => false));
+    const capabilities = { alwaysMatch: this.driver.capabilities };
+    const { sessionId } = await ask<{ sessionId: string }>('POST', `${address}/session`, { capabilities });
+    this.session = `${address}/session/${sessionId}`;
+  }
+
+  /** Opens an address. */
+  async goto(url: string): Promise<void> {
+    await ask('POST', `${this.session}/url`, { url });
+  }
+
+  /** What a script in the page returns. */
+  run<T>(script: string, ...args: unknown[]): Promise<T> {
+    return ask<T>('POST', `${this.session}/execute/sync`, { script, args });
+  }
+
+  /** Types into what a selector finds. */
+  async type(selector: string, text: string): Promise<void> {
+    await ask('POST', `${await this.element(selector)}/value`, { text });
+  }
+
+  async click(selector: string): Promise<void> {
+    await ask('POST', `${await this.element(selector)}/click`, {});
+  }
+
+  /** What the pages have complained of so far; `undefined` where that cannot be known. */
+  complaints(): string[] | undefined {
+    const { complaint } = this.driver;
+    return complaint && (this.programs[0]?.log().match(complaint) ?? []);
+  }
+
+  /** Ends the browser, then what drives it. */
+  async stop(): Promise<void> {
+    if (this.session) await ask('DELETE', this.session);
+    for (const program of this.programs) await program.stop();
+    rmSync(this.home, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  private async element(selector: string): Promise<string> {
+    const found = await ask<Record<string, string>>('POST', `${this.session}/element`, { using: 'css selector', value: selector });
+    return `${this.session}/element/${found[ELEMENT]}`;
+  }
+}
+
+async function ask<T>(method: string, address: string, body?: object): Promise<T> {
+  const headers = { 'content-type': 'application/json' };
+  const answer = await fetch(address, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+  const { value } = (await answer.json()) as { value: T & { error?: string; message?: string } };
+  if (!answer.ok) throw new Error(`${method} ${address}: ${value.error}: ${value.message}`);
+  return value;
+}
