@@ -100,7 +100,7 @@ test('a waiting job is made more urgent, cancelled, and run again', async ({ pag
   await signIn(page, server);
   await page.goto(`/jobs/${job}`);
   const clone = page.getByRole('link', { name: 'Change and submit' });
-  await expect(clone).toHaveAttribute('href', '/train?config=digits&gpus=3&labels=team%3Da%26b&target=auto&priority=10');
+  await expect(clone).toHaveAttribute('href', '/train?config=digits&ran=digits%401&gpus=3&labels=team%3Da%26b&target=auto&priority=10');
   await page.locator('summary', { hasText: 'Priority' }).click();
   await page.getByLabel('Priority').fill('33');
   await page.getByRole('button', { name: 'Set', exact: true }).click();
@@ -114,6 +114,8 @@ test('a waiting job is made more urgent, cancelled, and run again', async ({ pag
   await jobIs(server, job, 'cancelled');
   await page.goto(`/jobs/${job}`);
   await page.locator('summary', { hasText: 'Run again' }).click();
+  await page.getByLabel('Begins').selectOption({ label: 'From scratch' });
+  await picture(page, 'run-again');
   await page.getByRole('button', { name: 'Run this job again' }).click();
   await expect(page).not.toHaveURL(new RegExp(job));
   await expect(page.getByRole('link', { name: /^again after/ })).toHaveAttribute('href', `/jobs/${job}`);
@@ -150,6 +152,31 @@ test('a job is changed and submitted with all that it asked for', async ({ page,
     'max_attempts', 'retry_on_failure', 'exclusive', 'checkpoints', 'secrets']) {
     expect(again[field], field).toEqual(before[field]);
   }
+});
+
+test('a job is submitted again with one value changed, and what a newer revision changes is shown', async ({ page, server }) => {
+  const job = await submitWith(server, {});
+  const { bundle } = await (await server.api('/api/configs/digits')).json();
+  const config = { ...JSON.parse(bundle.files['config.json']), learning_rate: 0.625 };
+  const files = { ...bundle.files, 'config.json': JSON.stringify(config) };
+  const put = await server.api('/api/configs/digits', { method: 'PUT', body: JSON.stringify({ files }) });
+  expect(put.status, await put.text()).toBe(200);
+  await signIn(page, server);
+  await page.goto(`/jobs/${job}`);
+  await page.getByRole('link', { name: 'Change and submit' }).click();
+  await expect(page.getByRole('heading', { name: 'There is a newer revision' })).toBeVisible();
+  await expect(page.getByRole('radio', { name: 'Run revision 1, as the job did' })).toBeChecked();
+  await page.locator('summary', { hasText: 'Change single values' }).click();
+  await page.getByLabel('Value 1', { exact: true }).fill('learning_rate=0.25');
+  await expectAccessible(page);
+  await picture(page, 'train-newer');
+  await page.getByRole('button', { name: 'Submit job' }).click();
+  await expect(page).toHaveURL(/\/jobs\/j_/);
+  await expect(page.getByText('Changed for this job')).toBeVisible();
+  await picture(page, 'job-changed');
+  const again = await (await server.api(`/api/queue/${page.url().split('/').at(-1)}`)).json();
+  expect(again.config_revision).toBe(1);
+  expect(again.overrides.learning_rate.to).toBe(0.25);
 });
 
 test('the list is paged, and what waits stands in the order of its turns', async ({ page, server }) => {
