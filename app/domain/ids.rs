@@ -130,6 +130,22 @@ fn is_well_formed(text: &str) -> bool {
 }
 
 /// 48 bits of milliseconds and 80 random bits in Crockford's base 32, most significant first (the layout of a ULID).
+/// The time and randomness of an id that sorts after the one made before, also within a millisecond.
+pub fn following((last, drawn): (Timestamp, Entropy), now: Timestamp, entropy: Entropy) -> (Timestamp, Entropy) {
+    if now > last {
+        return (now, entropy);
+    }
+    let mut next = drawn;
+    for byte in next.iter_mut().rev() {
+        *byte = byte.wrapping_add(1);
+        if *byte != 0 {
+            return (last, next);
+        }
+    }
+    // All of this millisecond's are used.
+    (Timestamp(last.0 + 1), entropy)
+}
+
 fn sortable(now: Timestamp, entropy: Entropy) -> String {
     const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let millis = u128::from(now.0.max(0).unsigned_abs()) & 0xffff_ffff_ffff;
@@ -140,6 +156,18 @@ fn sortable(now: Timestamp, entropy: Entropy) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ids_sort_in_the_order_in_which_they_are_made() {
+        let mut last = (Timestamp(5), [255; 10]);
+        // Random numbers that fall, and a clock that stands still and goes back.
+        for (now, drawn) in [(5, 9), (5, 8), (4, 7), (6, 6), (6, 5), (6, 4)] {
+            let next = following(last, Timestamp(now), [drawn; 10]);
+            assert!(JobId::new(next.0, next.1) > JobId::new(last.0, last.1), "{next:?}");
+            last = next;
+        }
+        assert_eq!(last, (Timestamp(6), [9, 9, 9, 9, 9, 9, 9, 9, 9, 14]), "the fifth millisecond's were used up");
+    }
 
     #[test]
     fn ids_sort_by_time_and_carry_their_prefix() {

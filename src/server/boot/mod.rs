@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use app::domain::watermark::Floor;
@@ -277,6 +277,7 @@ async fn open(database_url: Option<&Secret>, policy: &Policy, data: &Path) -> Re
     let checkpoints = Checkpoints::open(data, database, random.bytes()).map_err(|error| files(error.to_string()))?;
     Ok(Core {
         job_token_key: access::job_token_key(&*store, &*random).await.map_err(Exit::refused)?,
+        last_job_id: Mutex::default(),
         store,
         hub: Hub::default(),
         presence: Presence::default(),

@@ -44,7 +44,7 @@ impl Core {
     ) -> Result<Job, Refusal> {
         check(&submit)?;
         check_key(key.as_deref())?;
-        let id = JobId::new(self.now(), self.entropy());
+        let id = self.next_job_id();
         let input = Arc::new((id, submit, key));
         self.change(caller, move |unit| {
             let input = Arc::clone(&input);
@@ -67,7 +67,7 @@ impl Core {
         let mut tx = self.read().await?;
         let config = super::configs::chosen(&mut *tx, &by, &submit.config_name, submit.config_revision).await?;
         super::secrets::check_named(&mut *tx, &by, submit.secrets.as_deref()).await?;
-        let id = JobId::new(self.now(), self.entropy());
+        let id = self.next_job_id();
         Ok(made(id, spec(submit, &config, self.policy.allow_code)?, submit.priority, self.now(), by))
     }
 
@@ -124,11 +124,8 @@ async fn submit_in(unit: &mut Unit<'_>, id: &JobId, submit: &SubmitJob) -> Resul
     let spec = spec(submit, &config, unit.core.policy.allow_code)?;
     let job = made(id.clone(), spec, submit.priority, unit.now, owner);
     let job = Job { trace: Some(unit.trace()), ..job };
-    let mut detail = json!({"config": config.name, "revision": config.revision, "target": submit.target});
-    if !job.spec.overrides.is_empty() {
-        detail["overrides"] = json!(super::overrides::told(&job.spec.overrides));
-    }
-    add(unit, &job, &detail).await
+    let detail = json!({"config": config.name, "revision": config.revision, "target": submit.target});
+    add(unit, &job, detail).await
 }
 
 /// The job that this key made before, if the same was asked for.
@@ -162,7 +159,7 @@ pub(super) fn check_key(key: Option<&str>) -> Result<(), Refusal> {
 }
 
 /// Writes a new job down, and looks whether somebody can take it.
-pub(super) async fn add(unit: &mut Unit<'_>, job: &Job, detail: &Value) -> Result<Job, Refusal> {
+pub(super) async fn add(unit: &mut Unit<'_>, job: &Job, mut detail: Value) -> Result<Job, Refusal> {
     unit.core.need_room()?;
     let most = unit.core.policy.bounds.waiting_jobs_per_user;
     let owner = job.submitted_by.clone();
@@ -170,7 +167,10 @@ pub(super) async fn add(unit: &mut Unit<'_>, job: &Job, detail: &Value) -> Resul
         return Err(Refusal::OverLimit(Limit::WaitingJobs { most }));
     }
     unit.tx.insert_job(job).await?;
-    unit.record(Action::JobSubmitted, job.id.as_str(), detail).await?;
+    if !job.spec.overrides.is_empty() {
+        detail["overrides"] = json!(super::overrides::told(&job.spec.overrides));
+    }
+    unit.record(Action::JobSubmitted, job.id.as_str(), &detail).await?;
     unit.touch(Topic::Jobs);
     unit.touch(Topic::Job(job.id.clone()));
     unit.plan_after();

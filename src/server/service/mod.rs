@@ -52,9 +52,9 @@ pub mod usage;
 pub mod views;
 pub mod workers;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use app::domain::ids::Entropy;
+use app::domain::ids::{Entropy, JobId, following};
 use app::domain::plan::{Fleet, Limits};
 use app::domain::time::{Millis, Timestamp};
 
@@ -212,6 +212,8 @@ pub struct Core {
     pub room: Room,
     /// The key that job tokens are derived from.
     pub job_token_key: Vec<u8>,
+    /// Of what the last job's id was made.
+    pub last_job_id: Mutex<(Timestamp, Entropy)>,
 }
 
 impl Core {
@@ -223,6 +225,13 @@ impl Core {
     /// Randomness for an id.
     pub fn entropy(&self) -> Entropy {
         self.random.bytes()
+    }
+
+    /// An id for a new job. Those of this server sort in the order in which they are made, which is that of their turns.
+    pub fn next_job_id(&self) -> JobId {
+        let mut last = self.last_job_id.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = following(*last, self.now(), self.entropy());
+        JobId::new(last.0, last.1)
     }
 
     /// A view for reading.

@@ -14,12 +14,13 @@ use super::refusal::{Invalid, Refusal};
 use super::unit::{Caller, Unit};
 use super::{checkpoints, configs, overrides, secrets};
 
-/// A name is looked for among so many checkpoints.
+/// How many checkpoints are searched for a name.
 const LOOKED_AT: usize = 1_000;
 
 impl Core {
-    /// Submits again what has ended: the same demands and the same revision, unless others are asked for, as a job of its
-    /// own. A `key` is as with a submit. With somebody else's job, secrets of one's own are used only if they are named.
+    /// Retries a job that has ended, as a new job: with the same demands and the same revision unless the retry names
+    /// others. A `key` is as with a submit. A retry of somebody else's job uses its submitter's own secrets only if it
+    /// names them.
     pub async fn retry(
         self: &Arc<Self>,
         caller: Caller,
@@ -29,7 +30,7 @@ impl Core {
     ) -> Result<Job, Refusal> {
         check_key(key.as_deref())?;
         check_number(retry.secrets.as_deref())?;
-        let input = Arc::new((id, JobId::new(self.now(), self.entropy()), retry, key));
+        let input = Arc::new((id, self.next_job_id(), retry, key));
         self.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
@@ -44,12 +45,9 @@ impl Core {
                 let spec = Spec { start: start(unit, &ended, retry.resume_from.as_deref()).await?, ..spec };
                 let spec = changed(unit, spec, retry).await?;
                 let job = Job { trace: Some(unit.trace()), spec, ..again };
-                let mut detail =
-                    json!({"retry_of": id, "secrets": job.spec.secrets, "start": job.spec.start.to_string()});
-                if !job.spec.overrides.is_empty() {
-                    detail["overrides"] = json!(overrides::told(&job.spec.overrides));
-                }
-                let job = add(unit, &job, &detail).await?;
+                let start = job.spec.start.to_string();
+                let detail = json!({"retry_of": id, "secrets": job.spec.secrets, "start": start});
+                let job = add(unit, &job, detail).await?;
                 remember(unit, key.as_deref(), &asked, job).await
             })
         })

@@ -5,7 +5,7 @@ mod events;
 pub mod passkey;
 pub mod totp;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use app::domain::time::Millis;
 use app::domain::watermark::Floor;
@@ -222,6 +222,7 @@ impl Server {
             policy: *policy,
             vault: Vault::at(directory.path().join("secrets.key")),
             job_token_key: b"key".to_vec(),
+            last_job_id: Mutex::default(),
             server: name.to_owned(),
             leadership: Leadership::default(),
             file_bytes: crate::service::file_bytes::FileBytes::default(),

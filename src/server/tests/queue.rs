@@ -7,6 +7,20 @@ use super::harness::{By, Server};
 use crate::clock::Clock as _;
 
 #[tokio::test]
+async fn jobs_of_one_millisecond_keep_their_order() {
+    let server = Server::start().await;
+    server.config("digits").await;
+    let mut submitted = Vec::new();
+    for _ in 0..12 {
+        submitted.push(server.submit("digits").await);
+    }
+    let list = server.get(&By::Admin, "/api/queue?phase=waiting").await.ok(200);
+    let waiting: Vec<&str> =
+        list["jobs"].as_array().expect("a list").iter().filter_map(|job| job["job_id"].as_str()).collect();
+    assert_eq!(waiting, submitted);
+}
+
+#[tokio::test]
 async fn a_submit_pins_the_revision_and_says_where_it_stands() {
     let server = Server::start().await;
     server.config("digits").await;
