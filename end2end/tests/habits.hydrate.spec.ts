@@ -125,6 +125,20 @@ test('the search that is opened again at once stays open', async ({ page, server
   await expect(field).toBeFocused();
 });
 
+test('the list of keys that is opened again at once stays open', async ({ page, server }) => {
+  await signIn(page, server);
+  await live(page);
+  await page.keyboard.press('?');
+  const help = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+  await expect(help).toBeVisible();
+  await page.evaluate(() => {
+    document.querySelector<HTMLDialogElement>('dialog[aria-labelledby=shortcuts]')?.close();
+    document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '?', bubbles: true }));
+  });
+  await expect(help).toBeVisible();
+  await expect(help).toContainText('Go to GPUs');
+});
+
 test('a choice that is searched for is made, and the page stays', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto('/jobs?phase=active');

@@ -1,9 +1,9 @@
 //! What every page that lives in the browser has: keys, the search for anything, the list of keys, and notes.
 
 use leptos::ev;
-use leptos::html;
 use leptos::prelude::*;
 
+use super::modal::modal;
 use super::palette::{Palette, Searching};
 use super::toasts::Toasts;
 use crate::ui::browser;
@@ -61,15 +61,9 @@ pub(crate) fn Habits() -> impl IntoView {
 #[component]
 fn Help(open: RwSignal<bool>, single_keys: bool) -> impl IntoView {
     let words = &t().habits;
-    let dialog = NodeRef::<html::Dialog>::new();
-    Effect::new(move |_| {
-        if let Some(dialog) = dialog.get().filter(|dialog| open.get() && !dialog.open()) {
-            // As with the search.
-            let _shown = dialog.show_modal();
-        }
-    });
+    let (dialog, closed) = modal(move || open.get(), move || open.set(false));
     view! {
-        <dialog node_ref=dialog class="dialog" closedby="any" aria-labelledby="shortcuts" on:close=move |_| open.set(false)>
+        <dialog node_ref=dialog class="dialog" closedby="any" aria-labelledby="shortcuts" on:close=closed>
             {move || open.get().then(|| view! {
                 <form method="dialog" class="dialog-head">
                     <h2 id="shortcuts">{words.shortcuts}</h2>

@@ -43,6 +43,7 @@ pub(crate) mod log_line;
 pub(crate) mod log_reader;
 pub(crate) mod log_sheet;
 pub(crate) mod log_view;
+pub(crate) mod modal;
 pub(crate) mod page_head;
 pub(crate) mod pager;
 pub(crate) mod palette;

@@ -7,6 +7,7 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 
 use super::icon::{Glyph, Icon};
+use super::modal::modal;
 use crate::protocol::search::Found;
 use crate::ui::browser;
 use crate::ui::erase::Erase;
@@ -46,24 +47,12 @@ pub(crate) fn SearchButton(#[prop(optional)] small: bool) -> impl IntoView {
 /// The dialog.
 #[component]
 pub(crate) fn Palette(searching: RwSignal<bool>) -> impl IntoView {
-    let dialog = NodeRef::<html::Dialog>::new();
-    Effect::new(move |_| {
-        if let Some(dialog) = dialog.get().filter(|dialog| searching.get() && !dialog.open()) {
-            // A page that is just being left has no place for it.
-            let _shown = dialog.show_modal();
-        }
-    });
+    let (dialog, closed) = modal(move || searching.get(), move || searching.set(false));
     let close = Callback::new(move |()| {
         if let Some(dialog) = dialog.get_untracked() {
             dialog.close();
         }
     });
-    // The event comes after the fact: somebody who is quick has opened it again.
-    let closed = move |_| {
-        if dialog.get_untracked().is_none_or(|dialog| !dialog.open()) {
-            searching.set(false);
-        }
-    };
     view! {
         <dialog node_ref=dialog class="palette" closedby="any" aria-label=t().habits.search on:close=closed>
             {move || searching.get().then(|| view! { <Search close=close/> })}

@@ -1,9 +1,9 @@
 //! One image as large as the window. The arrow keys go through the samples of a step and through the steps of a sample.
 
-use leptos::html::Dialog;
 use leptos::prelude::*;
 
 use super::icon::{Glyph, Icon};
+use super::modal::modal;
 use super::samples::{Tile, caption};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
@@ -34,17 +34,7 @@ pub(crate) fn opener(all: Memo<Vec<Sample>>, open: RwSignal<Option<usize>>, samp
 #[component]
 pub(crate) fn Viewer(all: Memo<Vec<Sample>>, open: RwSignal<Option<usize>>) -> impl IntoView {
     let words = &t().gallery;
-    let dialog = NodeRef::<Dialog>::new();
-    let is_open = Memo::new(move |_| open.get().is_some());
-    Effect::new(move |_| {
-        let Some(dialog) = dialog.get() else { return };
-        if is_open.get() {
-            // It fails only where the dialog is open already.
-            _ = dialog.show_modal();
-        } else {
-            dialog.close();
-        }
-    });
+    let (dialog, closed) = modal(move || open.get().is_some(), move || open.set(None));
     let go = move |way| {
         let to = open.get_untracked().and_then(|from| all.with_untracked(|all| next(all, from, way)));
         if to.is_some() {
@@ -78,7 +68,7 @@ pub(crate) fn Viewer(all: Memo<Vec<Sample>>, open: RwSignal<Option<usize>>) -> i
         view! { <button type="button" class=class aria-label=name title=name on:click=move |_| go(way)><Icon glyph=Glyph::Arrow/></button> }
     };
     view! {
-        <dialog class="viewer" node_ref=dialog aria-label=words.full on:keydown=on_key on:close=move |_| open.set(None)>
+        <dialog class="viewer" node_ref=dialog aria-label=words.full on:keydown=on_key on:close=closed>
             {image}
             <div class="viewer-bar">
                 {button(Way::Left, words.before, "icon-button is-back")}

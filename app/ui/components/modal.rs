@@ -1,0 +1,28 @@
+//! A dialog over the page.
+
+use leptos::html;
+use leptos::prelude::*;
+
+/// Shows a dialog while `is_open` says so. What is returned last belongs to its `close` event, and calls `shut`.
+pub(crate) fn modal(
+    is_open: impl Fn() -> bool + 'static,
+    shut: impl Fn() + 'static,
+) -> (NodeRef<html::Dialog>, impl Fn(leptos::ev::Event) + 'static) {
+    let dialog = NodeRef::<html::Dialog>::new();
+    Effect::new(move |_| {
+        let Some(dialog) = dialog.get() else { return };
+        match (is_open(), dialog.open()) {
+            // A page that is just being left has no place for it.
+            (true, false) => drop(dialog.show_modal()),
+            (false, true) => dialog.close(),
+            _ => {}
+        }
+    });
+    let closed = move |_| {
+        // The event fires late: the dialog may be open again by then.
+        if dialog.get_untracked().is_none_or(|dialog| !dialog.open()) {
+            shut();
+        }
+    };
+    (dialog, closed)
+}
