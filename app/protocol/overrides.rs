@@ -1,6 +1,7 @@
 //! Values of a configuration that one job changes for itself, kept as a diff of what it ran.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -9,6 +10,8 @@ use serde_json::{Map, Value};
 pub const MAX: usize = 64;
 /// The longest key and value, in bytes.
 const LONGEST: usize = 4_096;
+/// The largest diff that is kept, in bytes: the configuration's values are in it, too.
+const MAX_DIFF: usize = 16_384;
 
 /// What a submit asks for: keys of `config.json` with their new values. `null` leaves a key out.
 pub type Values = BTreeMap<String, Value>;
@@ -26,6 +29,12 @@ pub struct Change {
 /// What a job changed, by key.
 pub type Diff = BTreeMap<String, Change>;
 
+/// Whether a diff is small enough to be kept with its job.
+pub fn is_small(diff: &Diff) -> bool {
+    let size = |value: &Option<Value>| value.as_ref().map_or(0, |value| value.to_string().len());
+    diff.iter().map(|(key, Change { from, to })| key.len() + size(from) + size(to)).sum::<usize>() <= MAX_DIFF
+}
+
 /// Why values cannot be taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unusable {
@@ -35,6 +44,16 @@ pub enum Unusable {
     Key(String),
     /// The value of this key is too long.
     Long(String),
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooMany => write!(f, "at most {MAX} values can be overridden"),
+            Self::Key(key) => write!(f, "{key:?} is not the name of a setting, such as learning_rate"),
+            Self::Long(key) => write!(f, "the value of {key} is longer than {LONGEST} bytes"),
+        }
+    }
 }
 
 /// Checks what a stranger sent.
@@ -104,18 +123,20 @@ pub fn parse<'a>(lines: impl IntoIterator<Item = &'a str>) -> Result<Values, Str
 pub fn lines(values: &Values) -> Vec<String> {
     let line = |(key, value): (&String, &Value)| match value {
         Value::Null => format!("{key}="),
-        Value::String(text)
-            if serde_json::from_str::<Value>(text).is_err() && text.trim() == text && !text.is_empty() =>
-        {
-            format!("{key}={text}")
-        }
+        Value::String(text) if is_plain(text) => format!("{key}={text}"),
         value => format!("{key}={value}"),
     };
     values.iter().map(line).collect()
 }
 
+/// Whether [`parse`] reads a text as it stands, without quotes.
+fn is_plain(text: &str) -> bool {
+    let is_json = || serde_json::from_str::<Value>(text).is_ok();
+    !text.is_empty() && text.trim() == text && !text.contains(char::is_control) && !is_json()
+}
+
 /// The name by which a configuration has this key: `key` or `--key`.
-fn written(config: &Map<String, Value>, key: &str) -> String {
+pub fn written(config: &Map<String, Value>, key: &str) -> String {
     let dashed = format!("--{key}");
     if !config.contains_key(key) && config.contains_key(&dashed) { dashed } else { key.to_owned() }
 }
@@ -173,7 +194,7 @@ mod tests {
             Just(Value::Null),
             any::<bool>().prop_map(Value::from),
             any::<i64>().prop_map(Value::from),
-            "[ -~]{0,12}".prop_map(Value::from),
+            "[ -~\n\t]{0,12}".prop_map(Value::from),
             proptest::collection::vec(any::<i32>(), 0..3).prop_map(Value::from),
         ]
     }
@@ -181,8 +202,8 @@ mod tests {
     proptest! {
         #[test]
         fn lines_are_read_as_they_were_written(values in proptest::collection::btree_map("[a-z_]{1,8}", value(), 0..5)) {
-            let written = lines(&values);
-            prop_assert_eq!(parse(written.iter().map(String::as_str)), Ok(values));
+            let text = lines(&values).join("\n");
+            prop_assert_eq!(parse(text.lines()), Ok(values));
         }
 
         #[test]

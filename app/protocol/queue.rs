@@ -133,14 +133,13 @@ pub struct JobView {
     pub priority: u8,
     /// The job that this one tries again.
     pub retry_of: Option<JobId>,
-    /// Where a job that tries another again begins: `scratch`, `newest`, or a checkpoint's name.
+    /// Where a retry starts: `scratch`, `newest`, or a checkpoint's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume_from: Option<String>,
-    /// Values of the configuration that are other in this job.
+    /// Values of the configuration that this job overrides: only where one job is asked for.
     #[serde(default, skip_serializing_if = "Diff::is_empty")]
     pub overrides: Diff,
-    /// The whole checkpoints that a job which has ended can be resumed from, the newest first: only where one job is asked
-    /// for.
+    /// The checkpoints that a job that has ended can be resumed from, newest first: only where one job is asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resumable: Vec<ResumePoint>,
     /// The newest attempt; 0 before the first.

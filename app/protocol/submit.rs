@@ -38,7 +38,7 @@ pub struct SubmitJob {
     /// Whether the trainer's own failure is retried too.
     #[serde(default)]
     pub retry_on_failure: bool,
-    /// After so many seconds of training an attempt is stopped, and the job has failed; left out, it may take its time.
+    /// How many seconds an attempt may train before it is stopped and the job fails; left out, there is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_runtime_seconds: Option<u32>,
     /// The secrets that the job is given, by name; left out, none.
@@ -51,17 +51,17 @@ pub struct SubmitJob {
     /// How closely the trainer is confined at least. A worker's own level, if it is higher, counts.
     #[serde(default, skip_serializing_if = "SandboxLevel::is_none")]
     pub sandbox: SandboxLevel,
-    /// Which checkpoints are sent to the orchestrator, from where an attempt on another worker goes on.
+    /// Which checkpoints are uploaded, so that an attempt on another worker can resume.
     #[serde(default)]
     pub checkpoints: CheckpointPolicy,
     /// How urgent it is, 0 to 50.
     #[serde(default = "ten")]
     pub priority: u8,
-    /// The revision to run; left out, the newest. Needed where somebody else has changed the configuration since you last
-    /// ran it.
+    /// The revision to run; left out, the newest. Required if somebody else has changed the configuration since your last
+    /// run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_revision: Option<u32>,
-    /// Values of `config.json` that are other in this job, by key; `null` leaves a key out.
+    /// Values of `config.json` to override for this job, by key; `null` removes a key.
     #[serde(default, skip_serializing_if = "Values::is_empty")]
     pub overrides: Values,
     /// Only say what would become of it: nothing is submitted, and the answer is an explanation.
@@ -85,18 +85,18 @@ fn three() -> u32 {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RetryJob {
-    /// Where it begins: `scratch`, `newest` (the newest checkpoint of the job), or a checkpoint's name. Left out: after a job
-    /// that completed from scratch, else from the newest.
+    /// Where the new job starts: `scratch`, `newest` (the job's newest checkpoint), or a checkpoint's name. Left out,
+    /// `scratch` if the job completed, else `newest`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume_from: Option<String>,
     /// Another revision of the configuration; left out, the one that the job ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_revision: Option<u32>,
-    /// Values of `config.json` that are other in this job, by key; `null` leaves a key out. Left out, those that the job had.
+    /// Values of `config.json` to override, by key; `null` removes a key. Left out, the job's own overrides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overrides: Option<Values>,
-    /// The secrets that the new job is given, by name, yours before shared ones. Left out: of a job of yours those that it
-    /// had, of somebody else's job those of them that are shared.
+    /// The secrets that the new job gets, by name; yours take precedence over shared ones. Left out, the job's own secrets,
+    /// or only the shared ones among them if it is somebody else's job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secrets: Option<Vec<String>>,
 }

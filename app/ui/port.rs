@@ -82,9 +82,9 @@ pub struct Draft {
     pub outcome: Result<Drafted, Problem>,
     /// What others have changed since the reader ran the configuration last.
     pub unseen: Option<Unseen>,
-    /// The revision that a job ran which is submitted again.
+    /// The revision that the retried job ran.
     pub ran: Option<u32>,
-    /// The revision that is to run, if not simply the newest.
+    /// The revision to run, if the form names one.
     pub pinned: Option<u32>,
 }
 

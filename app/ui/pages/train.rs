@@ -44,9 +44,9 @@ struct Snapshot {
     draft: Draft,
     /// The revision that the reader ran last, if others have changed the configuration since.
     earlier: Option<ConfigDetail>,
-    /// The revision that the job ran which is submitted again.
+    /// The revision that the retried job ran.
     ran: Option<ConfigDetail>,
-    /// The newest revision, if another one is to run or was run.
+    /// The newest revision, to compare that one with.
     newest: Option<ConfigDetail>,
     /// Whether no new jobs are taken.
     disk_full: bool,

@@ -1,5 +1,4 @@
-//! What of a configuration is other than whoever submits may think: changes by others, newer revisions, and values that are
-//! changed for one job.
+//! What to look at before a submit: changes by others, a newer revision, and the values that this job overrides.
 
 use leptos::prelude::*;
 
@@ -37,7 +36,7 @@ pub(super) fn Changed(fields: Fields, shown: ConfigDetail, earlier: ConfigDetail
     .erased()
 }
 
-/// The revision that the job ran which is submitted again, and the newest: what differs, and which of them shall run.
+/// The choice between the revision that the retried job ran and the newest, with their differences.
 #[component]
 pub(super) fn Newer(pinned: u32, ran: ConfigDetail, newest: ConfigDetail) -> impl IntoView {
     let words = &t().plain().train;
@@ -68,7 +67,7 @@ pub(super) fn Newer(pinned: u32, ran: ConfigDetail, newest: ConfigDetail) -> imp
     .erased()
 }
 
-/// Values that are other in this job.
+/// Values that this job overrides.
 #[component]
 pub(super) fn Settings(fields: Fields) -> impl IntoView {
     let words = &t().plain().train;

@@ -85,7 +85,7 @@ pub fn label(text: &str) -> Result<(String, String), String> {
 /// A value of a configuration from a flag.
 pub fn setting(text: &str) -> Result<(String, Value), String> {
     let mut values = overrides::parse([text]).map_err(|_| "write KEY=VALUE")?;
-    overrides::check(&values).map_err(|_| "a KEY is a setting's name, such as learning_rate")?;
+    overrides::check(&values).map_err(|unusable| unusable.to_string())?;
     values.pop_first().ok_or_else(|| "write KEY=VALUE".to_owned())
 }
 

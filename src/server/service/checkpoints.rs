@@ -130,17 +130,19 @@ pub async fn resume_point(tx: &mut dyn Tx, job: &Job) -> Result<Option<ResumePoi
     Ok(found.map(|Found { job, attempt, name, .. }| ResumePoint { job_id: job, attempt, name }))
 }
 
-/// The whole checkpoints that a job which has ended can be resumed from by whoever submitted it, the newest first; at most
-/// so many.
+/// The checkpoints that the owner of a job that has ended can resume from, newest first, at most `most`. Each name is
+/// listed once.
 pub async fn resumable(tx: &mut dyn Tx, ended: &Job, most: usize) -> Result<Vec<ResumePoint>, Refusal> {
     let mut points = Vec::new();
     for (job, checkpoint) in known(tx, ended, ended.attempt.next()).await? {
-        if points.len() < most
-            && let Some(Found { job, attempt, name, .. }) = whole(tx, job, checkpoint).await?
-            && !points.iter().any(|point: &ResumePoint| point.name == name)
-        {
-            points.push(ResumePoint { job_id: job, attempt, name });
+        if points.len() == most {
+            break;
         }
+        if points.iter().any(|point: &ResumePoint| point.name == checkpoint.name) {
+            continue;
+        }
+        let found = whole(tx, job, checkpoint).await?;
+        points.extend(found.map(|Found { job, attempt, name, .. }| ResumePoint { job_id: job, attempt, name }));
     }
     Ok(points)
 }
@@ -155,8 +157,8 @@ async fn newest(tx: &mut dyn Tx, job: &Job, before: Attempt) -> Result<Option<Fo
     Ok(None)
 }
 
-/// What an attempt before this one has sent, or the jobs that this job tries again have, as far back as each of them began
-/// where the one before ended; the highest step first. Nothing of another person's.
+/// The checkpoints of this job's earlier attempts and of the jobs that it retries, highest step first. The chain ends at a
+/// job that started from scratch or from a named checkpoint, and at another person's.
 async fn known(tx: &mut dyn Tx, job: &Job, before: Attempt) -> Result<Vec<(JobId, StoredCheckpoint)>, Refusal> {
     let own = tx.checkpoints(&job.id).await?.into_iter().filter(|checkpoint| checkpoint.attempt < before);
     let mut found: Vec<(JobId, StoredCheckpoint)> = own.map(|checkpoint| (job.id.clone(), checkpoint)).collect();

@@ -10,6 +10,7 @@ use app::domain::code::is_code;
 use app::domain::config_files::{self, CONFIG};
 use app::domain::config_paths;
 use app::protocol::configs::{Bundle, ConfigDetail, ConfigView, ConfigsPage};
+use app::protocol::overrides::written;
 use app::protocol::topic::Topic;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -159,8 +160,8 @@ fn may_change(unit: &Unit<'_>, config: &StoredConfig) -> Result<(), Refusal> {
     Err(Refusal::ConfigNotYours { name: config.name.clone(), owner: config.owner.clone() })
 }
 
-/// The revision that a submit names; without one the newest, unless others have changed the configuration since whoever
-/// submits ran it last.
+/// The configuration at the revision that a submit names. Without one it is the newest, which is refused if others have
+/// changed it since the submitter ran it last.
 pub async fn chosen(tx: &mut dyn Tx, by: &str, name: &str, asked: Option<u32>) -> Result<Arc<StoredConfig>, Refusal> {
     let config = tx.config(name).await?.ok_or_else(|| Refusal::NoConfig(name.to_owned()))?;
     if let Some(asked) = asked.filter(|asked| *asked != config.revision) {
@@ -313,7 +314,7 @@ pub fn object(config: &StoredConfig, name: &str) -> Map<String, Value> {
 }
 
 fn value(object: &Map<String, Value>, key: &str) -> Option<Value> {
-    object.get(key).or_else(|| object.get(&format!("--{key}"))).cloned()
+    object.get(&written(object, key)).cloned()
 }
 
 /// A configuration in a list.

@@ -20,9 +20,15 @@ pub fn of(
     values: &Values,
     allow_code: bool,
 ) -> Result<(Overrides, Arc<StoredConfig>), Refusal> {
-    let allowed = "at most 64 settings by their names, such as learning_rate, each with a value of at most 4096 bytes";
-    overrides::check(values).map_err(|_| Invalid::Range { field: "overrides", allowed })?;
-    let diff = kept(&overrides::diff(&object(config, CONFIG), values));
+    let allowed = "at most 64 settings by their names, such as learning_rate, each value at most 4096 bytes, and all of them, \
+                   old values included, at most 16384 bytes";
+    let unusable = Invalid::Range { field: "overrides", allowed };
+    overrides::check(values).map_err(|_| unusable.clone())?;
+    let diff = overrides::diff(&object(config, CONFIG), values);
+    if !overrides::is_small(&diff) {
+        return Err(unusable.into());
+    }
+    let diff = kept(&diff);
     let ran = ran(Arc::clone(config), &diff);
     if !diff.is_empty() {
         check(&Bundle { files: ran.files.clone() }, allow_code)?;

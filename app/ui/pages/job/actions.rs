@@ -27,7 +27,7 @@ pub(in crate::ui) fn JobActions(#[prop(into)] job: Signal<JobView>) -> impl Into
     let status = Memo::new(move |_| job.with(|job| job.status));
     let priority = Memo::new(move |_| job.with(|job| job.priority));
     let reader = use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.name).unwrap_or_default();
-    // Checkpoints of somebody else's job are theirs.
+    // Only a job's owner can resume from its checkpoints.
     let is_own = job.with_untracked(|job| job.submitted_by == reader);
     let resumable = Memo::new(move |_| job.with(|job| if is_own { job.resumable.clone() } else { Vec::new() }));
     let (id, clone) = job.with_untracked(|job| (job.job_id.clone(), again(job, &reader)));

@@ -1,7 +1,6 @@
 //! What was asked for, and who has it.
 
 use leptos::prelude::*;
-
 use serde_json::Value;
 
 use crate::domain::sandbox::SandboxLevel;

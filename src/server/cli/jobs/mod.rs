@@ -59,14 +59,14 @@ pub struct Retry {
     /// Give the new job this secret (repeatable) [default: those of your own job; of another's, those that are shared].
     #[arg(long = "secret", value_name = "NAME")]
     secrets: Vec<String>,
-    /// Where it begins: scratch, newest (its newest checkpoint), or a checkpoint's name [default: after a job that completed
-    /// scratch, else newest].
+    /// Start from scratch, from the newest checkpoint, or from a checkpoint by its name [default: scratch if the job
+    /// completed, else newest].
     #[arg(long, value_name = "WHERE")]
     resume_from: Option<String>,
     /// Run this revision of the configuration [default: the one that the job ran].
     #[arg(long, value_name = "N")]
     config_revision: Option<u32>,
-    /// Change a value of the configuration for this job (repeatable); KEY= leaves the key out [default: as the job had them].
+    /// Override a value of the configuration for this job (repeatable); KEY= removes the key [default: the job's own overrides].
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     set: Vec<(String, Value)>,
 }

@@ -61,10 +61,10 @@ pub struct Submit {
     /// Give the job this secret (repeatable) [default: none].
     #[arg(long = "secret", value_name = "NAME")]
     secrets: Vec<String>,
-    /// Run this revision [default: the newest]. Needed after a change by somebody else.
+    /// Run this revision [default: the newest]. Required if somebody else has changed the configuration since your last run.
     #[arg(long, value_name = "N")]
     config_revision: Option<u32>,
-    /// Change a value of the configuration for this job (repeatable); KEY= leaves the key out.
+    /// Override a value of the configuration for this job (repeatable); KEY= removes the key.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     set: Vec<(String, Value)>,
     /// Only say what would become of it.

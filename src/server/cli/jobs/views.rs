@@ -49,8 +49,11 @@ pub fn whole(job: &JobView, now: Timestamp, screen: &Screen<'_>) -> String {
     pairs.extend([
         ("progress", progress(job).into()),
         ("config", format!("{} (revision {})", job.config_name, job.config_revision).into()),
-        ("changed", overrides::lines(&overrides::values(&job.overrides)).join(" ").into()),
-        ("begins", job.resume_from.clone().unwrap_or_else(|| "–".to_owned()).into()),
+    ]);
+    let overrides = overrides::lines(&overrides::values(&job.overrides)).join(" ");
+    pairs.extend((!overrides.is_empty()).then(|| ("overrides", overrides.into())));
+    pairs.extend(job.resume_from.as_deref().map(|from| ("resume", from.into())));
+    pairs.extend([
         ("target", job.target.as_str().into()),
         ("labels", asks.join(" ").into()),
         ("exclusive", if job.exclusive { "yes" } else { "no" }.into()),

@@ -7,6 +7,7 @@ use app::domain::explain::{Outlook, Outlooks};
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Job, Previous, Start, State, Target as DomainTarget};
 use app::domain::time::Timestamp;
+use app::protocol::overrides::Diff;
 use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, ProgressView};
 use app::protocol::status::{JobStatus, Phase, Target};
 use app::protocol::submit::Submitted;
@@ -31,7 +32,7 @@ use crate::store::known::Known;
 const PAGE: u32 = 100;
 /// Jobs on a page at most.
 const LONGEST_PAGE: u32 = 1_000;
-/// So many checkpoints are offered to begin from.
+/// How many checkpoints a job's view lists.
 const RESUMABLE: usize = 20;
 /// So often a job is held against a worker for one answer: enough for a thousand different demands and a hundred workers.
 const COMPARISONS: usize = 100_000;
@@ -128,8 +129,10 @@ impl Core {
         if let Some(worker) = &job.worker_id {
             job.older_agent = tx.worker(worker).await?.is_some_and(|stored| stored.worker.is_older());
         }
-        if let Some(ended) = tx.job(id).await?.filter(Job::has_ended) {
-            job.resumable = resumable(&mut *tx, &ended, RESUMABLE).await?;
+        let found = tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
+        job.overrides = told(&found.spec.overrides);
+        if found.has_ended() {
+            job.resumable = resumable(&mut *tx, &found, RESUMABLE).await?;
         }
         drop(tx);
         let mut attempts = Vec::new();
@@ -221,7 +224,7 @@ impl Around {
                 Start::Checkpoint(saved) => saved.name.clone(),
                 start => start.to_string(),
             }),
-            overrides: told(&job.spec.overrides),
+            overrides: Diff::new(),
             resumable: Vec::new(),
             attempt: job.attempt,
             max_attempts: job.spec.max_retries + 1,

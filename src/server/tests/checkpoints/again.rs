@@ -135,6 +135,24 @@ async fn values_of_one_job_are_changed_and_noted_as_a_diff() {
 }
 
 #[tokio::test]
+async fn what_a_stranger_overrides_fills_neither_the_database_nor_a_list() {
+    let server = Server::start().await;
+    let config = json!({"learning_rate": 0.1, "note": "x".repeat(1 << 20)}).to_string();
+    let body = json!({"files": {"config.json": config}});
+    server.call(&By::Admin, "PUT", "/api/configs/digits", body.to_string()).await.ok(200);
+    let submit = |overrides: Value| json!({"config_name": "digits", "overrides": overrides});
+    let many: Value =
+        (0..60).map(|n| (format!("k{n}"), json!("y".repeat(4_000)))).collect::<serde_json::Map<_, _>>().into();
+    for large in [json!({"note": null}), json!({"note": "short"}), many] {
+        let problem = server.post(&By::Admin, "/api/queue/submit", submit(large)).await.problem(422, "out_of_range");
+        assert_eq!(problem["field"], "overrides");
+    }
+    server.post(&By::Admin, "/api/queue/submit", submit(json!({"learning_rate": 1}))).await.ok(201);
+    let list = server.get(&By::Admin, "/api/queue").await.ok(200);
+    assert_eq!(list["jobs"][0]["overrides"], Value::Null, "only where one job is asked for");
+}
+
+#[tokio::test]
 async fn changing_and_submitting_starts_from_what_the_job_ran() {
     let server = Server::start().await;
     stored(&server, 0.125).await;

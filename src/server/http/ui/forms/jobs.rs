@@ -131,7 +131,7 @@ pub fn asked(person: &Person, fields: &Fields) -> Result<SubmitJob, Refusal> {
     })
 }
 
-/// The revision that is chosen, else the one that the job ran which is submitted again.
+/// The chosen revision, else the one that the retried job ran.
 pub fn pinned(fields: &Fields) -> Option<u32> {
     revision_in(fields, "revision").or_else(|| revision_in(fields, "ran"))
 }
@@ -142,7 +142,7 @@ pub fn revision_in(fields: &Fields, name: &str) -> Option<u32> {
     revision.parse().ok().filter(|_| Some(config) == field(fields, "config"))
 }
 
-/// Values that are other in this job, a line each.
+/// Values that this job overrides, a line each.
 fn settings(fields: &Fields) -> Result<Values, Refusal> {
     let lines = field(fields, "overrides").unwrap_or_default().lines();
     let allowed = "lines like learning_rate=1e-5";
